@@ -39,12 +39,12 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// What a token costs in linear layers, in panels as the CPU backend has them.
+// The work of the linear layers per token, with weights in the panels of the CPU backend.
 struct TokenCost {
-  double operations = 0.0;  // of one token in a prompt: the head, and what the last layer does
-                            // beside its keys and values, run for the prompt's last token only
-  double bytes = 0.0;       // of weights that are read to make one token
-  ActivationType rows = ActivationType::F32;  // of most of the weights
+  double operations = 0.0;  // per prompt token: without the head and those parts of the last layer
+                            // that only the last token of the prompt needs
+  double bytes = 0.0;       // weight bytes that are read to generate one token
+  ActivationType rows = ActivationType::F32;  // activation type of most of the weights
 
   explicit TokenCost(const Engine& engine) {
     const std::vector<const StoredTensor*> stored =
@@ -175,7 +175,7 @@ class Bench {
                         {"operation_ceilings", ceilings_.operations}});
   }
 
-  // How near that is to what the machine could do.
+  // The measured rate as a percentage of what the machine can do.
   std::string share(double rate, std::size_t prompt, std::size_t batch) const {
     if (engine_.options().backend != BackendKind::Cpu) return "";
     const TokenCost cost(engine_);
@@ -197,7 +197,7 @@ class Bench {
   InterruptGuard guard_;
 };
 
-// --json. A path that cannot be written is known before the first measurement.
+// The file of --json. A path that cannot be written throws before the first measurement.
 class JsonFile {
  public:
   explicit JsonFile(std::string path) : path_(std::move(path)) {
@@ -214,7 +214,7 @@ class JsonFile {
   std::string path_;
 };
 
-// Positions that a measurement reaches.
+// The largest number of positions in a measurement.
 std::size_t longest_context(const BenchFlags& flags) {
   return std::ranges::max(flags.depths) +
          std::max(std::ranges::max(flags.prompts), std::ranges::max(flags.generated));

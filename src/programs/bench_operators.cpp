@@ -23,13 +23,14 @@ namespace {
 struct Shape {
   std::size_t rows, outputs, inputs;
 };
-// Of SmolLM2-135M: its first linear map of an MLP in a prompt, its head for one token.
+// From SmolLM2-135M: the first linear layer of its feed-forward block with a prompt of 512 tokens,
+// and its head for one token.
 constexpr Shape kMany{512, 1536, 576}, kOne{1, 49152, 576};
 constexpr std::size_t kSweep[] = {1, 2, 4, 8, 16, 32, 64, 512};
 
-constexpr std::size_t kRowsOfDots = 12;  // that go through a panel's outputs together
+constexpr std::size_t kRowsOfDots = 12;  // rows per panel, as a tile has them
 
-// Seconds of the best of 20; of what is slow, of fewer.
+// The shortest time of 20 runs; of fewer runs if they are slow.
 template <class Work>
 double best_seconds(Work work) {
   double best = 1e30;
@@ -41,16 +42,16 @@ double best_seconds(Work work) {
   return best;
 }
 
-// Numbers to multiply, which do not change how long it takes as long as none is subnormal: this
-// byte is a small number in all types, as is any two's product.
+// Numbers to multiply. Their values do not influence the time, as long as none is subnormal. With
+// this byte, all types have small normal numbers, and all products are normal.
 LargeMemory some_numbers(std::size_t bytes) {
   LargeMemory memory(bytes);
   std::fill_n(memory.data(), bytes, std::byte{0x3c});
   return memory;
 }
 
-// multiply(panel, first row, rows): 32 outputs after the other, with each all rows, `most` of them
-// at a time, as the CPU backend does.
+// Times multiply(panel, first row, rows): panel after panel, and for each panel all rows, at most
+// `most` rows per call, as the CPU backend does.
 template <class Multiply>
 double time_panels(const Shape& shape, std::size_t most, Multiply multiply) {
   return best_seconds([&] {
@@ -66,7 +67,7 @@ std::size_t weight_bytes(WeightLayout layout, const Shape& shape) {
   return shape.outputs / kPanelOutputs * panel_bytes(layout, shape.inputs);
 }
 
-// K-quants have blocks of 256 inputs.
+// Rounds the inputs down to whole blocks of 256 if the layout is a K-quant.
 Shape whole_blocks(Shape shape, WeightLayout layout) {
   if (panel_bytes(layout, kQuantBlock) == 0) shape.inputs -= shape.inputs % kKBlock;
   return shape;
@@ -104,7 +105,7 @@ double time_tiles(const Kernels& k, WeightLayout layout, const LargeMemory& weig
   });
 }
 
-// The same walk, one output of one row at a time.
+// The same order, with one dot product per row and output.
 double time_dots(float (*dot)(const float*, const float*, std::size_t), const Shape& shape) {
   const std::size_t row_bytes = shape.inputs * sizeof(float);
   const LargeMemory weights = some_numbers(shape.outputs * row_bytes);
@@ -123,7 +124,7 @@ double time_dots(float (*dot)(const float*, const float*, std::size_t), const Sh
   });
 }
 
-// The function of stage 3, which takes whole matrices.
+// Stage 3's function, which takes whole matrices.
 double time_textbook(const Shape& shape) {
   Matrix<float> a(shape.rows, shape.inputs), b(shape.outputs, shape.inputs);
   Matrix<float> c(shape.rows, shape.outputs);
@@ -197,7 +198,7 @@ class OperatorBench {
         .operations[static_cast<std::size_t>(k_.activation_type[static_cast<std::size_t>(layout)])];
   }
 
-  // One line: how much is computed where there are many rows, how much read where there is one.
+  // Prints one line: operations per second with many rows, bytes per second with one row.
   template <class Time>
   void compare(int rung, const char* name, WeightLayout layout, Time time) {
     const Shape many_rows = whole_blocks(kMany, layout), one_row = whole_blocks(kOne, layout);
@@ -211,7 +212,7 @@ class OperatorBench {
     std::fflush(stdout);
   }
 
-  // A weight beyond the caches of most machines, and more and more rows to each of its bytes.
+  // A weight matrix larger than the caches of most machines, with more and more rows.
   void sweep(WeightLayout layout) {
     const std::size_t panels = (std::size_t{256} << 20) / panel_bytes(layout, kOne.inputs);
     Shape shape{1, panels * kPanelOutputs, kOne.inputs};
@@ -226,8 +227,7 @@ class OperatorBench {
     fmt::print("\n");
   }
 
-  // Every table of kernels that this processor runs, the one in use marked: which one is fastest
-  // here?
+  // Times every kernel table that this processor can run, and marks the one in use.
   void compare_instruction_sets() const {
     constexpr const char* kShortNames[] = {"f32",  "f16",  "bf16", "bf16r", "q8_0",   "q4_0",
                                            "q4_1", "q4_k", "q5_k", "q6_k",  "iq4_xs", "kv q8"};
@@ -250,12 +250,12 @@ class OperatorBench {
     fmt::print("  * in use; bf16r: rows rounded to bf16; kv q8: the values of a cache\n");
   }
 
-  // A multiply-add is two.
+  // A multiply-add counts as two operations.
   static double operations(const Shape& shape) {
     return 2.0 * static_cast<double>(shape.rows * shape.outputs * shape.inputs);
   }
 
-  // Returns operations a second.
+  // Returns operations per second.
   double record(int rung, const char* name, WeightLayout layout, const Shape& shape,
                 double seconds) {
     const double rate = operations(shape) / seconds;

@@ -4,8 +4,8 @@
 
 namespace stagecraft {
 
-// Prints how fast the kernels of the linear maps are on one thread, beside what the processor could
-// do, measured in the same run. Returns the same, one record for each product that was timed.
+// Prints the speed of the linear layers' kernels on one thread, beside what the processor can do,
+// measured in the same run. Returns the same figures: one record per timed product.
 nlohmann::json bench_operators();
 
 }  // namespace stagecraft

@@ -42,7 +42,7 @@ constexpr const char* kHelp =
 message, sent by Enter.
 Ctrl-C stops an answer.)";
 
-// What was computed in all, for the closing line.
+// Sums over all answers, for the closing line.
 struct Totals {
   std::size_t answers = 0, tokens = 0, prompt_tokens = 0;
   double seconds = 0.0, prompt_seconds = 0.0;
@@ -64,7 +64,7 @@ struct Totals {
   }
 };
 
-// A path as short as it can be said from here.
+// The path, or the path relative to the working directory if that is not longer.
 std::string short_name(const std::filesystem::path& path) {
   std::error_code failed;
   const std::string from_here = std::filesystem::proximate(path, failed).string();
@@ -94,7 +94,7 @@ class Chat {
     });
   }
 
-  // Each line a message or a command, until there are no more. Returns the exit code.
+  // Reads messages and commands, one per line, until the end of the input. Returns the exit code.
   int converse() {
     if (interactive()) {
       print_note(fmt::format("[{}; context {} tokens; /help lists the commands]", name_,
@@ -140,7 +140,7 @@ class Chat {
 
   bool interactive() const { return editor_.is_interactive(); }
 
-  // Runs one answer, showing it as it comes.
+  // Generates one answer, and prints it while it is generated.
   void answer(const std::function<TextResult(const ChatSession::Listener&)>& run) {
     const InterruptGuard guard;
     TextPrinter printer;
@@ -189,7 +189,7 @@ class Chat {
     }
   }
 
-  // False if there is nothing to ask: an empty line, a command, the end.
+  // Returns false if there is no message to answer: after an empty line, a command, or the end.
   bool read_message(std::string& message) {
     const LineEditor::Status status = read_line("> ", message);
     if (status != LineEditor::Status::Line) {
@@ -202,7 +202,7 @@ class Chat {
       message.erase(0, begin + kBlock.size());
       return read_block(message);
     }
-    const bool is_pasted = message.find('\n') != std::string::npos;  // a text of several lines
+    const bool is_pasted = message.find('\n') != std::string::npos;  // several lines
     if (message[begin] == '/' && !is_pasted) {
       run_command(std::string_view(message).substr(begin));
       return false;
@@ -210,12 +210,12 @@ class Chat {
     return true;
   }
 
-  // `message` holds what followed the opening mark; reads on to the closing one.
+  // `message` holds the text after the opening """. Reads on, up to the closing one.
   bool read_block(std::string& message) {
     while (!message.ends_with(kBlock)) {
       std::string line;
       const LineEditor::Status status = read_line(". ", line);
-      if (status == LineEditor::Status::Interrupted) return false;  // never mind this message
+      if (status == LineEditor::Status::Interrupted) return false;  // drop this message
       if (status == LineEditor::Status::End) {
         done_ = true;
         return !interactive() && !message.empty();

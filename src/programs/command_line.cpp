@@ -23,8 +23,8 @@ namespace {
 constexpr int kBadInput = 1;
 constexpr int kBadCommandLine = 2;
 
-// One line (which a terminal may break between words), whatever is in the message: a path may hold
-// a newline, an argument broken UTF-8.
+// Prints one line (which a terminal may break between words), whatever the message contains: a path
+// may contain a newline, an argument may be broken UTF-8.
 void print_error(const char* message) {
   print_message(fmt::format("stagecraft: {}", printable(message, 4096)));
 }
@@ -35,7 +35,7 @@ std::string where_it_is_said(const CLI::App& app) {
                      commands.empty() ? "" : commands.front()->get_name() + " ");
 }
 
-// What is on the command line and nobody asked for.
+// The message about an argument that no option or command takes.
 std::string unexpected_argument(const CLI::App& app) {
   const std::vector<std::string> extra = app.remaining(true);
   const std::string first = extra.empty() ? "" : extra.front();
@@ -45,17 +45,18 @@ std::string unexpected_argument(const CLI::App& app) {
                      first, where_it_is_said(app));
 }
 
-// The command that is asked for; all of them where it is none of these, for --help and for errors.
-// To add the options of all takes 6% of the time in which story656k tells its first word.
+// Adds the command that the user asked for. If its name is unknown, adds all commands, for --help
+// and for error messages. Adding the options of all commands would take 6% of the time that
+// story656k needs to its first word.
 void add_commands(CLI::App& app, std::span<const Command> commands, std::string_view asked_for) {
   const bool known = std::ranges::find(commands, asked_for, &Command::name) != commands.end();
   for (const Command& command : commands)
     if (!known || command.name == asked_for) command.add(app);
 }
 
-// If this program was started without stdin, stdout or stderr (`>&-`), the next file that it opened
-// would take that place, and what is printed would be written into it. So these three are taken:
-// what is read from or written to them fails as before.
+// If this program was started without stdin, stdout or stderr (`>&-`), the next file that it opens
+// would get that descriptor, and printed text would be written into that file. So /dev/null takes
+// the free descriptors. It is opened so that reading or writing still fails.
 void keep_standard_descriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
@@ -67,12 +68,12 @@ void keep_standard_descriptors() {
 int run(int argc, char** argv, std::span<const Command> commands) {
   CLI::App app("A language model engine small enough to read.", "stagecraft");
   app.set_version_flag("--version", version_text());
-  app.require_subcommand(0, 1);  // none at all is told below, in our own words
+  app.require_subcommand(0, 1);  // no command: see the message below
   add_commands(app, commands, argc > 1 ? argv[1] : "");
   try {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError& error) {
-    return error.get_exit_code();  // a command that ran, and answers with a code of its own
+    return error.get_exit_code();  // the command ran and chose its own exit code
   } catch (const CLI::ExtrasError&) {
     print_error(unexpected_argument(app).c_str());
     return kBadCommandLine;
@@ -106,7 +107,7 @@ int run_command_line(int argc, char** argv, std::span<const Command> commands) {
     return code;
   } catch (const std::bad_alloc&) {
     print_error("not enough memory");
-  } catch (const std::system_error& error) {  // fmt::print's, if stdout cannot be written
+  } catch (const std::system_error& error) {  // thrown by fmt::print if stdout cannot be written
     const std::string reason = error.code().message();
     print_error(std::ferror(stdout) == 0
                     ? error.what()

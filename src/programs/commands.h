@@ -1,14 +1,14 @@
 #pragma once
 
-// Not CLI11's header, which takes seconds to compile.
+// CLI11's header would take seconds to compile.
 namespace CLI {
 class App;
 }
 
 namespace stagecraft {
 
-// Each adds one subcommand: its options, its help and, as the callback, what it does. A callback
-// throws Error for what is wrong with its input; to end with another exit code it throws
+// Each function adds one subcommand: its options, its help, and a callback that does the work. A
+// callback throws Error if its input is wrong. To end with another exit code, it throws
 // CLI::RuntimeError(code).
 void add_bench(CLI::App& app);
 void add_chat(CLI::App& app);

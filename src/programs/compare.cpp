@@ -47,7 +47,7 @@ void run_compare(const CompareFlags& flags) {
     found = compare_traces(a, b, flags.tolerance);
   } catch (const Error& error) {
     fmt::print(stderr, "stagecraft: {}\n", printable(error.what(), 4096));
-    throw CLI::RuntimeError(kCannotCompare);  // 1 is an answer here
+    throw CLI::RuntimeError(kCannotCompare);  // exit code 1 means that the files differ
   }
   if (found.result.differing != 0) {
     print_difference(found);

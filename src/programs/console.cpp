@@ -14,7 +14,7 @@ namespace stagecraft {
 
 namespace {
 
-// Drops U+0000 to U+001F but newline and tab, and U+007F to U+009F.
+// Removes U+0000 to U+001F except newline and tab, and U+007F to U+009F.
 std::string without_controls(std::string_view text) {
   std::string kept;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -29,11 +29,11 @@ std::string without_controls(std::string_view text) {
 }
 
 void to_stdout(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);  // flush_stdout() asks whether it worked
+  std::fwrite(text.data(), 1, text.size(), stdout);  // flush_stdout() checks for errors
   flush_stdout();
 }
 
-// The width of the terminal on stdout; 0 if there is none, or none that can erase.
+// The width of the terminal on stdout; 0 if there is no terminal, or if it cannot erase text.
 std::size_t erasable_columns() {
   const char* kind = std::getenv("TERM");
   const bool can_erase = kind != nullptr && std::string_view(kind) != "dumb";
@@ -63,7 +63,7 @@ void print_note(std::string_view text) {
 }
 
 void flush_stdout() {
-  errno = EIO;  // if all that is known is that an earlier write failed
+  errno = EIO;  // the reason, if only an earlier write failed
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     throw Error("stdout: cannot be written: {}", std::strerror(errno));
   }
@@ -78,8 +78,7 @@ TextPrinter::TextPrinter() : wrap_(erasable_columns()) {}
 TextPrinter::~TextPrinter() {
   try {
     end_line();
-  } catch (
-      const Error&) {  // print() and end_line() have thrown it already, or it is of no interest
+  } catch (const Error&) {  // an earlier call has thrown it already, or nobody needs it
   }
 }
 

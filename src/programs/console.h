@@ -10,34 +10,33 @@ namespace stagecraft {
 
 bool is_terminal(std::FILE* stream);
 
-// May this stream carry colours? Terminals only, and not where NO_COLOR (no-color.org) is set.
+// True if this stream may carry colours: it is a terminal, and NO_COLOR (no-color.org) is not set.
 bool has_colour(std::FILE* stream);
 
-// A message to the person on stderr. A terminal breaks it between words. Where stderr cannot be
-// written, it is lost.
+// Prints a message to the user on stderr. A terminal breaks it between words. If stderr cannot be
+// written, the message is lost.
 void print_message(std::string_view text);
-// The same, shown faint where colours are welcome: a remark.
+// The same for a remark: faint, if the stream may carry colours.
 void print_note(std::string_view text);
 
-// Text that a model wrote, to stdout, to be seen at once. A terminal gets it without control
-// characters (other than newline and tab): a model could steer it with them. Throws Error if it
-// cannot be written.
+// Prints text of a model to stdout at once, without buffering. On a terminal, control characters
+// (except newline and tab) are removed: a model could steer the terminal with them. Throws Error if
+// stdout cannot be written.
 void print_now(std::string_view text);
 
-// Throws Error "stdout: cannot be written: REASON" if anything that was printed has not arrived: on
-// a full disk, for example.
+// Throws Error "stdout: cannot be written: REASON" if any printed text did not arrive, for example
+// because the disk is full.
 void flush_stdout();
 
-// The same as print_now(), for one text that arrives piece by piece: a terminal breaks its lines
-// between words.
+// Like print_now(), for one text in several pieces: a terminal breaks its lines between words.
 class TextPrinter {
  public:
   TextPrinter();
-  ~TextPrinter();  // ends the line, if stdout can be written: what comes next may be an error
+  ~TextPrinter();  // ends the line; ignores errors
   TextPrinter(const TextPrinter&) = delete;
   TextPrinter& operator=(const TextPrinter&) = delete;
   void print(std::string_view piece);
-  void end_line();  // where a line has begun
+  void end_line();  // does nothing at the start of a line
 
  private:
   WordWrap wrap_;

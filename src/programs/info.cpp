@@ -64,7 +64,7 @@ void print_line(std::string_view what, const std::string& value) {
 
 // ---- architecture -------------------------------------------------------------------------------
 
-// The steps of one kind, in order.
+// All steps of one kind, in order.
 template <class Kind>
 std::vector<const Kind*> steps_of(const Plan& plan) {
   std::vector<const Kind*> found;
@@ -74,14 +74,14 @@ std::vector<const Kind*> steps_of(const Plan& plan) {
   return found;
 }
 
-// Whether the linear that writes this buffer first has a bias.
+// True if the first linear layer that writes this buffer has a bias.
 bool has_bias(const Plan& plan, BufferId out) {
   const auto linears = steps_of<LinearStep>(plan);
   const auto found = std::ranges::find(linears, out, &LinearStep::out);
   return found != linears.end() && (*found)->bias != kNone;
 }
 
-// "4 heads of 6, 2 for keys and values": each kind once.
+// "4 heads of 6, 2 for keys and values"; each kind of attention is listed once.
 std::string heads_text(const Plan& plan) {
   std::vector<std::string> kinds;
   for (const AttentionStep* step : steps_of<AttentionStep>(plan)) {
@@ -116,7 +116,7 @@ std::string attention_text(const Plan& plan) {
   return text;
 }
 
-// "short convolution of 3 rows in 10 layers", which keep as much of a long text as of a short one.
+// "short convolution of 3 rows in 10 layers". A state has the same size for every length of text.
 std::string state_text(const Plan& plan) {
   const auto convs = steps_of<ShortConvStep>(plan);
   std::string text =
@@ -158,12 +158,13 @@ std::string rope_text(const Plan& plan) {
       rotated_text(2 * plan.frequencies.front().values.size(), steps.front()->head_dim));
 }
 
-// Whether the table of the first step may be the head's too.
+// True if the embedding table can also be the table of the head.
 bool is_tied(const Plan& plan) {
   return !plan.weight(steps_of<EmbedStep>(plan).front()->table).or_name.empty();
 }
 
-// What the model learned: old files also hold frequencies, and tied ones may hold one table twice.
+// The parameters that were trained. Old files also contain RoPE frequencies, and a model with tied
+// embeddings may store its table twice.
 std::size_t parameter_count(const Checkpoint& checkpoint, const Plan& plan) {
   std::size_t count = 0;
   for (const StoredTensor* tensor : checkpoint.tensors()) {
@@ -179,7 +180,7 @@ std::size_t parameter_count(const Checkpoint& checkpoint, const Plan& plan) {
   return count;
 }
 
-// Those of the experts that a token does not go to.
+// The parameters of the experts that a token does not use.
 std::size_t unused_parameters(const Plan& plan) {
   std::size_t count = 0;
   for (const ExpertsStep* step : steps_of<ExpertsStep>(plan)) {
@@ -203,8 +204,9 @@ std::string experts_text(const Plan& plan) {
   return fmt::format("{}", fmt::join(kinds, "; "));
 }
 
-// The width of x, and what is inside a feed-forward block. Its activation is the last in a layer
-// that has a factor of its own: Gemma 4's numbers of a layer are columns of a wider buffer.
+// The width of x, and the widths inside the feed-forward blocks. The activation of a feed-forward
+// block is the last in its layer whose `up` is a whole buffer: Gemma 4's per-layer inputs are
+// columns of a wider buffer.
 std::string width_text(const Plan& plan) {
   std::string text = fmt::format("{}", plan.buffer(steps_of<SelectStep>(plan).front()->x).width);
   std::vector<std::size_t> widths;
@@ -258,8 +260,8 @@ std::string without_path(const std::string& where, const fs::path& model) {
   return where.substr(std::min(where.find_first_not_of("/: ", path.size()), where.size()));
 }
 
-// Whether it is ChatML is seen by what it writes. One that cannot be used is told of, not thrown:
-// the rest of the model is as it is.
+// Whether a template is ChatML is decided by what it writes. A template that cannot be used is
+// reported, not thrown: the rest of the model can still be shown.
 std::string template_text(const ModelSource& model, const Tokenizer& tokenizer) {
   try {
     const ChatTemplateSource source = read_chat_template(model, tokenizer);
@@ -289,7 +291,7 @@ void print_tokenizer(const ModelSource& model) {
       specials.push_back(fmt::format("{} {}", printable(tokenizer.token_of(id)), id));
     }
   }
-  // How the vocabulary spells a space tells the two kinds apart.
+  // The two kinds of vocabulary spell a space differently.
   const char* spaces = tokenizer.id_of("\xe2\x96\x81") ? "sentencepiece-style "
                        : tokenizer.id_of("\xc4\xa0")   ? "byte-level "
                                                        : "";
@@ -307,7 +309,7 @@ void print_tokenizer(const ModelSource& model) {
 
 // ---- tensors ------------------------------------------------------------------------------------
 
-// Layers alike stand in one row: "model.layers.*.mlp.up_proj.weight".
+// Replaces layer numbers, so that equal layers share a row: "model.layers.*.mlp.up_proj.weight".
 std::string without_numbers(const std::string& name) {
   std::string out;
   std::size_t begin = 0;
@@ -424,7 +426,7 @@ void print_work(const Plan& plan, std::size_t context) {
 
 // ---- the command --------------------------------------------------------------------------------
 
-// Any safetensors file: a shard, a trace.
+// Prints any safetensors file, such as a shard or a trace.
 void print_file(const fs::path& path, const InfoFlags& flags, const Terminal& terminal) {
   const SafetensorsFile file(path);
   Tensors tensors;

@@ -5,7 +5,7 @@
 namespace stagecraft {
 namespace {
 
-volatile std::sig_atomic_t noted = 0;  // the signal; a signal handler can reach nothing else
+volatile std::sig_atomic_t noted = 0;  // the signal; a signal handler can only reach globals
 
 void note(int signal) {
   noted = signal;

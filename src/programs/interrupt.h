@@ -2,11 +2,12 @@
 
 namespace stagecraft {
 
-// While one of these lives, the first Ctrl-C is only noted, so that a command can end its line and
-// say how far it came; the second one ends the program as usual. One at a time.
+// While an InterruptGuard exists, the first Ctrl-C is only noted, so that a command can end its
+// line and report how far it came. The second Ctrl-C ends the program as usual. At most one guard
+// may exist.
 class InterruptGuard {
  public:
-  enum Signals { kCtrlC, kSigtermToo };  // SIGTERM, from `kill`, is then noted in the same way
+  enum Signals { kCtrlC, kSigtermToo };  // also notes SIGTERM (from `kill`)
 
   explicit InterruptGuard(Signals signals = kCtrlC);
   ~InterruptGuard();
@@ -14,9 +15,9 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   bool interrupted() const;
-  void reset();  // forget the one that was noted
+  void reset();  // forgets the noted signal
 
-  static constexpr int kExitCode = 130;  // what a shell expects of a command ended by Ctrl-C
+  static constexpr int kExitCode = 130;  // the exit code that shells expect after Ctrl-C
   int exit_code() const;                 // the same for the signal that was noted
 
  private:

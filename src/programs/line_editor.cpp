@@ -21,8 +21,8 @@ namespace {
 
 constexpr int kHistoryLines = 1000;
 
-// libedit reads characters as the locale has them, and a bare machine has none set; what this
-// program speaks is UTF-8 in any case.
+// libedit reads characters in the encoding of the locale, and a bare machine has no locale set.
+// This program always uses UTF-8.
 void speak_utf8() {
   const auto is_utf8 = [] { return std::string_view(::nl_langinfo(CODESET)) == "UTF-8"; };
   if (std::setlocale(LC_CTYPE, "") != nullptr && is_utf8()) return;
@@ -31,10 +31,11 @@ void speak_utf8() {
   }
 }
 
-// A key that is no character arrives as several: "\e[" or "\eO", numbers, and a last byte.
-// libedit knows only those without numbers; of another it drops the beginning and inserts the rest.
+// A key without a character of its own sends several: "\e[" or "\eO", numbers, and a last
+// character. libedit knows only keys without numbers. Of other keys, it drops the start and inserts
+// the rest.
 struct KeyBinding {
-  const char* sequence;  // as libedit reads it: \e is Escape
+  const char* sequence;  // in libedit's notation: \e is Escape
   const char* command;
 };
 
@@ -56,7 +57,7 @@ constexpr KeyBinding kKeys[] = {
     {"\\e[4~", "ed-move-to-end"},
     {"\\e[8~", "ed-move-to-end"},
     {"\\e[3~", "ed-delete-next-char"},
-    // With Shift (2), Alt (3), Ctrl (5); rxvt has its own.
+    // With Shift (2), Alt (3), Ctrl (5). rxvt has sequences of its own.
     {"\\e[1;2C", "ed-next-char"},
     {"\\e[1;2D", "ed-prev-char"},
     {"\\e[1;3C", "em-next-word"},
@@ -77,16 +78,16 @@ constexpr KeyBinding kKeys[] = {
     {"\\e[3;5~", "em-delete-next-word"},
 };
 
-// Before and after what is pasted into a terminal that was told to say so ("bracketed paste").
+// A terminal with "bracketed paste" switched on sends these before and after a pasted text.
 constexpr const char* kPaste = "\\e[200~";
 constexpr std::wstring_view kPasteEnd = L"\x1b[201~";
 
-// Binds kKeys, and "ignore-key" to each other sequence that begins like one of them.
+// Binds kKeys. Binds "ignore-key" to all other sequences that begin like one of them.
 void bind_keys(EditLine* editor) {
   const auto bind = [&](const std::string& sequence, const char* command) {
     ::el_set(editor, EL_BIND, sequence.c_str(), command, nullptr);
   };
-  // Sorted: libedit forgets the longer sequences when one is bound that begins them.
+  // Sorted, because libedit forgets longer sequences when a prefix of them is bound.
   std::set<std::string> beginnings;
   std::vector<std::string_view> sequences = {kPaste};
   for (const KeyBinding& key : kKeys) sequences.emplace_back(key.sequence);
@@ -98,7 +99,7 @@ void bind_keys(EditLine* editor) {
   }
   for (const std::string& beginning : beginnings) {
     for (char c = '!'; c <= '~'; ++c) {
-      const bool has_meaning = c == '\\' || c == '^';  // to libedit
+      const bool has_meaning = c == '\\' || c == '^';  // special in libedit's notation
       bind(beginning + (has_meaning ? "\\" : "") + c, "ignore-key");
     }
   }
@@ -112,7 +113,7 @@ struct LineEditor::Terminal {
   History* history = nullptr;
   std::string prompt;
   bool interrupted = false;
-  bool marks_pastes = false;  // the terminal can
+  bool marks_pastes = false;  // the terminal supports bracketed paste
 
   Terminal() {
     speak_utf8();
@@ -123,18 +124,18 @@ struct LineEditor::Terminal {
     ::history(history, &event, H_SETUNIQUE, 1);
     ::el_set(editor, EL_CLIENTDATA, this);
     ::el_set(editor, EL_EDITOR, "emacs");
-    ::el_set(editor, EL_SIGNAL, 1);  // a resized window, Ctrl-Z
+    ::el_set(editor, EL_SIGNAL, 1);  // redraw after a resize or Ctrl-Z
     ::el_set(editor, EL_HIST, ::history, history);
     ::el_set(editor, EL_PROMPT_ESC, &Terminal::show_prompt, '\1');
-    // Wide, since el_set() would copy the names and never free them.
+    // Wide functions, because el_set() would copy the names and never free them.
     ::el_wset(editor, EL_ADDFN, L"ignore-key", L"Read a key and do nothing", &Terminal::ignore_key);
     ::el_wset(editor, EL_ADDFN, L"interrupt", L"Clear the line, or leave", &Terminal::on_interrupt);
     ::el_wset(editor, EL_ADDFN, L"suspend", L"Stop the program for now", &Terminal::on_suspend);
     ::el_wset(editor, EL_ADDFN, L"paste", L"Insert a pasted text", &Terminal::on_paste);
     bind_keys(editor);
     ::el_source(editor, nullptr);  // ~/.editrc
-    // While a line is edited Ctrl-C is a key and no signal, so that none can come at a bad moment;
-    // Ctrl-Z, which then is a key too, sends its signal as before.
+    // While a line is edited, Ctrl-C is a key and not a signal, so that it cannot interrupt at a
+    // bad moment. Ctrl-Z is a key, too; its function sends the signal.
     ::el_set(editor, EL_SETTY, "-d", "-isig", nullptr);
     ::el_set(editor, EL_BIND, "^C", "interrupt", nullptr);
     ::el_set(editor, EL_BIND, "^Z", "suspend", nullptr);
@@ -156,7 +157,7 @@ struct LineEditor::Terminal {
 
   static char* show_prompt(EditLine* editor) { return of(editor).prompt.data(); }
 
-  // Not in the way of vi (~/.editrc), where Escape alone is a key.
+  // False in vi mode (~/.editrc), because Escape alone is a key there.
   bool can_mark_pastes() const {
     const char* kind = std::getenv("TERM");
     const char* keys = nullptr;
@@ -171,9 +172,10 @@ struct LineEditor::Terminal {
     std::fflush(stdout);
   }
 
-  // Inserts the text as it is: its newlines do not end the line, its characters are no keys.
+  // Inserts the pasted text as it is: a newline does not end the line, and no character is a
+  // command.
   static unsigned char on_paste(EditLine* editor, wint_t) {
-    constexpr wchar_t kCtrlC = 3;  // in case the end does not come
+    constexpr wchar_t kCtrlC = 3;  // in case the end marker does not arrive
     std::wstring text;
     while (!text.ends_with(kPasteEnd)) {
       wchar_t next = 0;
@@ -190,7 +192,7 @@ struct LineEditor::Terminal {
     return CC_REFRESH;
   }
 
-  // Reads the rest of a key's sequence, of which `last` is what was read last.
+  // Reads the rest of a key's sequence. `last` is the character that was read last.
   static unsigned char ignore_key(EditLine* editor, wint_t last) {
     const auto is_number = [](wint_t c) { return c >= '0' && c <= '?'; };  // or ; : < = >
     wchar_t next = static_cast<wchar_t>(last);
@@ -223,16 +225,16 @@ struct LineEditor::Terminal {
   }
 
   Status read(const std::string& marker, std::string& line) {
-    // What stands between two \1 has no width.
+    // Text between two \1 counts as zero columns wide.
     prompt = has_colour(stdout) ? fmt::format("\1\033[1m\1{}\1\033[0m\1", marker) : marker;
     interrupted = false;
     int count = 0;
-    ::el_set(editor, EL_PREP_TERM, 1);  // before the prompt, else a key could come too early
+    ::el_set(editor, EL_PREP_TERM, 1);  // before the prompt, or a key could arrive too early
     mark_pastes(true);
     const char* text = ::el_gets(editor, &count);
     mark_pastes(false);
     if (text == nullptr || count <= 0) {
-      fmt::print("\n");  // leave the line of the prompt
+      fmt::print("\n");  // leaves the prompt's line
       return interrupted ? Status::Interrupted : Status::End;
     }
     line.assign(text, static_cast<std::size_t>(count));

@@ -5,8 +5,8 @@
 
 namespace stagecraft {
 
-// Lines that a person types, with editing and a history that lasts as long as the object; or, where
-// stdin and stdout are not both a terminal, plain lines of stdin.
+// Reads lines. On a terminal, a person can edit each line, and there is a history as long as this
+// object exists. If stdin or stdout is not a terminal, reads plain lines from stdin.
 class LineEditor {
  public:
   enum class Status {
@@ -22,14 +22,14 @@ class LineEditor {
 
   bool is_interactive() const { return terminal_ != nullptr; }
 
-  // `line` is given without its newline; the bytes are as they came. It holds newlines only where
-  // a person pasted a text of several lines and then pressed Enter. The prompt is shown only to a
-  // person: where stdout is not a terminal but stdin is, on stderr.
+  // Gets `line` without its newline, with its bytes unchanged. It contains newlines only if a
+  // person pasted a text of several lines and then pressed Enter. The prompt is shown only to a
+  // person: on stdout, or on stderr if only stdin is a terminal.
   Status read(const std::string& prompt, std::string& line);
 
  private:
   struct Terminal;
-  std::unique_ptr<Terminal> terminal_;  // null: plain lines
+  std::unique_ptr<Terminal> terminal_;  // null: reads plain lines
 };
 
 }  // namespace stagecraft

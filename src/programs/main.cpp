@@ -3,7 +3,7 @@
 namespace stagecraft {
 namespace {
 
-// commands.inc is written by CMake: COMMAND(name) for each command of this program.
+// CMake writes commands.inc: COMMAND(name) for each command of this program.
 constexpr Command kCommands[] = {
 #define COMMAND(name) {#name, add_##name},
 #include "commands.inc"

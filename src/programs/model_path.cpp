@@ -35,7 +35,7 @@ std::optional<fs::path> folder_of(const char* variable, const char* below) {
   return fs::path(value) / below;
 }
 
-// Where the models lie that come with the project.
+// The folders of the models that come with the project.
 std::vector<fs::path> own_folders() {
   std::vector<fs::path> folders;
   if (const auto home = folder_of("STAGECRAFT_HOME", "models")) folders.push_back(*home);
@@ -49,7 +49,8 @@ std::vector<fs::path> own_folders() {
   return folders;
 }
 
-// Where others lie under their names: the classroom's, then those that were pulled.
+// The folders of other models, which have names: the classroom's folder, then the folder of pulled
+// models.
 std::vector<fs::path> pulled_folders() {
   std::vector<fs::path> folders;
   if (const auto shared = folder_of("STAGECRAFT_MODELS", "")) folders.push_back(*shared);
@@ -59,7 +60,7 @@ std::vector<fs::path> pulled_folders() {
   return folders;
 }
 
-// NAME or OWNER/NAME, as tools/pulled_models.py has them, and no path.
+// True for NAME or OWNER/NAME, by the rules of tools/pulled_models.py; false for a path.
 bool is_model_name(std::string_view text) {
   const auto is_part = [](std::string_view part) {
     return !part.empty() && part.front() != '.' && part.front() != '-' &&
@@ -73,8 +74,9 @@ bool is_model_name(std::string_view text) {
   return is_part(text.substr(0, slash)) && is_part(text.substr(slash + 1));
 }
 
-// What in a model's folder the engine opens: the folder itself, or the one file that holds it all.
-// `which` and the name of a file are what names it where there are several.
+// The path in a model's folder that the engine opens: the folder itself, or its only model file. If
+// there are several files, the message says how to name one: `which` followed by the name of the
+// file.
 fs::path model_in(const fs::path& folder, const std::string& name, const std::string& which) {
   std::error_code ignored;
   if (fs::exists(folder / "config.json", ignored)) return folder;
@@ -89,7 +91,7 @@ fs::path model_in(const fs::path& folder, const std::string& name, const std::st
               printable(files.front().filename().string()));
 }
 
-// The pulled model of this name, or of NAME:FILE.
+// The model that is called NAME or NAME:FILE; nullopt if `given` looks like a path.
 std::optional<fs::path> find_named(const std::string& given) {
   const std::string name = given.substr(0, given.find(':'));
   if (!is_model_name(name)) return std::nullopt;
@@ -105,7 +107,7 @@ std::optional<fs::path> find_named(const std::string& given) {
     if (file.empty()) return model_in(folder / name, name, name + ":");
     if (fs::is_regular_file(folder / name / file, ignored)) return folder / name / file;
   }
-  // Or a slip in the name of a file, or of a folder beside others?
+  // A misspelled path of a file, or of a folder beside others? Opening it will fail.
   const bool is_file = file.empty() && fs::path(given).extension() == ".gguf";
   if (is_file || fs::is_directory(fs::path(given).parent_path(), ignored)) return std::nullopt;
   throw Error("{}: no such folder, and no model of that name was pulled: ./stage pull {}", given,

@@ -9,18 +9,20 @@
 
 namespace stagecraft {
 
-// The folder or file of a model. `given` is a path, or the name of a model that `./stage pull`
-// brought, NAME or OWNER/NAME, also NAME:FILE where a folder holds several: under
-// $STAGECRAFT_MODELS, else under ${XDG_CACHE_HOME:-~/.cache}/stagecraft/models. A path that exists
-// is never taken for a name. For a folder without config.json: the one file in it that is a model.
+// Finds the folder or file of a model. `given` is a path, or a name: NAME, OWNER/NAME, or NAME:FILE
+// if a folder holds several models. A path that exists is never read as a name. Names are searched
+// in $STAGECRAFT_MODELS, in ${XDG_CACHE_HOME:-~/.cache}/stagecraft/models, where ./stage pull
+// stores models, and among the models that come with the project. For a folder without config.json,
+// returns the one file in it that is a model.
 //
-// Where it is empty: the model of that default name ("story", "chat") that comes with the project,
-// under $STAGECRAFT_HOME/models, else beside the installed program in ../share/stagecraft/models.
+// If `given` is empty, finds the model `default_name` ("story", "chat") that comes with the
+// project: in $STAGECRAFT_HOME/models, or beside the installed program in
+// ../share/stagecraft/models.
 //
-// Throws Error naming the command that pulls what is not there, or the places looked at.
+// Throws Error that names the command to pull a missing model, or the folders that were searched.
 std::filesystem::path find_model(const std::string& given, const std::string& default_name);
 
-// Calls `run`. If the model computes NaN, the Error begins with the model's path.
+// Calls `run`. Puts the model's path before an Error about what the model computed, such as NaN.
 template <class Run>
 auto naming_the_model(const ModelSource& model, const Run& run) {
   try {

@@ -44,7 +44,7 @@ CLI::Validator whole_in_range(std::uint64_t min, std::uint64_t max) {
         std::uint64_t value = 0;
         const char* last = text.data() + text.size();
         const auto [end, failed] = std::from_chars(text.data(), last, value);
-        const bool octal = text.size() > 1 && text[0] == '0';  // what CLI11 would take 010 for
+        const bool octal = text.size() > 1 && text[0] == '0';  // CLI11 would read 010 as octal
         const bool number = failed == std::errc() && end == last && !octal;
         if (number && value >= min && value <= max) return {};
         return fmt::format("expected a whole number from {} to {}, found '{}'", min, max,
@@ -63,7 +63,7 @@ CLI::Validator one_of(std::vector<std::string> words) {
       "");
 }
 
-CLI::Validator not_empty(const char* what) {  // --model "$UNSET" must not mean the default
+CLI::Validator not_empty(const char* what) {  // --model "$UNSET" must not select the default model
   return CLI::Validator(
       [what](std::string& text) {
         return text.empty() ? fmt::format("expected {}, found ''", what) : std::string();
@@ -94,7 +94,7 @@ ModelSource GenerationFlags::tokenizer_source(const ModelSource& source) const {
 
 namespace {
 
-// What --backend may be in this program.
+// The names that --backend accepts in this program.
 std::vector<std::string> backend_names() {
   std::vector<std::string> names = {"cpu", "textbook"};
   if (!cuda_backend_name().empty()) names.emplace_back(cuda_backend_name());

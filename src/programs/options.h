@@ -10,22 +10,23 @@
 
 namespace stagecraft {
 
-// Accepts a finite number in [min, max]; the error says so. (CLI::Range lets NaN pass.)
+// Accepts a finite number in [min, max]; the error message names the range. (CLI::Range accepts
+// NaN.)
 CLI::Validator in_range(double min, double max);
-// Decimal digits only, as 12 and not as 1e1, 0x0c or 014.
+// Accepts a whole number in [min, max] in decimal digits only: 12, but not 1e1, 0x0c or 014.
 CLI::Validator whole_in_range(std::uint64_t min, std::uint64_t max);
 CLI::Validator one_of(std::vector<std::string> words);
-// Refuses '' as a value: of `what`, for the message.
+// Refuses an empty value. The message calls the expected value `what`.
 CLI::Validator not_empty(const char* what = "a path");
 
-// What every command that generates text offers. Defaults stand here, the same for all.
+// The options of all commands that generate text, with the same defaults for all of them.
 struct GenerationFlags {
   std::string model;
-  std::string tokenizer;        // empty: what the model brings
-  std::size_t context = 0;      // 0: what the task needs, up to what the model was trained for
-  std::size_t max_tokens = 0;   // 0: the command's own default
-  std::size_t threads = 0;      // 0: one for each core
-  std::string backend = "cpu";  // or textbook, cuda, cuda-emulator
+  std::string tokenizer;                  // empty: the model's own
+  std::size_t context = 0;                // 0: what the task needs, up to the trained length
+  std::size_t max_tokens = 0;             // 0: the command's default
+  std::size_t threads = 0;                // 0: one per core
+  std::string backend = "cpu";            // or textbook, cuda, cuda-emulator
   std::optional<std::size_t> gpu_layers;  // of --backend cuda
   std::string kv_type;                    // empty: see EngineOptions
   float temperature = 0.8f;
@@ -34,12 +35,12 @@ struct GenerationFlags {
   float repeat_penalty = 1.0f;
   std::size_t repeat_last_n = 64;
   std::vector<std::string> stops;
-  std::string grammar;  // files; at most one of the two
+  std::string grammar;  // a file; at most one of grammar and json_schema
   std::string json_schema;
   std::uint64_t seed = 0;
   CLI::Option* seed_option = nullptr;
 
-  // Whether the layers of the course run: with --textbook, or with a student's code.
+  // True if the layers of the course run: with --textbook, or with a student's code.
   bool runs_course_layers() const;
 
   void add_to(CLI::App& command);
@@ -51,24 +52,26 @@ struct GenerationFlags {
 
   ModelSource tokenizer_source(const ModelSource& source) const;
   std::size_t thread_count() const;
-  // On the textbook backend where it is asked for, or where its layers are the student's.
+  // Uses the backend that --backend names, or Textbook if the layers are a student's. Throws Error
+  // if an option does not fit the backend.
   Engine open_engine(const ModelSource& source) const;
-  std::uint64_t chosen_seed() const;  // as given, or one that nobody could guess
-  // What these files say, or null.
+  std::uint64_t chosen_seed() const;  // the given seed, or a random one
+  // Reads the file of --grammar or --json-schema. Null: neither was given.
   std::shared_ptr<const TokenGrammar> read_grammar(const Tokenizer& tokenizer) const;
   TextOptions text_options(const Plan& plan, std::size_t default_max_tokens) const;
 };
 
-// "1,2,3" to ids, none negative; throws CLI::ValidationError naming the option.
+// Turns "1,2,3" into ids, none of them negative. Throws CLI::ValidationError with the option's
+// name.
 std::vector<TokenId> parse_id_list(std::string_view option, std::string_view text);
-// Throws CLI::ValidationError if one of them is no row of the model's embedding.
+// Throws CLI::ValidationError if an id is not a row of the model's embedding table.
 void check_ids(std::string_view option, std::span<const TokenId> ids, std::size_t vocab_size);
 
-// Throws Error naming both if `tokenizer` made a prompt with ids that are no rows of the model.
+// Throws Error if `tokenizer` made ids for the prompt that are not rows of the model; names both.
 void check_tokens(std::span<const TokenId> ids, const ModelSource& tokenizer,
                   const ModelSource& model, const Plan& plan);
 
-// Where positions will be reached that the model was not trained for, says so on stderr.
+// Prints a note on stderr if the context is longer than the model was trained for.
 void note_long_context(const Plan& plan, std::size_t context);
 
 }  // namespace stagecraft

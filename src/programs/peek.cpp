@@ -16,8 +16,8 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kLabelWidth = 14;  // of a token; longer ones are cut
-constexpr std::size_t kShortLabel = 6;   // the same beside a picture that needs the columns
+constexpr std::size_t kLabelWidth = 14;  // columns of a token's label; longer ones are cut
+constexpr std::size_t kShortLabel = 6;   // the same, beside a picture that needs the space
 
 struct PeekFlags : GenerationFlags {
   std::string text;
@@ -48,14 +48,14 @@ std::optional<HeadIndex> parse_head(const std::string& text, const Plan& plan) {
   return head;
 }
 
-// Tokens as a person can read them.
+// The labels of tokens for people to read.
 class Labels {
  public:
   Labels(const Tokenizer& tokenizer, std::span<const TokenId> ids, bool utf8)
       : tokenizer_(tokenizer), ids_(ids), utf8_(utf8) {}
 
-  // What `token` would add to the text after `position`: a space at the beginning of a word is only
-  // there where something stands before it.
+  // The text that `token` adds after `position`. Some tokenizers write the space at the start of a
+  // word only if text stands before it.
   std::string after(std::size_t position, TokenId token) const {
     if (!exists(token)) return "(no token)";
     const TokenId before = ids_[position];
@@ -74,7 +74,7 @@ class Labels {
   }
 
  private:
-  // A model may have more rows than its tokenizer has tokens.
+  // False for ids without a token: a model may have more rows than its tokenizer has tokens.
   bool exists(TokenId id) const {
     return static_cast<std::size_t>(id) < tokenizer_.vocab_size() &&
            !tokenizer_.token_of(id).empty();
@@ -88,7 +88,7 @@ class Labels {
   bool utf8_;
 };
 
-// The tokens side by side, each over its id.
+// Prints the tokens side by side, each above its id.
 void print_tokens(const Labels& labels, std::span<const TokenId> ids, const Terminal& terminal) {
   std::string tokens;
   std::string numbers;
@@ -122,7 +122,8 @@ void print_guess(const std::string& label, TokenProbability guess, bool is_next,
   fmt::print("{}{}\n", is_next ? terminal.bold(line) : line, rest);
 }
 
-// What the model expects after each of the last positions, and what the text has there.
+// Prints the likeliest next tokens after each of the last positions, and the token that follows in
+// the text.
 void print_guesses(const Peek& peek, const Labels& labels, std::span<const TokenId> ids,
                    std::size_t top, const Terminal& terminal) {
   const std::size_t shown = peek.next.rows();
@@ -147,7 +148,8 @@ void print_guesses(const Peek& peek, const Labels& labels, std::span<const Token
   }
 }
 
-// A row looks at columns; a token's label stands at the end of its row and on top of its column.
+// Each row is a query, each column a key. A token's label is at the end of its row and above its
+// column.
 void print_attention(const Peek& peek, HeadIndex head, const Labels& labels,
                      const Terminal& terminal) {
   constexpr std::array<std::string_view, 5> kShades = {"·", "░", "▒", "▓", "█"};

@@ -19,7 +19,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kMaxTextBytes = 1u << 30;
-constexpr std::size_t kDefaultWindow = 512;  // or what the model was trained for, if less
+constexpr std::size_t kDefaultWindow = 512;  // or the trained length, if that is shorter
 
 struct PerplexityFlags : GenerationFlags {
   std::string text;
@@ -27,7 +27,7 @@ struct PerplexityFlags : GenerationFlags {
   bool json = false;
 };
 
-// On a terminal, one line that says how far it is.
+// Shows the progress in one line, if stderr is a terminal.
 class Progress {
  public:
   explicit Progress(std::size_t total) : total_(total), shown_(is_terminal(stderr)) {}
@@ -97,7 +97,8 @@ void run_perplexity(const PerplexityFlags& flags) {
   }
   if (nats.empty()) throw CLI::RuntimeError(InterruptGuard::kExitCode);
 
-  // The bytes of what was scored: not those of the first token, unless the tokenizer put it there.
+  // Counts the bytes of the scored tokens: of all but the first. If the first is the begin token of
+  // the tokenizer, these are all bytes of the text.
   ids.resize(nats.size() + 1);
   const std::span<const TokenId> all(ids);
   const std::size_t bytes =

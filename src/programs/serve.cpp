@@ -17,8 +17,8 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kMaxKeyBytes = 4096;
-constexpr double kMostOfMemory = 0.5;       // for the f32 weights of the glass box
-constexpr std::chrono::seconds kGrace{10};  // for running answers, once the server is to end
+constexpr double kMostOfMemory = 0.5;       // limit for the f32 weights of the glass box
+constexpr std::chrono::seconds kGrace{10};  // for running answers when the server ends
 
 struct ServeFlags : GenerationFlags {
   std::string host = "127.0.0.1";
@@ -28,12 +28,12 @@ struct ServeFlags : GenerationFlags {
   std::vector<std::string> aliases;
   std::string api_key_file;
   std::string chat_template;
-  std::string beside;  // a second model
+  std::string beside;  // the second model; empty: none
 };
 
-// The first SIGINT or SIGTERM is noted and wakes the server; the second one ends the program.
+// The first SIGINT or SIGTERM is noted and wakes the server. The second ends the program.
 volatile std::sig_atomic_t asked_to_end = 0;
-const HttpServer* served = nullptr;  // a signal handler can reach nothing else
+const HttpServer* served = nullptr;  // a signal handler can only reach globals
 
 void note_signal(int signal) {
   asked_to_end = 1;
@@ -41,7 +41,7 @@ void note_signal(int signal) {
   served->wake();
 }
 
-// Ignores SIGPIPE, too: a client that has gone is an error of one send(), not the end of us.
+// Also ignores SIGPIPE: if a client is gone, only one send() must fail, not the whole program.
 class SignalGuard {
  public:
   explicit SignalGuard(const HttpServer& server) {
@@ -58,8 +58,8 @@ class SignalGuard {
   SignalGuard& operator=(const SignalGuard&) = delete;
 };
 
-// The first line of the file. Only visible ASCII: a header loses the blanks around its value, and
-// clients encode other letters differently.
+// The first line of the file. Only visible ASCII is allowed: a header loses the spaces around its
+// value, and clients encode other characters in different ways.
 std::string read_key(const std::string& file) {
   if (file.empty()) return {};
   const std::string text = read_text_file(file, kMaxKeyBytes);
@@ -101,8 +101,8 @@ ServedModel describe(const ServeFlags& flags, const ModelSource& source, const E
   return model;
 }
 
-// Opens the engine of the glass box. Its weights are f32, whatever the file has. It uses one
-// thread, because the texts that are being generated need the others.
+// Opens the engine of the glass box. Its weights are f32, whatever the type in the file. It uses
+// one thread, because the texts that are being generated need the others.
 Engine open_glass_box_engine(const ModelSource& source, const Plan& plan) {
   const double needed = sizeof(float) * static_cast<double>(weight_elements(plan, true));
   const double memory = memory_bytes();
@@ -138,7 +138,7 @@ void serve(const ServeFlags& flags, HttpServer& server, const std::string& name)
   });
 }
 
-// All that one model needs to be served.
+// Everything that serves one model.
 class ServedEngine {
  public:
   ServedEngine(const ServeFlags& flags, const ModelSource& source, Engine engine,
@@ -163,7 +163,8 @@ class ServedEngine {
     }
   }
 
-  // The threads that compute. They wake the server, so they must end before it does.
+  // The threads that compute. They wake the server, so they must end before the server is
+  // destroyed.
   struct Threads {
     Scheduler scheduler;
     GlassBox glass_box;
@@ -193,7 +194,7 @@ class ServedEngine {
   Service service_;
 };
 
-// The model beside the first one. With a student's functions in the program, it is run by ours.
+// Opens the second model. If the program contains a student's functions, ours run this model.
 std::unique_ptr<ServedEngine> open_beside(ServeFlags flags, Service::Options options) {
   if (flags.beside.empty()) return nullptr;
   if (flags.beside != flags.model) flags.tokenizer = flags.chat_template = {};

@@ -47,7 +47,7 @@ std::size_t context_for(const StoryFlags& flags, const Plan& plan, std::size_t p
   return context;
 }
 
-// Which kernels ran, where STAGECRAFT_ISA chose them.
+// Names the kernels that ran, if STAGECRAFT_ISA chose them.
 std::string forced_kernels(const Engine& engine) {
   if (engine.options().backend != BackendKind::Cpu || std::getenv("STAGECRAFT_ISA") == nullptr)
     return "";
@@ -72,9 +72,9 @@ void print_closing_lines(const TextResult& result, const Session& session,
                   session.n_threads() == 1 ? "" : "s", forced_kernels(session.engine()), seed));
 }
 
-// Where the ids of the new tokens are kept, opened before the story begins: a path that cannot be
-// written is known then, not when the story is over. It is no AtomicFile: course/grading/score.py
-// lets a student's program write this one file, and none beside it.
+// The file for the ids of the new tokens. It is opened before the story begins, so that a path that
+// cannot be written throws before, and not when the story is over. It is no AtomicFile, because
+// course/grading/score.py lets a student's program write this one file and no other.
 class IdsFile {
  public:
   explicit IdsFile(const std::string& path) : path_(path) {
@@ -99,7 +99,7 @@ class IdsFile {
   std::ofstream file_;
 };
 
-// --ids: exactly these tokens; nothing needs a tokenizer unless text is to be shown.
+// --ids with --print-ids: text is neither read nor printed, so no tokenizer is needed.
 void run_on_ids(const StoryFlags& flags, Engine& engine, const std::vector<TokenId>& prompt) {
   const TextOptions options = flags.text_options(engine.plan(), kDefaultMaxTokens);
   Session session(engine,
@@ -117,8 +117,8 @@ void run_on_ids(const StoryFlags& flags, Engine& engine, const std::vector<Token
   ids_file.write(made);
 }
 
-// --stories N: they are made side by side and printed one after the other; each is the story of its
-// seed.
+// --stories N: generates them together and prints them one after the other. Each is the story that
+// its seed gives alone.
 void tell_several(const StoryFlags& flags, Engine& engine, const Tokenizer& tokenizer,
                   std::span<const TokenId> prompt, const TextOptions& options, std::size_t context,
                   std::uint64_t seed) {

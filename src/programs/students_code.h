@@ -6,18 +6,18 @@
 
 namespace stagecraft {
 
-// A program in which a student's functions stand in the place of ours. Then the layers that call
-// them have to run.
+// Present in a program in which a student's functions replace ours. The layers that call these
+// functions must then run.
 struct StudentsCode {
-  void (*model_is_open)(std::size_t vocab_size);  // tells them how many rows the model's head has
+  void (*model_is_open)(std::size_t vocab_size);  // vocab_size: rows of the model's head
 };
 
-// Set before main() by what such a program links in addition (course/mine/students_code.cpp); null
-// in ours.
+// course/mine/students_code.cpp, which only such a program links, sets it before main(). Null in
+// the programs without it.
 inline const StudentsCode* students_code = nullptr;
 
-// The backend whose intermediate results trace, peek and the glass box show: every step of the
-// plan, or what a student's functions return.
+// The backend whose intermediate results trace, peek and the glass box show. Walker reports every
+// step of the plan. With a student's code, Textbook reports the results of the student's functions.
 inline BackendKind observed_backend() {
   return students_code == nullptr ? BackendKind::Walker : BackendKind::Textbook;
 }

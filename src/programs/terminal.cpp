@@ -23,7 +23,7 @@ std::string environment(const char* name) {
 bool locale_is_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     std::string value = environment(name);
-    if (value.empty()) continue;  // the first that is set decides
+    if (value.empty()) continue;  // the first variable that is set decides
     std::transform(value.begin(), value.end(), value.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return value.find("utf-8") != std::string::npos || value.find("utf8") != std::string::npos;
@@ -101,7 +101,7 @@ std::string cut_to(std::string_view text, std::size_t columns, bool utf8) {
   if (display_width(text) <= columns) return std::string(text);
   const std::string_view mark = utf8 ? "…" : "~";
   std::size_t end = 0;
-  std::size_t width = 1;  // the mark's
+  std::size_t width = 1;  // the mark's width
   while (end < text.size()) {
     const std::size_t length = std::max<std::size_t>(1, utf8_sequence_length(text.substr(end)));
     width += character_width(text.substr(end, length));

@@ -6,35 +6,35 @@
 
 namespace stagecraft {
 
-// What standard output can show.
+// What standard output can display.
 struct Terminal {
-  std::size_t width = 80;  // columns; 80 where there is no terminal
-  bool utf8 = false;       // by the locale: LC_ALL, LC_CTYPE, LANG
-  bool color = false;      // a terminal that is not "dumb", and no NO_COLOR
+  std::size_t width = 80;  // columns; 80 if stdout is not a terminal
+  bool utf8 = false;       // decided by the locale: LC_ALL, LC_CTYPE, LANG
+  bool color = false;      // a terminal that is not "dumb", without NO_COLOR
 
   // ./stage shows long output through a pager. Then stdout is a pipe, and the variable
   // STAGECRAFT_PAGED says how many columns the terminal behind it has.
   static Terminal of_stdout();
 
-  // `text` set off from the rest, or as it is where there is no colour.
+  // `text` in bold or faint; unchanged if there is no colour.
   std::string bold(std::string_view text) const;
   std::string dim(std::string_view text) const;
 };
 
-// A token's text with what cannot be seen made visible: a space as a dot, a newline as an arrow, a
-// byte that is no character as <e4>.
+// A token's text with invisible characters made visible: a space as a dot, a newline as an arrow, a
+// byte that is not a character as <e4>.
 std::string visible(std::string_view text, bool utf8);
 
-// How many columns `text` takes: 2 for a Chinese character, 0 for a combining mark.
+// The number of columns of `text`: 2 per Chinese character, 0 per combining mark.
 std::size_t display_width(std::string_view text);
 
-// `text` and as many spaces as it lacks to `columns`; the other way round; cut to fit.
+// `text`, filled up with spaces behind it or before it, or cut with a mark at its end.
 std::string pad_right(std::string_view text, std::size_t columns);
 std::string pad_left(std::string_view text, std::size_t columns);
 std::string cut_to(std::string_view text, std::size_t columns, bool utf8);
 
-// A bar as long as `share` (0 to 1) of `columns`, in eighths of a column where there is UTF-8. ""
-// for a share that is NaN or infinite.
+// A bar of `share` (0 to 1) times `columns`, in eighths of a column if the terminal shows UTF-8.
+// Empty if `share` is NaN or infinite.
 std::string bar(double share, std::size_t columns, bool utf8);
 
 }  // namespace stagecraft

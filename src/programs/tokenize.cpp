@@ -32,10 +32,10 @@ struct Options {
   bool add_special = false;
 };
 
-// What is to be made into ids, or back.
+// The text to encode, or the ids to decode.
 struct Input {
   std::string text;
-  std::string from;  // "stdin", for error messages
+  std::string from;  // where the text comes from, for error messages: "stdin"
 };
 
 std::string read_stdin() {
@@ -52,7 +52,7 @@ void write_stdout(std::string_view text) {
 }
 
 // Calls `handle` for each line of `text`, numbered from 1, without its newline. A newline at the
-// end ends the last line and begins no other.
+// end of `text` does not begin another line.
 template <class Handle>
 void for_each_line(std::string_view text, Handle handle) {
   for (std::size_t number = 1; !text.empty(); ++number) {
@@ -71,7 +71,7 @@ TokenId check_id(const Tokenizer& tokenizer, const Input& input, long long id, s
   return static_cast<TokenId>(id);
 }
 
-// Ids between commas, blanks and newlines.
+// Ids, separated by commas, spaces, tabs or newlines.
 std::vector<TokenId> read_ids(const Tokenizer& tokenizer, const Input& input) {
   std::vector<TokenId> ids;
   for_each_line(input.text, [&](std::string_view line, std::size_t number) {
@@ -87,7 +87,7 @@ std::vector<TokenId> read_ids(const Tokenizer& tokenizer, const Input& input) {
         throw Error("{}, line {}: expected token ids, found '{}'", input.from, number,
                     printable(word));
       }
-      // One too large even for `long long` is out of range as well.
+      // A number too large for `long long` is out of range as well.
       ids.push_back(check_id(tokenizer, input, error == std::errc() ? id : -1, number));
       line.remove_prefix(word.size());
     }
@@ -149,7 +149,7 @@ void decode_lines(const Tokenizer& tokenizer, const Input& input) {
     }
     std::vector<TokenId> ids;
     for (const json& element : value) {
-      // An unsigned number beyond long long would turn negative: as much out of range.
+      // A large unsigned number becomes negative, and so is refused as well.
       ids.push_back(check_id(tokenizer, input, element.get<long long>(), number));
     }
     write_stdout(json(utf8_with_replacements(tokenizer.decode(ids))).dump() + "\n");

@@ -22,7 +22,8 @@ struct TraceFlags : GenerationFlags {
   std::size_t cached = 0;
 };
 
-// A line per activation, about its row of the last token: how large it is, and how it begins.
+// Prints one line per activation, about its row for the last token: its RMS, its first numbers, its
+// largest number.
 void print_activations(std::span<const Activation> activations) {
   constexpr std::size_t kFirst = 3;
   fmt::print("{:<23}{:<9}{:>7} {:<26}{}\n", "last token of", "shape", "rms", " first numbers",
@@ -43,7 +44,7 @@ void print_activations(std::span<const Activation> activations) {
   }
 }
 
-// Keeps those with `only` in their names.
+// Keeps the activations whose names contain `only`.
 void select(std::vector<Activation>& activations, const std::string& only) {
   const std::string first = activations.front().name;
   const std::string last = activations.back().name;

@@ -1,9 +1,9 @@
-// The one file that is compiled again when only the commit has changed.
+// If only the commit has changed, this is the one file that is compiled again.
 #include "programs/version.h"
 
 #include <fmt/format.h>
 
-#include "generated_version.h"  // the generated one: STAGECRAFT_VERSION, STAGECRAFT_COMMIT
+#include "generated_version.h"  // STAGECRAFT_VERSION, STAGECRAFT_COMMIT; written by CMake
 
 namespace stagecraft {
 namespace {

@@ -6,22 +6,23 @@
 
 namespace stagecraft {
 
-// The answer to one request for text, written from the events of its texts: one JSON object at the
-// end, or a stream of server-sent events. Knows no connection.
+// Writes the answer to one request for text from the events of its texts: either one JSON object at
+// the end, or a stream of server-sent events. It does not know the connection.
 class Answer {
  public:
   virtual ~Answer() = default;
 
   virtual bool is_stream() const = 0;
-  // What a stream begins with; "" where there is nothing to say yet.
+  // The first bytes of a stream; "" if there are none yet.
   virtual std::string begin() = 0;
-  // An event of text `index`. Returns what a stream says now; "" in an answer in one piece.
+  // Adds an event of text `index`. Returns the bytes that a stream sends now; "" if this is no
+  // stream.
   virtual std::string add(std::size_t index, const TextEvent& event) = 0;
-  // Has every text ended?
+  // True if every text has ended.
   virtual bool is_complete() const = 0;
-  // The whole answer, or the end of the stream.
+  // Returns the whole answer, or the last bytes of the stream.
   virtual std::string finish() = 0;
-  // What went wrong with the first text that failed; empty if none did.
+  // The error of the first text that failed; empty if no text failed.
   virtual const std::string& error() const = 0;
 };
 

@@ -17,7 +17,7 @@ double written(float logprob) { return shortest_decimal(std::max(logprob, kLeast
 
 std::string server_sent(const nlohmann::json& json) { return "data: " + json_text(json) + "\n\n"; }
 
-// As OpenAI writes a call.
+// A call in OpenAI's format.
 nlohmann::json call_json(const ToolCall& call) {
   return {{"id", call.id},
           {"type", "function"},
@@ -57,7 +57,7 @@ nlohmann::json chat_logprobs(const Tokenizer& tokenizer, std::span<const TokenSc
   return {{"content", std::move(content)}, {"refusal", nullptr}};
 }
 
-// The older form: one list per column.
+// The older format: one list per column.
 nlohmann::json completion_logprobs(const Tokenizer& tokenizer, std::span<const TokenScore> scores,
                                    std::span<const std::size_t> offsets) {
   nlohmann::json tokens = nlohmann::json::array(), logprobs = tokens, tops = tokens;
@@ -79,7 +79,7 @@ nlohmann::json completion_logprobs(const Tokenizer& tokenizer, std::span<const T
 
 }  // namespace
 
-// The objects that answers are made of.
+// Builds the JSON objects of an answer.
 struct AnswerWriter::Json {
   const AnswerWriter& writer;
 
@@ -97,8 +97,7 @@ struct AnswerWriter::Json {
     return json;
   }
 
-  // A chat has one prompt, so its ids stand beside the choices. A completion has them in each
-  // choice.
+  // A chat has one prompt, so its ids are beside the choices. A completion has them in each choice.
   void add_prompt(nlohmann::json& json, std::size_t index) const {
     if (writer.options_.prompts) {
       json["prompt_token_ids"] = writer.options_.prompts->at(index / writer.options_.n);
@@ -116,7 +115,7 @@ struct AnswerWriter::Json {
     for (std::size_t i = 0; i < writer.choices_.size(); ++i) {
       const TextEnd& end = writer.choices_[i].end;
       made += end.new_tokens;
-      if (i % writer.options_.n != 0) continue;  // the same prompt again
+      if (i % writer.options_.n != 0) continue;  // counts each prompt once
       prompt += end.prompt_tokens;
       cached += end.cached_tokens;
     }
@@ -133,8 +132,8 @@ struct AnswerWriter::Json {
     return completion_logprobs(writer.tokenizer_, scores, offsets);
   }
 
-  // A choice of a chunk of a stream. delta: for a chat, else the piece of text.
-  // first: whether this is the first chunk of the text.
+  // One chunk of a stream. delta: the object "delta" of a chat, or the text of a completion. first:
+  // true for the first chunk of the text.
   std::string chunk(std::size_t index, nlohmann::json delta, std::span<const TokenScore> scores,
                     std::span<const std::size_t> offsets, nlohmann::json finish, bool first) const {
     const bool chat = writer.options_.chat;
@@ -168,7 +167,7 @@ std::string AnswerWriter::begin() {
   return all;
 }
 
-// What an event brings: text and calls for the answer, and in a stream what is said of them.
+// Takes the text and the calls of an event. In a stream, appends the chunks for them to `said`.
 void AnswerWriter::take(std::size_t index, ToolCallReader::Found found, const TextEvent& event,
                         std::string& said) {
   Choice& choice = choices_[index];
@@ -231,7 +230,7 @@ std::string AnswerWriter::finish() {
     std::string rest;
     if (!error_.empty()) {
       std::string text = ApiError(500, "server_error", "", "", error_).json();
-      text.pop_back();  // a server-sent event is one line
+      text.pop_back();  // without the newline: a server-sent event is one line
       rest += "data: " + text + "\n\n";
     } else if (options_.include_usage) {
       nlohmann::json last = json.envelope(nlohmann::json::array());

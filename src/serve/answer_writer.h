@@ -9,7 +9,7 @@
 
 namespace stagecraft {
 
-// A completion, of a chat or of a prompt, as OpenAI defines it.
+// Writes a completion (/v1/completions, /v1/chat/completions) as OpenAI defines it.
 class AnswerWriter : public Answer {
  public:
   struct Options {
@@ -17,8 +17,8 @@ class AnswerWriter : public Answer {
     bool stream = false;
     bool include_usage = false;
     bool logprobs = false;
-    // The token ids of each prompt. Where set, the answer contains them and the token ids of each
-    // text, in the fields of vLLM: prompt_token_ids and token_ids.
+    // The token ids of each prompt. If they are set, the answer contains them and the token ids of
+    // each text, in the fields of vLLM: prompt_token_ids and token_ids.
     std::optional<std::vector<std::vector<TokenId>>> prompts;
     std::size_t n_texts = 1;
     std::size_t n = 1;  // texts per prompt
@@ -27,7 +27,7 @@ class AnswerWriter : public Answer {
     std::string model;
     std::time_t created = 0;
   };
-  // tokenizer: must outlive it.
+  // The tokenizer must outlive the writer.
   AnswerWriter(const Tokenizer& tokenizer, const Options& options);
 
   bool is_stream() const override { return options_.stream; }
@@ -42,16 +42,16 @@ class AnswerWriter : public Answer {
     std::string text;
     ToolCallReader reader{ToolForm::None};
     std::vector<ToolCall> calls;
-    bool begun = false;          // in a stream: a chunk of this text was sent
-    std::size_t characters = 0;  // of the text so far
+    bool begun = false;          // for a stream: a chunk of this text was sent
+    std::size_t characters = 0;  // number of characters in the text so far
     std::vector<TokenScore> scores;
-    std::vector<std::size_t> offsets;  // where in the text each of these tokens begins
+    std::vector<std::size_t> offsets;  // where each token of `scores` begins, in characters
     TextEnd end;
   };
   void take(std::size_t index, ToolCallReader::Found found, const TextEvent& event,
             std::string& said);
 
-  struct Json;  // keeps the library out of this header
+  struct Json;  // keeps the JSON library out of this header
 
   const Tokenizer& tokenizer_;
   Options options_;

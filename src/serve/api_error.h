@@ -6,7 +6,7 @@
 
 namespace stagecraft {
 
-// A request that is not answered: the HTTP status, and what OpenAI's error object says.
+// A request that is refused: the HTTP status, and the fields of OpenAI's error object.
 class ApiError : public Error {
  public:
   ApiError(int status, std::string type, std::string param, std::string code,
@@ -17,7 +17,7 @@ class ApiError : public Error {
         param_(std::move(param)),
         code_(std::move(code)) {}
 
-  // Status 400: the field `param` ("" for the whole request) is not what it should be.
+  // Status 400: the field `param` has a wrong value; "" stands for the whole request.
   static ApiError bad_request(std::string param, const std::string& message,
                               std::string code = "") {
     return {400, "invalid_request_error", std::move(param), std::move(code), message};
@@ -27,7 +27,7 @@ class ApiError : public Error {
   const std::string& type() const { return type_; }
   const std::string& param() const { return param_; }
   const std::string& code() const { return code_; }
-  // {"error": {"message", "type", "param", "code"}}; param and code are null where they are empty.
+  // {"error": {"message", "type", "param", "code"}}; an empty param or code becomes null.
   std::string json() const;
 
  private:

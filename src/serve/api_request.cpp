@@ -16,13 +16,13 @@ namespace {
 constexpr std::size_t kMaxTokens = 10'000'000;
 constexpr std::size_t kMaxStops = 16;
 constexpr std::size_t kMaxStopBytes = 256;
-constexpr std::size_t kMaxRepeatLastN = 1024;  // the penalty takes the square of it
+constexpr std::size_t kMaxRepeatLastN = 1024;  // the cost of the penalty grows with its square
 constexpr std::size_t kMaxTop = 20;
 constexpr std::size_t kMaxGlassTop = 100;
-constexpr std::size_t kDefaultCompletionTokens = 16;  // as OpenAI defines it
+constexpr std::size_t kDefaultCompletionTokens = 16;  // OpenAI's default
 constexpr const char* kWhere = "request";
 
-// The members of one object; remembers which were asked for, to refuse the others.
+// The members of one JSON object. Remembers which ones were read, so that it can refuse the others.
 class Fields {
  public:
   explicit Fields(JsonNode object) : object_(object) {}
@@ -42,11 +42,12 @@ class Fields {
   bool flag(const char* key, bool otherwise) {
     return read(key, otherwise, [&](JsonNode v) { return json_bool(v, kWhere, key); });
   }
-  // Of no influence on the answer, whatever it is.
+  // Accepts these fields with any value: they do not influence the answer.
   void ignore(std::initializer_list<const char*> keys) {
     for (const char* key : keys) known_.insert(key);
   }
-  // Supported only where it changes nothing: one of these values, an array in JSON.
+  // Accepts the field only with a value that changes nothing. neutral: these values, as a JSON
+  // array.
   void only(const char* key, std::string_view neutral) {
     const std::optional<JsonNode> value = find(key);
     if (!value) return;
@@ -96,7 +97,7 @@ class Fields {
   expected(key, what, found ? found->describe() : "none");
 }
 
-// A string of the request. JSON may hold what no UTF-8 text can: half of a surrogate pair.
+// A string of the request. JSON can hold text that UTF-8 cannot: half of a surrogate pair.
 std::string text_of(JsonNode value, const std::string& key) {
   if (!value.is_string()) expected(key, "a string", value);
   return std::string(value.string());
@@ -128,7 +129,7 @@ std::vector<std::string> parse_stops(Fields& fields, const std::vector<std::stri
   return stops;
 }
 
-// Of the two names of one field, the one that is given.
+// The field has two names; returns the value of the one that is given.
 std::size_t parse_max_tokens(Fields& fields, bool chat, std::size_t otherwise) {
   const std::size_t max_tokens = fields.size("max_tokens", 1, kMaxTokens, 0);
   const std::size_t newer = chat ? fields.size("max_completion_tokens", 1, kMaxTokens, 0) : 0;
@@ -174,7 +175,7 @@ TextOptions parse_options(Fields& fields, const ServedModel& model, bool chat) {
   return options;
 }
 
-// What both kinds of request have besides, and what is refused in both.
+// The other fields that both kinds of request have, and the fields that both refuse.
 void parse_common(Fields& fields, CompletionRequest& request) {
   request.stream = fields.flag("stream", false);
   request.token_ids = fields.flag("return_token_ids", false);
@@ -194,7 +195,8 @@ void parse_common(Fields& fields, CompletionRequest& request) {
   fields.only("min_p", "[0]");
 }
 
-// Error to ApiError, for what reads a part of the request and knows no fields.
+// Turns Error into ApiError, for functions that read a part of the request but do not know its
+// fields.
 template <class Read>
 auto reading(const std::string& key, Read read) {
   try {
@@ -206,8 +208,8 @@ auto reading(const std::string& key, Read read) {
   }
 }
 
-// {"type": "json_schema", "json_schema": {"name", "schema", "strict"}}, or {"type": "json_object"},
-// with a "schema" perhaps; as GBNF, "" where any text will do.
+// Turns {"type": "json_schema", "json_schema": {"name", "schema", "strict"}}, or {"type":
+// "json_object"} with or without a "schema", into GBNF. Returns "" if any text is allowed.
 std::string gbnf_of_format(JsonNode format) {
   const std::optional<JsonNode> type = format.is_object() ? format.find("type") : std::nullopt;
   if (!type || !type->is_string()) expected("response_format", "an object with a type", format);
@@ -218,7 +220,7 @@ std::string gbnf_of_format(JsonNode format) {
     const std::optional<JsonNode> named = fields.find("json_schema");
     if (!named || !named->is_object()) expected("response_format.json_schema", "an object", named);
     Fields members(*named);
-    members.ignore({"name", "description", "strict"});  // it is strict in any case
+    members.ignore({"name", "description", "strict"});  // the grammar is always strict
     const std::optional<JsonNode> schema = members.find("schema");
     if (!schema) expected("response_format.json_schema.schema", "a JSON Schema", schema);
     members.refuse_others();
@@ -233,7 +235,8 @@ std::string gbnf_of_format(JsonNode format) {
   return gbnf;
 }
 
-// What the text may be, from whichever of the fields that say it is given. Null: anything.
+// The grammar that the text must follow, from the one field that gives it. Null: any text is
+// allowed.
 std::shared_ptr<const TokenGrammar> parse_grammar(Fields& fields, const ServedModel& model) {
   const char* given = nullptr;
   std::string gbnf;
@@ -258,7 +261,7 @@ std::shared_ptr<const TokenGrammar> parse_grammar(Fields& fields, const ServedMo
 
 void parse_choices(Fields& fields, const ServedModel& model, CompletionRequest& request,
                    TextRequest& text) {
-  if (request.token_ids && !text.n_top) text.n_top = 0;  // so that every token gets an entry
+  if (request.token_ids && !text.n_top) text.n_top = 0;  // 0: scores each token, lists no others
   request.n = fields.size("n", 1, model.max_texts, 1);
 }
 
@@ -266,7 +269,7 @@ std::uint64_t parse_seed(Fields& fields, std::uint64_t otherwise) {
   return fields.size("seed", 0, SIZE_MAX, otherwise);
 }
 
-// Tokens that are computed as they are: each must be a row of the embedding.
+// Checks tokens that the model computes directly: each must be a row of the embedding table.
 void check_prompt(const std::vector<TokenId>& tokens, const ServedModel& model,
                   const std::string& param) {
   if (tokens.empty() || tokens.size() > model.context) {
@@ -290,7 +293,7 @@ std::vector<TokenId> prompt_of(JsonNode value, const ServedModel& model) {
   }
 }
 
-// A string, token ids, or an array of several of either.
+// A string, an array of token ids, or an array of several strings or arrays of ids.
 std::vector<std::vector<TokenId>> parse_prompts(Fields& fields, const ServedModel& model) {
   const std::optional<JsonNode> value = fields.find("prompt");
   if (!value) expected("prompt", "one", value);
@@ -307,7 +310,7 @@ std::vector<std::vector<TokenId>> parse_prompts(Fields& fields, const ServedMode
   return prompts;
 }
 
-// A message's content: a string, or an array of texts.
+// The content of a message: a string, or an array of text parts.
 std::string content_of(JsonNode message, const std::string& where) {
   const std::string key = where + ".content";
   const std::optional<JsonNode> content = message.find("content");
@@ -343,7 +346,7 @@ std::string function_name(Fields& fields, const std::string& where) {
   expected(where + ".name", "1 to 64 letters, digits, _ or -", fields.find("name"));
 }
 
-// The object "function" of a tool, a call or a choice, which must be of that type.
+// The object "function" of a tool, a call or a tool choice. Its "type" must be "function".
 JsonNode function_of(JsonNode value, const std::string& where) {
   const std::optional<JsonNode> type = value.is_object() ? value.find("type") : std::nullopt;
   const std::optional<JsonNode> function = type ? value.find("function") : std::nullopt;
@@ -354,7 +357,7 @@ JsonNode function_of(JsonNode value, const std::string& where) {
   return *function;
 }
 
-// Calls that the model has made earlier.
+// Calls that the model made earlier in the conversation.
 std::vector<ToolCall> parse_calls(Fields& message, const std::string& where) {
   std::vector<ToolCall> calls;
   const std::optional<JsonNode> value = message.find("tool_calls");
@@ -386,7 +389,7 @@ std::string one_of(const std::vector<std::string>& words) {
   return text;
 }
 
-// One message of a role that is due; `due` becomes the roles that may follow it.
+// One message. Its role must be in `due`; `due` becomes the list of roles that may come next.
 ToolMessage parse_message(JsonNode value, const std::string& where, std::vector<std::string>& due,
                           const std::vector<ToolCall>& last_calls) {
   if (!value.is_object()) expected(where, "an object", value);
@@ -439,10 +442,10 @@ std::vector<ToolMessage> parse_messages(Fields& fields) {
   return messages;
 }
 
-// What a chat may call, and must.
+// The functions that a chat may call, or must call.
 struct Tools {
-  std::optional<JsonNode> array;  // for the template
-  std::vector<Tool> callable;     // by this answer
+  std::optional<JsonNode> array;  // as given, for the chat template
+  std::vector<Tool> callable;     // functions that this answer may call
   bool forced = false;
   bool several = true;
 };
@@ -457,7 +460,7 @@ std::vector<Tool> parse_tool_list(JsonNode array) {
   for (const JsonNode tool : array.elements()) {
     const std::string where = fmt::format("tools[{}]", tools.size());
     Fields function(function_of(tool, where));
-    function.ignore({"description", "strict"});  // it is strict in any case
+    function.ignore({"description", "strict"});  // calls are always strict
     tools.push_back({function_name(function, where + ".function"), function.find("parameters")});
     function.refuse_others();
   }
@@ -527,7 +530,7 @@ std::vector<TokenId> chat_prompt(const std::vector<ToolMessage>& messages, const
   return tokens;
 }
 
-// One text per prompt and choice.
+// n texts per prompt, each like `like` with its own seed.
 std::vector<TextRequest> texts_of(const std::vector<std::vector<TokenId>>& prompts, std::size_t n,
                                   const TextRequest& like, const ServedModel& model) {
   if (prompts.size() * n > model.max_texts) {

@@ -13,56 +13,57 @@
 
 namespace stagecraft {
 
-// What the parsing of a request needs to know of the model.
+// What the parser of requests needs to know about the model.
 struct ServedModel {
-  std::vector<std::string> names;  // that it answers to; the first is what answers call it
+  std::vector<std::string> names;  // names that clients may use; answers contain the first
   const Tokenizer* tokenizer = nullptr;
-  const ChatFormat* chat = nullptr;  // null: the model is not for chats
+  const ChatFormat* chat = nullptr;  // null if the model has no usable chat template
   std::string why_no_chat;
   TokenGrammars* grammars = nullptr;
-  std::size_t vocab_size = 0;  // rows of the embedding
-  std::size_t context = 0;
-  std::string plan;             // as text, for a person
-  std::size_t max_texts = 16;   // of one request
-  TextOptions defaults;         // for what a request does not name
-  bool has_max_tokens = false;  // do the defaults name max_tokens?
+  std::size_t vocab_size = 0;   // rows of the embedding table
+  std::size_t context = 0;      // the most tokens of a text, prompt included
+  std::string plan;             // the plan as text, for people to read
+  std::size_t max_texts = 16;   // the most texts per request
+  TextOptions defaults;         // values of fields that a request leaves out
+  bool has_max_tokens = false;  // true if the defaults name max_tokens
   std::optional<std::uint64_t> seed;
 };
 
-// A request for text, read and checked.
+// A request for text, parsed and checked.
 struct CompletionRequest {
   bool chat = false;
   bool stream = false;
-  bool include_usage = false;  // in a stream; an answer in one piece always has it
+  bool include_usage = false;  // in a stream; other answers always have it
   bool logprobs = false;
-  bool token_ids = false;               // the answer has the token ids of prompts and texts
+  bool token_ids = false;               // put the token ids of prompts and texts into the answer
   std::size_t n = 1;                    // texts per prompt
-  ToolForm tool_form = ToolForm::None;  // of calls that may be in the answer
-  // What is to be made: n texts per prompt, prompt by prompt. With the seed s, choice i of a prompt
-  // has the seed s + i.
+  ToolForm tool_form = ToolForm::None;  // how the model writes calls; None: it may write no calls
+  // The texts to generate: n per prompt, all texts of a prompt together. If the request has the
+  // seed s, choice i of a prompt has the seed s + i.
   std::vector<TextRequest> texts;
 };
 
 // Throws ApiError (404) if the model does not answer to this name.
 void check_model_name(const std::string& name, const ServedModel& model);
 
-// The body of any POST, an object. Throws ApiError where it is no such JSON or no UTF-8.
+// Parses the body of any POST. Throws ApiError if it is not UTF-8 or not a JSON object.
 Json parse_body(std::string_view body);
 
-// The bodies of POST /v1/completions and /v1/chat/completions, as OpenAI defines them. A field that
-// is unknown, or that would change the answer and is not supported, is refused by name; fields that
-// cannot change the answer are accepted. random_seed: for a request that names none.
-// Throws ApiError; looks at nothing but its arguments.
+// Parse the bodies of POST /v1/completions and /v1/chat/completions, as OpenAI defines them. They
+// accept fields that cannot change the answer. They refuse, by name, every unknown field, and every
+// field that would change the answer but is not supported. random_seed: the seed for a request
+// without one.
+// They throw ApiError, and depend on nothing but their arguments.
 CompletionRequest parse_completion(std::string_view body, const ServedModel& model,
                                    std::uint64_t random_seed);
 CompletionRequest parse_chat_completion(std::string_view body, const ServedModel& model,
                                         std::uint64_t random_seed);
 
-// The body of POST /glass/...: {"tokens": IDS, "next": ID, "top": N} and the sampling options of a
-// completion.
+// Parses the body of POST /glass/...: {"tokens": IDS, "next": ID, "top": N} and the sampling
+// options of a completion.
 GlassRequest parse_glass(std::string_view body, const ServedModel& model, GlassView view);
 
-// The body of POST /tokenize: {"content": TEXT, "add_special": BOOL, "parse_special": BOOL}.
+// Parses the body of POST /tokenize: {"content": TEXT, "add_special": BOOL, "parse_special": BOOL}.
 std::vector<TokenId> parse_tokenize(std::string_view body, const ServedModel& model);
 
 }  // namespace stagecraft

@@ -30,7 +30,7 @@ enum class GlassView {
 struct GlassRequest {
   GlassView view = GlassView::Choices;
   std::vector<TokenId> tokens;  // 1 to `context`, each a row of the embedding
-  std::optional<TokenId> next;  // the token that follows in the text: always in the answer
+  std::optional<TokenId> next;  // the token that follows in the text; the answer always lists it
   SamplerOptions sampler;
   float repeat_penalty = 1.0f;
   std::size_t repeat_last_n = 64;
@@ -40,14 +40,14 @@ struct GlassRequest {
 struct GlassAnswer {
   LookId id = 0;
   std::string json;   // one object on one line
-  std::string error;  // not empty: what went wrong
+  std::string error;  // empty if nothing failed
 };
 
-// Shows how the model chose a token. It has its own engine with the textbook backend, which names
-// every result. It also has its own thread: the scheduler's texts do not wait for it, and it uses
-// one core while it computes. The engine is opened at the first request. Requests are answered one
-// after the other. If a text begins like the previous one, the common beginning is not computed
-// again.
+// Shows how the model chose a token. It has its own engine, which reports the result of each step
+// of the plan; see observed_backend(). It also has its own thread: the scheduler's texts do not
+// wait for it, and it uses one core while it computes. The engine is opened at the first request.
+// Requests are answered one after the other. If a text begins like the previous one, the common
+// beginning is not computed again.
 class GlassBox {
  public:
   static constexpr std::size_t kMaxWaiting = 8;
@@ -65,7 +65,7 @@ class GlassBox {
 
   std::optional<LookId> submit(GlassRequest request);  // nullopt: too many requests wait
   void cancel(LookId id);                              // no answer to this request will come
-  std::vector<GlassAnswer> take_answers();
+  std::vector<GlassAnswer> take_answers();             // returns the answers since the last call
 
  private:
   struct Waiting {
@@ -91,7 +91,7 @@ class GlassBox {
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<Waiting> waiting_;
-  std::optional<LookId> running_;  // none: nothing runs, or its request was cancelled
+  std::optional<LookId> running_;  // null: nothing runs, or its request was cancelled
   std::vector<GlassAnswer> answers_;
   LookId next_id_ = 1;
   bool stop_ = false;

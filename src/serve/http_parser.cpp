@@ -28,7 +28,8 @@ bool lists(std::string_view list, std::string_view word) {
   return false;
 }
 
-// A number of digits and nothing else, or nullopt.
+// The value of a text of digits only; nullopt for any other text, and for a number that is too
+// large.
 std::optional<std::size_t> number(std::string_view digits, int base) {
   std::size_t value = 0;
   const char* last = digits.data() + digits.size();
@@ -79,7 +80,7 @@ std::optional<HttpRequest> HttpParser::push(std::string_view bytes) {
   return std::exchange(request_, {});
 }
 
-// One step; false if it needs more bytes.
+// Does one step. Returns false if it needs more bytes.
 bool HttpParser::advance() {
   if (state_ == State::Body || state_ == State::ChunkData) return take_body();
   if (state_ == State::ChunkSize || state_ == State::ChunkEnd) {
@@ -98,16 +99,16 @@ bool HttpParser::advance() {
   if (!line) return false;
   head_ += line->size() + 2;
   if (state_ == State::RequestLine) {
-    if (!line->empty()) read_request_line(*line);  // empty lines before it are allowed
+    if (!line->empty()) read_request_line(*line);  // empty lines before a request are allowed
   } else if (state_ == State::Headers) {
     line->empty() ? end_headers() : read_header(*line);
-  } else if (line->empty()) {  // trailers are read and forgotten
+  } else if (line->empty()) {  // trailers are read and dropped
     state_ = State::Done;
   }
   return true;
 }
 
-// The next line without its CRLF, or nullopt if it is not complete.
+// Returns the next line without its CRLF, or nullopt if it is not complete.
 std::optional<std::string> HttpParser::take_line(std::size_t max_bytes, const char* what,
                                                  int status) {
   const std::size_t end = buffer_.find('\n', at_ + searched_);
@@ -206,7 +207,7 @@ std::optional<std::string_view> HttpParser::only_header(std::string_view name) c
 void HttpParser::end_headers() {
   if (!only_header("host") && !request_.is_http_1_0)
     refuse(400, "header host: expected one, found none");
-  if (!authority_.empty()) {  // it counts, and not the header
+  if (!authority_.empty()) {  // it replaces the header
     std::erase_if(request_.headers, [](const auto& header) { return header.first == "host"; });
     request_.headers.emplace_back("host", authority_);
   }
@@ -230,7 +231,7 @@ void HttpParser::end_headers() {
       refuse(400, fmt::format("header content-length: expected a number, found '{}'",
                               printable(digits)));
     }
-    const auto bytes = number(digits, 10);  // none where it is too large for any number
+    const auto bytes = number(digits, 10);  // nullopt if too large for size_t
     if (!bytes || *bytes > limits_.body_bytes) {
       refuse(413, fmt::format("body: expected at most {} bytes, found {}", limits_.body_bytes,
                               printable(digits)));

@@ -16,13 +16,13 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
   std::string body;
   bool is_http_1_0 = false;
-  bool keep_alive = true;  // may another request follow on the connection?
+  bool keep_alive = true;  // another request may follow on the connection
 
   // The value of the first header of this name (lower case), "" if there is none.
   std::string_view header(std::string_view name) const;
 };
 
-// A request that is refused: the status of the answer, and one line that says why.
+// A request that is refused: the status of the answer, and one line with the reason.
 class HttpError : public Error {
  public:
   HttpError(int status, const std::string& message) : Error(message), status_(status) {}
@@ -35,37 +35,37 @@ class HttpError : public Error {
 // The text with its ASCII letters in lower case. Header names, host names, media types and
 // authentication schemes are case-insensitive.
 std::string lower(std::string_view text);
-// The text without the blanks and tabs around it.
+// The text without spaces and tabs at both ends.
 std::string_view trimmed(std::string_view text);
 
 struct HttpLimits {
-  std::size_t head_bytes = 16 << 10;  // request line and headers together; trailers too
+  std::size_t head_bytes = 16 << 10;  // request line and headers; also the limit of trailers
   std::size_t headers = 100;
   std::size_t body_bytes = 1 << 20;
 };
 
-// HTTP/1.1 requests (RFC 9112) from the bytes of one connection, however they are cut. It keeps no
-// more than the limits allow, and looks at each byte once.
+// Parses HTTP/1.1 requests (RFC 9112) from the bytes of one connection, which may be cut anywhere.
+// It buffers no more than the limits allow, and reads each byte once.
 //
-// Strict where leniency lets two programs read one text differently: lines end in CRLF, a header
-// has no space before its colon and is not continued on the next line, Content-Length appears once
-// and not beside Transfer-Encoding.
+// It is strict, because leniency lets two programs read one text differently: lines end in CRLF, a
+// header has no space before its colon and does not continue on the next line, Content-Length
+// appears once and not beside Transfer-Encoding.
 class HttpParser {
  public:
   explicit HttpParser(const HttpLimits& limits = {}) : limits_(limits) {}
 
-  // Takes the next bytes. Returns the request that they complete, if they do; call again with no
-  // bytes for the one after it. Throws HttpError; the connection is of no use afterwards.
+  // Takes the next bytes. Returns a request if they complete one; call again with no bytes for the
+  // request after it. Throws HttpError; the parser must not be used afterwards.
   std::optional<HttpRequest> push(std::string_view bytes);
 
-  // Takes bytes for the next call, when nobody can answer another request yet.
+  // Stores bytes for the next call, while the previous request is being answered.
   void keep(std::string_view bytes) { buffer_ += bytes; }
 
-  // Has a request begun that is not complete?
+  // True if a request has begun and is not complete.
   bool in_request() const { return state_ != State::RequestLine || waiting_bytes() > 0; }
   // Received bytes that belong to the next request.
   std::size_t waiting_bytes() const { return buffer_.size() - at_; }
-  // True once per request whose client waits for "100 Continue" before it sends the body.
+  // True once per request, if the client waits for "100 Continue" before it sends the body.
   bool take_expects_continue() { return std::exchange(expects_continue_, false); }
 
  private:
@@ -84,11 +84,11 @@ class HttpParser {
   State state_ = State::RequestLine;
   HttpRequest request_;
   std::string authority_;  // "localhost:8080" of "http://localhost:8080/path"; "" for "/path"
-  std::string buffer_;     // received; read up to at_
+  std::string buffer_;     // received bytes; parsed up to at_
   std::size_t at_ = 0;
-  std::size_t searched_ = 0;   // this many bytes from at_ on hold no end of line
+  std::size_t searched_ = 0;   // the first bytes from at_ on that contain no line end
   std::size_t head_ = 0;       // bytes of the head so far
-  std::size_t body_left_ = 0;  // of the body or the chunk
+  std::size_t body_left_ = 0;  // bytes missing from the body or the chunk
   bool expects_continue_ = false;
 };
 

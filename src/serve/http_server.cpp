@@ -18,11 +18,11 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kReadBytes = 64 << 10;
-constexpr std::size_t kMaxAhead = 64 << 10;  // what a client may send before its answer has ended
+constexpr std::size_t kMaxAhead = 64 << 10;  // bytes that a client may send ahead of an answer
 constexpr std::chrono::milliseconds kDrainTime{2000};
 constexpr std::size_t kDrainBytes = 16 << 20;
 constexpr std::chrono::milliseconds kTick{100};
-constexpr std::size_t kSpareFiles = 32;  // descriptors that are not connections
+constexpr std::size_t kSpareFiles = 32;  // file descriptors for everything but connections
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 const char* reason(int status) {
@@ -60,7 +60,7 @@ const char* reason(int status) {
   }
 }
 
-void prepare(int fd) {  // no waiting in read and write, and not handed on to children
+void prepare(int fd) {  // non-blocking, and closed in child processes
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
@@ -106,7 +106,7 @@ int listen_on(const std::string& host, std::uint16_t port) {
   throw Error("--port {}: cannot listen on {}: {}", port, printable(host), std::strerror(problem));
 }
 
-// As many connections as the process may have files for.
+// The number of connections for which the process may have file descriptors, at most `wanted`.
 std::size_t affordable_connections(std::size_t wanted) {
   rlimit limit = {};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
@@ -141,8 +141,9 @@ HttpServer::~HttpServer() {
 }
 
 void HttpServer::wake() const noexcept {
-  const int before = errno;  // a signal handler must leave it alone
-  [[maybe_unused]] const auto ignored = ::write(wake_write_, "", 1);  // full: it wakes anyway
+  const int before = errno;  // a signal handler must not change errno
+  [[maybe_unused]] const auto ignored =
+      ::write(wake_write_, "", 1);  // pipe full: run() wakes anyway
   errno = before;
 }
 
@@ -191,11 +192,11 @@ void HttpServer::accept_all() {
   while (true) {
     const int fd = ::accept(listener_, nullptr, nullptr);
     if (fd < 0) {
-      if (!would_block()) accept_after_ = Clock::now() + kTick;  // no descriptor, no memory: later
+      if (!would_block()) accept_after_ = Clock::now() + kTick;  // no descriptor or memory: later
       return;
     }
     if (connections_.size() >= options_.max_connections && !make_room()) {
-      ::close(fd);  // everyone who is here is being served
+      ::close(fd);  // all clients are being served
       continue;
     }
     prepare(fd);
@@ -209,8 +210,8 @@ void HttpServer::accept_all() {
   }
 }
 
-// Closes the connection that has been without a complete request for longest. False if all have
-// one.
+// Closes the connection that has been without a complete request for the longest time. Returns
+// false if all connections have one.
 bool HttpServer::make_room() {
   auto oldest = connections_.end();
   for (auto it = connections_.begin(); it != connections_.end(); ++it) {
@@ -241,16 +242,17 @@ void HttpServer::receive(ConnectionId id) {
   parse(id, std::string_view(buffer, static_cast<std::size_t>(n)));
 }
 
-// A client that sends no more may still read its answer (shutdown(SHUT_WR)), or it has gone
-// (close()). Only one that has gone answers bytes with a reset, so it gets some: the next ones of a
-// stream, or else an interim response, which a client of HTTP/1.1 skips (RFC 9110, 15.2).
+// The client has stopped sending. It may still read its answer (after shutdown(SHUT_WR)), or it may
+// be gone (after close()). Only a client that is gone replies to new bytes with a reset. So the
+// server sends some: the next bytes of a stream, or else an interim response, which an HTTP/1.1
+// client skips (RFC 9110, 15.2).
 void HttpServer::half_close(ConnectionId id) {
   Connection& connection = connections_.at(id);
   if (std::exchange(connection.half_closed, true)) return;
   if (!connection.head_written && connection.chunked) queue(id, kContinue);
 }
 
-// Reads requests until one must be answered. The bytes behind it wait in the parser.
+// Parses requests until one must be answered. Later bytes wait in the parser.
 void HttpServer::parse(ConnectionId id, std::string_view bytes) {
   Connection& connection = connections_.at(id);
   if (connection.phase != Phase::Reading) {
@@ -340,7 +342,7 @@ void HttpServer::end_stream(ConnectionId id) {
   end_answer(id);
 }
 
-// The whole answer is queued: on to the next request, or to the end.
+// The whole answer is queued: waits for the next request, or closes the connection.
 void HttpServer::end_answer(ConnectionId id) {
   Connection* connection = find(id, Phase::Answering);
   if (connection == nullptr) return;
@@ -348,8 +350,8 @@ void HttpServer::end_answer(ConnectionId id) {
   send_more(id);
 }
 
-// Bytes for the client, as far as it takes them now; the rest waits. Where too much waits in all,
-// the client with the most of it is dropped.
+// Sends as many bytes as the client accepts now; the rest waits. If the bytes waiting for all
+// clients exceed the limit, drops the client with the most of them.
 void HttpServer::queue(ConnectionId id, std::string_view bytes) {
   const auto it = connections_.find(id);
   if (it == connections_.end()) return;
@@ -378,7 +380,7 @@ void HttpServer::send_more(ConnectionId id) {
     unsent_bytes_ -= static_cast<std::size_t>(n);
     connection.deadline = Clock::now() + options_.send_time;
   }
-  // Make no copy per token, and keep no more than half of it for nothing.
+  // Not after each token, to avoid a copy; but sent bytes must not be more than half of the buffer.
   if (connection.sent > connection.unsent.size() / 2) {
     connection.unsent.erase(0, connection.sent);
     connection.unsent.shrink_to_fit();
@@ -392,8 +394,8 @@ void HttpServer::send_more(ConnectionId id) {
     if (connection.parser.waiting_bytes() > 0) ready_.push_back(id);
     return;
   }
-  // Closed at once, a client that still sends would be told of a broken connection, and never see
-  // the answer.
+  // If the connection were closed at once, a client that is still sending would see a reset, and
+  // not the answer.
   ::shutdown(connection.fd, SHUT_WR);
   connection.phase = Phase::Draining;
   connection.since = Clock::now();

@@ -11,49 +11,51 @@
 
 namespace stagecraft {
 
-using ConnectionId = std::uint64_t;  // never used twice
+using ConnectionId = std::uint64_t;  // never used for two connections
 
 struct HttpAnswer {
   int status = 200;
   std::string content_type;
   std::string body;
-  std::vector<std::pair<std::string, std::string>> headers;  // more of them
+  std::vector<std::pair<std::string, std::string>> headers;  // further headers
 };
 
 struct HttpServerOptions {
   std::string host = "127.0.0.1";  // an address or a name
-  std::uint16_t port = 0;          // 0: a free one
+  std::uint16_t port = 0;          // 0: the system chooses a free port
   std::size_t max_connections = 128;
-  std::size_t max_unsent_bytes = 64 << 20;      // of answers that clients have not taken, in all
+  std::size_t max_unsent_bytes = 64 << 20;      // of answers, for all clients together
   std::chrono::milliseconds idle_time{60'000};  // how long a connection may wait between requests
-  std::chrono::milliseconds request_time{20'000};  // from a request's first byte to its last
-  std::chrono::milliseconds send_time{20'000};  // how long a client may take nothing of its answer
+  std::chrono::milliseconds request_time{20'000};  // from the first byte of a request to its last
+  std::chrono::milliseconds send_time{20'000};  // how long a client may take no byte of its answer
   HttpLimits limits;
 };
 
 // HTTP/1.1 over TCP: one thread and one poll() for all connections, no thread per client. What a
-// client can make it hold is bounded: connections, bytes of a request, bytes of answers not taken,
-// and the time for each. A full server closes the connection that has been idle longest.
+// client can make the server store is bounded: connections, bytes of a request, unsent bytes of
+// answers, and the time for each of these. A full server closes the connection that has been idle
+// longest.
 //
 // cpp-httplib (0.11.4 in Debian 12) is not used: it collects a header line without a bound, queues
 // accepted connections without a bound, and eight slow clients occupy its eight threads.
 class HttpServer {
  public:
-  // Called from run(), by the thread that is in it.
+  // run() calls these functions on its own thread.
   struct Handler {
     virtual ~Handler() = default;
-    // A complete request. Must lead to answer() or begin_stream(), now or later.
+    // A complete request. The handler must call answer() or begin_stream(), now or later.
     virtual void on_request(ConnectionId connection, HttpRequest request) = 0;
-    // A request that is no HTTP, or too large: the answer to it. The connection is closed then.
+    // Returns the answer to a request that is not HTTP or too large. The connection is closed after
+    // it.
     virtual HttpAnswer refusal(const HttpError& error) = 0;
-    // The client has gone before its answer was complete. Not called from within the functions
-    // below.
+    // The client closed the connection before its answer was complete. Never called from inside the
+    // functions below.
     virtual void on_gone(ConnectionId connection) = 0;
-    // After wake(), and about ten times per second.
+    // Called after wake(), and about ten times per second.
     virtual void on_wake() = 0;
   };
 
-  // Listens from now on. Throws Error if it cannot. The process must ignore SIGPIPE.
+  // Listens from now on. Throws Error if it cannot listen. The process must ignore SIGPIPE.
   HttpServer(const HttpServerOptions& options, Handler& handler);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
@@ -63,12 +65,13 @@ class HttpServer {
 
   // Serves until stop() was called and every answer has been sent, or until `now` becomes true.
   void run(const std::function<bool()>& now);
-  // No new connection and no new request from now on.
+  // From now on, takes no new connection and no new request.
   void stop() { stopping_ = true; }
-  // Makes run() call on_wake() soon. From any thread, or a signal handler.
+  // Makes run() call on_wake() soon. Any thread or signal handler may call it.
   void wake() const noexcept;
 
-  // Of a connection that has gone, these do nothing.
+  // Answer the request of a connection: either answer(), or begin_stream(), any number of stream()
+  // and end_stream(). They do nothing if the connection is gone.
   void answer(ConnectionId connection, HttpAnswer answer);
   void begin_stream(ConnectionId connection, const std::string& content_type);
   void stream(ConnectionId connection, std::string_view piece);
@@ -79,26 +82,26 @@ class HttpServer {
  private:
   using Clock = std::chrono::steady_clock;
   enum class Phase {
-    Reading,    // of a request, or waiting for one
-    Answering,  // the handler owes an answer, or the rest of it
-    Closing,    // the last bytes are on their way
-    Draining,   // all is sent; what the client still sends is dropped, so that it sees the answer
+    Reading,    // reads a request, or waits for one
+    Answering,  // the handler has not completed the answer
+    Closing,    // the answer is complete, its last bytes are being sent
+    Draining,   // all is sent; received bytes are dropped, so that the client can read the answer
   };
   struct Connection {
     int fd = -1;
     Phase phase = Phase::Reading;
     HttpParser parser;
     std::string unsent;
-    std::size_t sent = 0;        // of `unsent`
-    std::size_t dropped = 0;     // received after the last request, and not looked at
-    Clock::time_point deadline;  // of the phase; far away while the handler works
-    Clock::time_point since;     // when it became idle
+    std::size_t sent = 0;        // bytes of `unsent` that were sent
+    std::size_t dropped = 0;     // bytes after the last request, never parsed
+    Clock::time_point deadline;  // end of the phase; never, while the handler works
+    Clock::time_point since;     // start of the idle time
     bool in_request = false;
     bool chunked = false;
     bool head_only = false;
     bool close_after = false;
-    bool head_written = false;  // of the answer
-    bool half_closed = false;   // the client sends no more; is it still there?
+    bool head_written = false;  // of the current answer
+    bool half_closed = false;   // the client sends no more; it may still receive
     std::size_t unsent_bytes() const { return unsent.size() - sent; }
     bool owes() const { return phase == Phase::Answering || phase == Phase::Closing; }
   };
@@ -130,8 +133,8 @@ class HttpServer {
   ConnectionId last_id_ = 0;
   Connections connections_;
   std::size_t unsent_bytes_ = 0;     // of all connections
-  std::vector<ConnectionId> ready_;  // their next request has been received already
-  std::vector<ConnectionId> gone_;   // the handler is yet to hear of it
+  std::vector<ConnectionId> ready_;  // connections whose next request has already been received
+  std::vector<ConnectionId> gone_;   // connections to report to on_gone()
   Clock::time_point accept_after_;
   bool stopping_ = false;
 };

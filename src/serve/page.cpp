@@ -6,7 +6,7 @@
 namespace stagecraft {
 namespace {
 
-// src/CMakeLists.txt writes each file as a string.
+// src/CMakeLists.txt writes each file as a string literal.
 constexpr std::string_view kHtml =
 #include "page/index.html.inc"
     ;

@@ -16,7 +16,7 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr std::string_view kRequest = "request: ";
 constexpr const char* kUnknown = "unknown_parameter";
 
-// The members keep their order: a chat template prints tools as they were sent.
+// Keeps the order of the members, because a chat template prints tools as they were sent.
 OrderedJson ordered(JsonNode node) {
   if (node.is_array()) {
     OrderedJson::array_t all;
@@ -24,7 +24,7 @@ OrderedJson ordered(JsonNode node) {
     return all;
   }
   if (!node.is_object()) return OrderedJson::parse(json_text(node));
-  OrderedJson::object_t all;  // a vector, in which looking for each key would take too long
+  OrderedJson::object_t all;  // a vector; searching it for each key would take too long
   for (const JsonNode member : node.members()) {
     all.emplace_back(std::string(member.key()), ordered(member));
   }
@@ -41,10 +41,10 @@ std::string found(const OrderedJson& value) {
   return "found " + stagecraft::Json(value.dump(), "request").root().describe();
 }
 
-// The body of a chat that a request becomes.
+// The body of the chat completion that a request is rewritten to.
 struct ChatBody {
   OrderedJson json = OrderedJson::object();
-  // What the client calls the fields of `json` and what is in them, where it has another name.
+  // Fields of `json` that have another name in the client's request, and that name.
   std::map<std::string, std::string, std::less<>> names = {
       {"messages", "input"},
       {"max_completion_tokens", "max_output_tokens"},
@@ -52,7 +52,7 @@ struct ChatBody {
       {"response_format.json_schema", "text.format"},
       {"tool_choice.function", "tool_choice"}};
 
-  // The field "messages[1].role" as the client calls it, by the longest beginning that has a name.
+  // The client's name of a field such as "messages[1].role". Uses the longest prefix in `names`.
   std::string clients_name(std::string_view field) const {
     std::size_t end = field.size();
     while (end != 0 && end != std::string_view::npos) {
@@ -63,10 +63,10 @@ struct ChatBody {
     return std::string(field);
   }
 
-  // The error of a chat, with the client's names of its field: "request: 'FIELD': ..." or
-  // "request: FIELD: ...".
+  // The error of the chat completion, with the client's name of the field: "request: 'FIELD': ..."
+  // or "request: FIELD: ...".
   ApiError clients_error(const ApiError& error) const {
-    // An unknown field has the name that the client gave it.
+    // The client itself gave an unknown field its name.
     if (error.code() == kUnknown) return error;
     std::string message = error.what();
     if (message.starts_with(kRequest)) {
@@ -89,7 +89,7 @@ const OrderedJson& needed(const OrderedJson& item, const char* key, const std::s
   return item[key];
 }
 
-// Only these members, or null.
+// Refuses members that are not in `known`, unless they are null.
 void check_members(const OrderedJson& item, std::initializer_list<std::string_view> known,
                    const std::string& where) {
   for (const auto& [key, value] : item.items()) {
@@ -98,7 +98,7 @@ void check_members(const OrderedJson& item, std::initializer_list<std::string_vi
   }
 }
 
-// "input_text" and "output_text" are "text" in a chat.
+// The types "input_text" and "output_text" are "text" in a chat completion.
 OrderedJson content_of(OrderedJson content) {
   if (!content.is_array()) return content;
   for (OrderedJson& part : content) {
@@ -109,7 +109,7 @@ OrderedJson content_of(OrderedJson content) {
   return content;
 }
 
-// An item of `input` as a message; calls of functions one after the other are one message.
+// Appends an item of `input` as a message. Consecutive function calls become one message.
 void add_item(const OrderedJson& item, const std::string& where, ChatBody& chat) {
   if (!item.is_object()) refuse(where, "expected an object, " + found(item));
   OrderedJson& messages = chat.json["messages"];
@@ -319,7 +319,7 @@ ResponseRequest parse_response(std::string_view body, const ServedModel& model,
   return result;
 }
 
-// The objects that an answer is made of, and what a stream says of them.
+// Builds the JSON objects of an answer, and the events of a stream.
 struct ResponseWriter::Json {
   ResponseWriter& writer;
   std::string said;
@@ -334,7 +334,7 @@ struct ResponseWriter::Json {
     event["sequence_number"] = writer.sequence_++;
     said += fmt::format("event: {}\ndata: {}\n\n", type, json_text(event));
   }
-  // An event of the item that is being written.
+  // Adds an event about the item that is being written.
   void say_of_item(const char* type, nlohmann::json event) {
     event["output_index"] = writer.items_.size();
     say(type, std::move(event));

@@ -12,14 +12,14 @@
 
 namespace stagecraft {
 
-// POST /v1/responses, OpenAI's newer form of a chat, as another spelling of the older one: the
-// request becomes the body of a chat completion, and the answer is written in the newer form.
-// Nothing is kept from one request to the next.
+// POST /v1/responses is OpenAI's newer format for chats. The request is rewritten as a chat
+// completion, and the answer is written in the newer format. The server stores nothing between
+// requests.
 
-// Throws ApiError, which names the field as this request names it.
+// parse_response throws ApiError, which names a field as this request names it.
 struct ResponseRequest {
   CompletionRequest completion;
-  std::string echo;  // a JSON object: what the answer repeats of the request
+  std::string echo;  // a JSON object: the fields of the request that the answer repeats
 };
 ResponseRequest parse_response(std::string_view body, const ServedModel& model,
                                std::uint64_t random_seed);
@@ -44,15 +44,15 @@ class ResponseWriter : public Answer {
   const std::string& error() const override { return end_.error; }
 
  private:
-  struct Json;  // keeps the library out of this header
+  struct Json;  // keeps the JSON library out of this header
 
   void take(const ToolCallReader::Found& found, Json& json);
   void close_text(Json& json);
 
   Options options_;
   ToolCallReader reader_;
-  std::vector<std::string> items_;  // JSON, complete
-  std::string text_;                // of the message that is being written
+  std::vector<std::string> items_;  // complete items, as JSON
+  std::string text_;                // text of the message that is being written
   bool in_text_ = false;
   bool ended_ = false;
   TextEnd end_;

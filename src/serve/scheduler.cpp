@@ -13,14 +13,15 @@
 namespace stagecraft {
 namespace {
 
-// Rows of prompts per step while texts are being written. More rows make the matrix products more
-// efficient, fewer keep the step short: a long prompt must not make other answers stutter.
+// Rows of prompts per step while texts are being generated. More rows make the matrix products more
+// efficient. Fewer rows keep the step short: a long prompt must not delay the tokens of other
+// texts.
 constexpr std::size_t kRowsPerPrompt = 8;
 constexpr std::size_t kLeastPromptRows = 16, kMostPromptRows = 64;
 constexpr std::size_t kMaxRows = 512;      // per step
 constexpr std::size_t kWorthCopying = 16;  // tokens
-constexpr std::size_t kMorePlaces = 64;    // for earlier texts, where sequences share memory
-constexpr std::size_t kForgotten = 64;     // tokens, as many as the CPU backend has in a page
+constexpr std::size_t kMorePlaces = 64;    // places for earlier texts, if sequences share memory
+constexpr std::size_t kForgotten = 64;     // tokens; a page of the CPU backend
 
 }  // namespace
 
@@ -34,7 +35,8 @@ Scheduler::Scheduler(Engine& engine, const Tokenizer& tokenizer, const Options& 
       likeliest_(options.n_texts),
       scratch_(engine.plan().vocab_size),
       raw_(engine.plan().vocab_size) {
-  // Each place may have a row in one step, and where prompts cannot be cut, one beside a prompt.
+  // In one step, each place may have one row. If prompts cannot be cut, these rows are in addition
+  // to those of a prompt.
   const std::size_t most = pass_rows(engine.plan(), kMaxRows, options.context);
   const std::size_t beside = engine.plan().prompt ? options.n_texts : 0;
   const std::size_t rows = std::max(options.n_texts, most + beside);
@@ -116,7 +118,8 @@ void Scheduler::run() {
   }
 }
 
-// Lets cancelled texts leave and new ones in, and sleeps while there are none. False at the end.
+// Removes cancelled texts, admits waiting ones, and sleeps while there are none. Returns false at
+// the end.
 bool Scheduler::wait_for_work() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
@@ -139,9 +142,9 @@ bool Scheduler::wait_for_work() {
   return false;
 }
 
-// The free place that holds the longest beginning of this prompt and little else: then little is
-// lost. Else the one that was unused for longest. Where there are places to spare, little is what
-// is not worth copying; else as much as the beginning.
+// The free place that shares the longest beginning with this prompt, if little else would be lost:
+// with spare places, at most kWorthCopying tokens; without, at most as many as the beginning has.
+// Otherwise the free place that was unused for the longest time.
 Scheduler::Place* Scheduler::free_place(std::span<const TokenId> prompt) {
   Place* best = nullptr;
   Place* oldest = nullptr;
@@ -165,7 +168,7 @@ Scheduler::Place* Scheduler::free_place(std::span<const TokenId> prompt) {
 
 void Scheduler::admit(Waiting waiting, Place& place) {
   TextRequest& request = waiting.request;
-  // The last token is computed in any case: the scores of the first new one come from it.
+  // The last token is always computed, because the logits for the first new token come from it.
   const std::size_t known =
       std::min(common_prefix(place.tokens, request.prompt), request.prompt.size() - 1);
   const std::size_t kept = place.sequence->truncate(known);
@@ -179,9 +182,9 @@ void Scheduler::admit(Waiting waiting, Place& place) {
   find_donor(place);
 }
 
-// The place whose tokens, or whose prompt, share the longest beginning with the prompt of this one.
+// Finds the place whose tokens share the longest beginning with the prompt of this place.
 void Scheduler::find_donor(Place& place) const {
-  if (!engine_.plan().states.empty()) return;  // no text knows its states after its beginning
+  if (!engine_.plan().states.empty()) return;  // states are known only at the end of a text
   Running& running = *place.running;
   const auto prompt = running.continuation.tokens();
   std::size_t least = running.fed + kWorthCopying;
@@ -199,7 +202,7 @@ void Scheduler::find_donor(Place& place) const {
   }
 }
 
-// Copies what the donor has. True while the donor is still computing it.
+// Copies the shared beginning from the donor. Returns true while the donor is still computing it.
 bool Scheduler::wait_for_donor(Place& place) {
   Running& running = *place.running;
   if (running.donor == nullptr) return false;
@@ -218,7 +221,7 @@ bool Scheduler::wait_for_donor(Place& place) {
   return false;
 }
 
-// Fills inputs_; returns the places in the same order.
+// Fills inputs_. Returns the places in the same order.
 std::vector<Scheduler::Place*> Scheduler::plan_step() {
   std::vector<Place*> order;
   const auto left = [](const Place* place) {
@@ -228,12 +231,12 @@ std::vector<Scheduler::Place*> Scheduler::plan_step() {
     if (place.running && !wait_for_donor(place)) order.push_back(&place);
   }
   std::ranges::stable_sort(order, {},
-                           left);  // texts being written first, then the shortest prompts
+                           left);  // texts being generated first, then the shortest prompts
   const auto writing = static_cast<std::size_t>(
       std::ranges::count_if(order, [&](const Place* place) { return left(place) == 1; }));
   std::size_t prompts = order.size() - writing;
   std::size_t rows = engine_.max_rows() - writing;  // at least one per prompt
-  std::size_t usual = rows;                         // of prompts that may be cut
+  std::size_t usual = rows;                         // for prompts that may be cut
   if (writing > 0) {
     const std::size_t few = std::clamp(kRowsPerPrompt * prompts, kLeastPromptRows, kMostPromptRows);
     usual = std::min(rows, std::max(few, prompts));
@@ -248,7 +251,7 @@ std::vector<Scheduler::Place*> Scheduler::plan_step() {
     if (left(place) > 1) {
       n = std::min(left(place), std::max({least, usual / prompts, std::size_t{1}}));
       --prompts;
-      if (n > rows) continue;  // it has to wait for a step with more room
+      if (n > rows) continue;  // it waits for a step with more free rows
       rows -= n;
       usual -= std::min(usual, n);
     }
@@ -258,8 +261,8 @@ std::vector<Scheduler::Place*> Scheduler::plan_step() {
   return taken;
 }
 
-// Memory for the tokens of the step. There is enough for all texts that run, each as long as may
-// be.
+// Reserves memory for the tokens of the step. There is always enough for n_texts running texts of
+// the greatest length.
 void Scheduler::make_room() {
   for (const Input& input : inputs_) {
     const std::size_t length = input.sequence->length() + input.tokens.size();
@@ -268,7 +271,7 @@ void Scheduler::make_room() {
   }
 }
 
-// False where nothing is left to forget.
+// Returns false if there is nothing left to drop.
 bool Scheduler::forget_some() {
   Place* oldest = nullptr;
   for (Place& place : places_) {
@@ -313,7 +316,7 @@ void Scheduler::step() {
   stats_.new_tokens += scored;
 }
 
-// Of any text whose next token is chosen in this step.
+// True if a text whose next token is chosen in this step needs its logits.
 bool Scheduler::wants_logits(std::span<Place* const> order) const {
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Running& running = *order[i]->running;
@@ -323,7 +326,7 @@ bool Scheduler::wants_logits(std::span<Place* const> order) const {
   return false;
 }
 
-// The next token of a text, its piece of text, and the end if it is one.
+// Chooses the next token of a text and emits its piece of text, and the end if the text has ended.
 void Scheduler::choose(Place& place, std::span<float> logits, TokenId likeliest) {
   Running& running = *place.running;
   TextEvent event;
@@ -353,7 +356,8 @@ void Scheduler::choose(Place& place, std::span<float> logits, TokenId likeliest)
   if (!event.piece.empty() || event.score) emit(std::move(event));
 }
 
-// The likeliest tokens, and as `logprob` what is to be added to a logit to make it a logprob.
+// Returns the n_top likeliest tokens. `logprob` of the result is the number that turns a logit into
+// a logprob when it is added.
 TokenScore Scheduler::score(std::span<const float> logits, std::size_t n_top) const {
   const float max = *std::ranges::max_element(logits);
   double sum = 0.0;
@@ -367,7 +371,7 @@ TokenScore Scheduler::score(std::span<const float> logits, std::size_t n_top) co
   return result;
 }
 
-// Frees the place, which goes on holding what was computed.
+// Frees the place, which keeps the keys and values for later texts.
 void Scheduler::leave(Place& place) {
   const auto tokens = place.running->continuation.tokens().first(place.running->fed);
   place.tokens.assign(tokens.begin(), tokens.end());
@@ -383,7 +387,7 @@ void Scheduler::finish(Place& place, TextEvent event, StopReason reason, const s
   emit(std::move(event));
 }
 
-// Ends every text that has left the queue. What the places hold is not to be trusted any more.
+// Ends every running text with an error. Empties all places, because their contents may be wrong.
 void Scheduler::fail_all(const std::string& problem) {
   for (Place& place : places_) {
     place.running.reset();

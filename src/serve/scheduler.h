@@ -20,15 +20,15 @@ namespace stagecraft {
 
 using TextId = std::uint64_t;
 
-// A text to be made.
+// A request for one text.
 struct TextRequest {
   std::vector<TokenId> prompt;  // 1 to `context` tokens, each a row of the model's embedding
   TextOptions options;
   std::uint64_t seed = 0;
-  std::optional<std::size_t> n_top;  // score each token, and name so many of the likeliest
+  std::optional<std::size_t> n_top;  // score each token, and list the n_top likeliest
 };
 
-// How likely the model found a token: natural logarithms of the softmax of its logits, before
+// The log-probability of a token: the natural logarithm of the softmax of its logits, before
 // temperature, penalties, top-k and top-p.
 struct TokenScore {
   TokenId token = 0;
@@ -39,69 +39,71 @@ struct TokenScore {
 struct TextEnd {
   StopReason reason = StopReason::EndToken;
   std::size_t prompt_tokens = 0;
-  std::size_t cached_tokens = 0;  // of the prompt: computed for an earlier text
+  std::size_t cached_tokens = 0;  // prompt tokens that were computed for another text
   std::size_t new_tokens = 0;
-  std::string error;  // not empty: what went wrong
+  std::string error;  // empty if nothing failed
 };
 
 struct TextEvent {
   TextId text = 0;
   std::string piece;                // may be empty
-  std::optional<TokenScore> score;  // of the token that was just made
+  std::optional<TokenScore> score;  // of the token that was just chosen
   std::optional<TextEnd> end;       // set in the last event of a text
 };
 
 struct SchedulerStats {
   std::size_t running = 0;  // texts that have a place
   std::size_t waiting = 0;
-  std::uint64_t prompt_tokens = 0;  // computed
-  std::uint64_t cached_tokens = 0;  // of prompts: not computed again
+  std::uint64_t prompt_tokens = 0;  // prompt tokens that were computed
+  std::uint64_t cached_tokens = 0;  // prompt tokens that were computed for another text
   std::uint64_t new_tokens = 0;
   std::uint64_t passes = 0;
   double pass_seconds = 0.0;
 };
 
-// Makes many texts at once. One thread of its own runs the engine, step by step:
+// Generates many texts at the same time. A thread of its own runs the engine, step by step:
 //
-//   a step      1 row per text that is being written, and a chunk of rows of the prompts
-//   between     finished and cancelled texts leave; others take the free places, first come, first
-//               served
+//   each step    1 row per text that is being generated, and a chunk of rows of the prompts
+//   in between   finished and cancelled texts leave, and waiting texts take the free places, in the
+//                order in which they came
 //
-// While others are being written, the prompts of newcomers get a small chunk per step, so that
-// nobody waits for a long prompt. Each text is, bit for bit, what generate_text() makes of the same
-// prompt, options and seed alone.
+// While texts are being generated, the prompts of new texts get a small chunk per step, so that
+// nobody waits for a long prompt. Each text is, bit for bit, the text that generate_text() makes
+// alone of the same prompt, options and seed.
 //
 // A place keeps the keys and values of its last text. A text whose prompt begins with the same
-// tokens takes that place, and only the rest is computed: a chat that goes on costs its new
-// message. What a prompt shares with another place, such as a system prompt, comes from there.
-// Where the engine's sequences share memory, there are more places than texts at the same time, and
-// what several have in common is in memory once. If memory gets short, the place that was unused
-// for longest forgets the end of its text.
+// tokens takes that place, and only the rest is computed: the next answer of a chat costs only its
+// new message. If another place has a common beginning, such as a system prompt, it is copied from
+// there. If the engine's sequences share memory, there are more places than texts at the same time,
+// and a common beginning is stored once. If memory becomes scarce, the place that was unused for
+// the longest time drops the end of its text.
 class Scheduler {
  public:
   struct Options {
-    std::size_t n_texts = 4;       // that are made at the same time
-    std::size_t context = 0;       // the most tokens of each
+    std::size_t n_texts = 4;       // texts generated at the same time
+    std::size_t context = 0;       // the most tokens of each text, prompt included
     std::size_t max_waiting = 64;  // texts that wait for a place
   };
 
-  // on_event: called from its thread when take_events() has something new. Engine and tokenizer
-  // must outlive it, and nobody else uses the engine. Throws Error if memory cannot be allocated.
+  // on_event: the scheduler's thread calls it when take_events() has new events. The engine and the
+  // tokenizer must outlive the scheduler, and nothing else may use the engine. Throws Error if
+  // memory cannot be allocated.
   Scheduler(Engine& engine, const Tokenizer& tokenizer, const Options& options,
             std::function<void()> on_event);
-  ~Scheduler();  // ends without finishing texts
+  ~Scheduler();  // does not finish the texts
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
   // These may be called from any thread.
 
-  // All of these, or none: nullopt if that many more cannot wait. Returns the id of the first; the
-  // others count on from it. Throws Error if no text of this model begins with one of the prompts.
+  // Queues all of these texts, or none. Returns the id of the first (the others have the next ids),
+  // or nullopt if the queue has too little space. Throws Error if no text of this model can begin
+  // with one of the prompts.
   std::optional<TextId> submit(std::vector<TextRequest> requests);
-  // Its place is free after the current step. No event comes any more after this returns, except
-  // one that take_events() would have given now.
+  // Frees the text's place after the current step. After cancel() returns, no new event of this
+  // text is added; take_events() may still return earlier ones.
   void cancel(TextId text);
-  std::vector<TextEvent> take_events();
+  std::vector<TextEvent> take_events();  // returns the events since the last call
   SchedulerStats stats() const;
 
  private:
@@ -115,17 +117,17 @@ class Scheduler {
     Continuation continuation;
     VisibleText visible;
     std::optional<std::size_t> n_top;
-    std::size_t fed;     // tokens of the continuation that are computed
-    std::size_t cached;  // of these, not computed for this text
-    // Another place has, or is computing, the first `shared` tokens of the prompt: to be copied as
-    // soon as they are there. Null: there is nothing to wait for.
+    std::size_t fed;     // tokens of the continuation that have been computed
+    std::size_t cached;  // of these, tokens that were not computed for this text
+    // A place that has computed, or is computing, the first `shared` tokens of this prompt. They
+    // are copied as soon as they are complete. Null: there is nothing to copy.
     const Place* donor = nullptr;
-    TextId donor_text = 0;  // what ran there; 0: nothing
+    TextId donor_text = 0;  // the text that ran in the donor; 0: none
     std::size_t shared = 0;
   };
   struct Place {
     std::unique_ptr<Sequence> sequence;
-    std::vector<TokenId> tokens;  // that the sequence holds, while nothing runs here
+    std::vector<TokenId> tokens;  // the tokens in the sequence, while no text runs here
     std::uint64_t last_used = 0;
     std::optional<Running> running;
   };
@@ -133,7 +135,7 @@ class Scheduler {
   void run();
   bool wait_for_work();
   void admit(Waiting waiting, Place& place);
-  Place* free_place(std::span<const TokenId> prompt);  // nullptr: as many run as may
+  Place* free_place(std::span<const TokenId> prompt);  // null: n_texts texts are running
   void step();
   void find_donor(Place& place) const;
   bool wait_for_donor(Place& place);
@@ -153,7 +155,7 @@ class Scheduler {
   const Options options_;
   const std::function<void()> on_event_;
 
-  // Of the thread alone.
+  // Only the thread uses these.
   std::vector<Place> places_;
   std::vector<Input> inputs_;
   Matrix<float> logits_;            // [n_texts, vocab_size]
@@ -162,16 +164,16 @@ class Scheduler {
   std::vector<float> raw_;  // a row of logits before the penalty
   std::uint64_t uses_ = 0;
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<Waiting> waiting_;
-  std::set<TextId> unfinished_;  // waiting or running, and not cancelled
+  std::set<TextId> unfinished_;  // waiting or running texts, without the cancelled ones
   std::vector<TextEvent> events_;
   SchedulerStats stats_;
   TextId next_id_ = 1;
   bool stop_ = false;
 
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // last, because it uses the other members
 };
 
 }  // namespace stagecraft

@@ -18,7 +18,7 @@ HttpAnswer json_answer(const nlohmann::json& json) {
   return {200, kJson, json_text(json) + "\n", {}};
 }
 
-// Takes the same time wherever two texts of one length differ.
+// The time depends on the length of `given`, not on where the texts differ.
 bool equal_in_constant_time(std::string_view given, std::string_view key) {
   unsigned different = given.size() == key.size() ? 0 : 1;
   for (std::size_t i = 0; i < given.size(); ++i) {
@@ -27,8 +27,8 @@ bool equal_in_constant_time(std::string_view given, std::string_view key) {
   return different == 0;
 }
 
-// Does a Host header name this machine? A web page elsewhere can make its own name stand for
-// 127.0.0.1 ("DNS rebinding"), and then it could read answers; but Host still has that name.
+// True if a Host header names this machine. A web page elsewhere can make its own name stand for
+// 127.0.0.1 ("DNS rebinding") and could then read answers. But Host still has that name.
 bool is_local_name(std::string_view header) {
   if (header.empty()) return true;  // HTTP/1.0
   const bool is_v6 = header.starts_with('[');
@@ -48,7 +48,8 @@ bool is_json(std::string_view content_type) {
   return lower(trimmed(content_type.substr(0, content_type.find(';')))) == kJson;
 }
 
-// A piece of a path without its percent-encoding (RFC 3986, 2.1). A % without two digits stays.
+// Decodes the percent-encoding of a piece of a path (RFC 3986, 2.1). A % without two hexadecimal
+// digits stays.
 std::string decoded(std::string_view piece) {
   std::string text;
   for (std::size_t i = 0; i < piece.size(); ++i) {
@@ -129,7 +130,7 @@ void Service::look(ConnectionId connection, GlassRequest request) {
   lookers_[*id] = connection;
 }
 
-// The answer, unless `later` becomes true: then it is on its way.
+// Returns the answer, unless it sets `later`: then the answer comes later.
 HttpAnswer Service::route(ConnectionId connection, const HttpRequest& request, bool& later) {
   const std::string& path = request.path;
   const PageFile* const file = find_page_file(path);
@@ -168,7 +169,7 @@ HttpAnswer Service::route(ConnectionId connection, const HttpRequest& request, b
   if (one_model) return model(decoded(path.substr(kModels.size() + 1)));
   if (path == "/metrics") return metrics();
   if (path == "/glass/model") return describe();
-  // A web page may send a form anywhere without asking, but no application/json.
+  // A browser lets any web page send a form to any server, but not application/json.
   if (!is_json(request.header("content-type"))) {
     throw ApiError(415, "invalid_request_error", "", "",
                    fmt::format("request: header content-type: expected {}, found '{}'", kJson,
@@ -233,7 +234,7 @@ void Service::submit(ConnectionId connection, std::vector<TextRequest> texts,
   std::optional<TextId> first;
   try {
     first = scheduler_->submit(std::move(texts));
-  } catch (const Error& error) {  // of a prompt that no text of this model can begin with
+  } catch (const Error& error) {  // the scheduler refuses the prompt
     throw ApiError::bad_request("", fmt::format("server: {}", error.what()));
   }
   if (!first) throw queue_full();
@@ -248,7 +249,7 @@ void Service::submit(ConnectionId connection, std::vector<TextRequest> texts,
 void Service::on_wake() {
   for (const TextEvent& event : scheduler_->take_events()) {
     const auto owner = owners_.find(event.text);
-    if (owner == owners_.end()) continue;  // its client has gone
+    if (owner == owners_.end()) continue;  // its client is gone
     const ConnectionId connection = owner->second;
     if (event.end) owners_.erase(owner);
     Answering& answering = answering_.at(connection);
@@ -259,7 +260,7 @@ void Service::on_wake() {
   }
   for (GlassAnswer& answer : glass_box_->take_answers()) {
     const auto looker = lookers_.extract(answer.id);
-    if (looker.empty()) continue;  // its client has gone
+    if (looker.empty()) continue;  // its client is gone
     server_->answer(looker.mapped(), answer.error.empty()
                                          ? HttpAnswer{200, kJson, std::move(answer.json), {}}
                                          : refuse({500, "server_error", "", "", answer.error}));
@@ -316,7 +317,7 @@ nlohmann::json Service::model_json(const std::string& name) const {
           {"max_model_len", model_.context}};
 }
 
-// What the page needs to know about the model.
+// The facts about the model that the page needs.
 HttpAnswer Service::describe() const {
   const GenerationOptions& defaults = model_.defaults.generation;
   return json_answer({{"model", model_.names.front()},

@@ -14,20 +14,20 @@
 
 namespace stagecraft {
 
-// What lies between HTTP and the scheduler: which path means what, and which connection waits for
-// which texts. All of it runs on the server's thread.
+// Connects HTTP with the scheduler and the glass box: which path has which meaning, and which
+// connection waits for which texts. Everything runs on the server's thread.
 class Service : public HttpServer::Handler {
  public:
   struct Options {
-    std::string api_key;           // empty: nobody is asked for one
+    std::string api_key;           // empty: clients need no key
     bool only_local_names = true;  // refuse a Host header that does not name this machine
-    bool has_beside = false;       // is there a second model beside it (SideBySide)?
-    bool has_glass_box = true;     // does the page show how this model chose a token?
+    bool has_beside = false;       // a second model is served, too (SideBySide)
+    bool has_glass_box = true;     // the page can show how this model chose a token
   };
-  // model: must outlive it.
+  // The model must outlive the service.
   Service(const ServedModel& model, const Options& options);
 
-  // Before the server runs.
+  // Call this before the server runs.
   void use(HttpServer& server, Scheduler& scheduler, GlassBox& glass_box) {
     server_ = &server;
     scheduler_ = &scheduler;
@@ -42,7 +42,7 @@ class Service : public HttpServer::Handler {
  private:
   struct Answering {
     std::unique_ptr<Answer> writer;
-    TextId first;  // its texts' ids count on from here
+    TextId first;  // the id of the first text; the others have the next ids
     std::size_t n_texts;
   };
 
@@ -69,14 +69,14 @@ class Service : public HttpServer::Handler {
   Scheduler* scheduler_ = nullptr;
   GlassBox* glass_box_ = nullptr;
   std::map<ConnectionId, Answering> answering_;
-  std::map<TextId, ConnectionId> owners_;  // of texts that have not ended
+  std::map<TextId, ConnectionId> owners_;  // the connections of texts that have not ended
   std::map<LookId, ConnectionId> lookers_;
   std::time_t began_;
   std::uint64_t requests_ = 0, refused_ = 0, gone_ = 0, completions_ = 0;
 };
 
-// Two models at one address: a path below /beside/ is a path of the second model. No second model:
-// null.
+// Serves two models at one address: paths below /beside/ belong to the second model. second: null
+// if there is none.
 class SideBySide : public HttpServer::Handler {
  public:
   SideBySide(Service& first, Service* second) : first_(first), second_(second) {}

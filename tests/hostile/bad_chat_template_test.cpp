@@ -1,4 +1,5 @@
-// What is said about a chat template that is wrong, or does wrong: one line, and soon.
+// The error message for a chat template that is wrong or does something wrong: one line, printed
+// after a short time.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -11,15 +12,15 @@
 namespace stagecraft {
 namespace {
 
-// What is in a file. A long text is made when it is needed: each test is a process, and makes all
-// rows.
+// The contents of a file. A long text is generated only when it is needed, because each test is a
+// process of its own and creates all rows.
 struct Contents : std::function<std::string()> {
   using function::function;
   Contents(std::string text) : function([=] { return text; }) {}
   Contents(const char* text) : Contents(std::string(text)) {}
 };
 
-// A model whose folder has these files beside; in the message the folder's path is left out.
+// A model with these files in its folder. The message leaves out the folder's path.
 struct BadTemplate {
   std::string name;
   std::map<std::string, Contents> files;
@@ -44,7 +45,7 @@ BadTemplate config(const std::string& name, const std::string& json, const std::
   return {name, {{kConfig, json}}, kConfig + ": " + message};
 }
 
-// "{}" replaced by 0, 1, 2 ...
+// Repeats `text` n times, with "{}" replaced by 0, 1, 2 ...
 std::string numbered(const std::string& text, std::size_t n) {
   std::string all;
   for (std::size_t i = 0; i < n; ++i) all += fmt::format(fmt::runtime(text), i);
@@ -55,7 +56,7 @@ const std::string kLong = "{% set s = ('a' * 1000) * 10000 %}";
 std::string often(const std::string& body) {
   return "{% for i in range(99999) %}" + body + "{% endfor %}";
 }
-// Gone through to its end, and soon.
+// The template runs to its end in a short time.
 const std::string kDone = "{{ raise_exception('done') }}";
 const std::string kIsDone = "line 1: the template refuses: done";
 
@@ -64,7 +65,7 @@ const std::string kTooLong = "stopped after 10000000 steps: does it ever end?";
 const std::string kTooMuch = "stopped: it asks for more than 128 MiB of memory";
 
 const BadTemplate kBadTemplates[] = {
-    // Where it is found.
+    // Files.
     {"is_empty", {{kFile, ""}}, "chat_template.jinja: expected a template, found nothing"},
     {"is_2_MB",
      {{kFile, [] { return std::string(2'000'000, ' '); }}},
@@ -87,7 +88,7 @@ const BadTemplate kBadTemplates[] = {
     config("has_an_error_in_the_config", "{\"chat_template\": \"a\\n{% if %}\"}",
            "chat_template: line 2: expected an expression, found '%}'"),
 
-    // Marks and words.
+    // Syntax.
     jinja("has_an_open_expression", "a\n{{ 'x'",
           "line 2: expected }}, found the end of the template"),
     jinja("has_an_open_block", "{% if x", "line 1: expected %}, found the end of the template"),
@@ -113,7 +114,7 @@ const BadTemplate kBadTemplates[] = {
           R"(line 1: expected an escape that gives a character, found '\ud83d')"),
     jinja("breaks_no_loop", "{% break %}", "line 1: expected {% break %} inside of a loop"),
 
-    // What Jinja can and this cannot.
+    // Features of Jinja that are not supported.
     jinja("includes_a_file", "{% include '/etc/passwd' %}",
           "line 1: {% include %} is not supported: a chat template stands alone"),
     jinja("imports_a_file", "{% import 'x' as y %}",
@@ -127,7 +128,7 @@ const BadTemplate kBadTemplates[] = {
     jinja("has_an_unknown_test", "{{ messages is lovely }}",
           "line 1: no test named 'lovely' is known here"),
 
-    // What it does.
+    // Errors while it runs.
     jinja("refuses_the_conversation", "a\n{{ raise_exception('only\tfish\n') }}",
           R"(line 2: the template refuses: only\x09fish\x0a)"),
     jinja("asks_nothing_for_something", "{{ messages[9].content }}",
@@ -147,7 +148,7 @@ const BadTemplate kBadTemplates[] = {
     jinja("asks_for_a_long_date", "{{ strftime_now('%9999Y') }}",
           "line 1: strftime_now: the format gives no date"),
 
-    // For ever, and without end.
+    // Endless time or memory.
     jinja("never_ends",
           "{% set r = range(99999) %}{% for a in r %}{% for b in r %}{% endfor %}{% endfor %}",
           "line 1: " + kTooLong),

@@ -1,4 +1,4 @@
-// What is said about a command line that is wrong, and about text and numbers that cannot work.
+// The error message for a wrong command line, or for text and numbers that cannot work.
 #include <gtest/gtest.h>
 
 #include <ostream>
@@ -9,11 +9,12 @@
 namespace stagecraft {
 namespace {
 
-// "a" is a token of the tiny model, "b" is one beyond its 65.
+// "a" is a token of the tiny model. The id of "b" is beyond its 65 tokens.
 constexpr std::string_view kTokenizer =
     R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 70}, "merges": []}})";
 
-// A row: the command line, how it ends and what it says. In both, TINY is the folder of the model.
+// A row: the command line, its exit code and its message. In both texts, TINY stands for the
+// model's folder.
 struct BadCommand {
   std::string name;
   std::vector<std::string> arguments;

@@ -1,4 +1,4 @@
-// What is said about a config.json (and generation_config.json) that is wrong.
+// The error message for a wrong config.json or generation_config.json.
 #include "model/architectures/architectures.h"
 #include "tests/hostile/refused_model.h"
 
@@ -128,7 +128,7 @@ const BadModel kBadConfigs[] = {
     {"has_a_flag_that_is_a_number", config(R"({"tie_word_embeddings": 1})"),
      "config.json: 'tie_word_embeddings': expected true or false, found 1"},
 
-    // What ends a text.
+    // End tokens.
     {"has_an_end_token_beyond_the_vocabulary", config(R"({"eos_token_id": 65})"),
      "config.json: 'eos_token_id': expected a whole number from 0 to 64, found 65"},
     {"has_a_negative_end_token", config(R"({"eos_token_id": [2, -1]})"),
@@ -193,7 +193,7 @@ const BadModel kBadConfigs[] = {
      config(R"({"model_type": "qwen2", "layer_types": ["full_attention", "sliding_attention"]})"),
      "config.json: 'layer_types': layer 1 slides, but there is no 'sliding_window'"},
 
-    // Models that compute something else. Silence here would be a wrong answer.
+    // Models that compute something else. If they were accepted, the output would be wrong.
     {"is_of_an_unknown_family", config(R"({"model_type": "mamba"})"),
      "config.json: 'model_type': expected " + known_model_types() + ", found 'mamba'"},
     {"is_of_no_family", config(R"({"model_type": null})"),

@@ -1,4 +1,4 @@
-// What is said about a folder that is no model, or a sharded one whose index is wrong.
+// The error message for a folder without a model, or with a wrong index of shards.
 #include "tests/hostile/refused_model.h"
 
 namespace stagecraft {
@@ -6,7 +6,7 @@ namespace {
 
 constexpr const char* kShard = "model-00002-of-00003.safetensors";
 
-// A weight_map that leads elsewhere, and what is said of it.
+// A weight_map with a wrong file, and the error about it.
 Break head_in(const std::string& file) {
   return weight_map(R"({"lm_head.weight": ")" + file + "\"}");
 }

@@ -1,4 +1,4 @@
-// What is said about a GGUF file that is wrong: its frame, its tensors, its config, its vocabulary.
+// The error message for a wrong GGUF file: its frame, its tensors, its config, its vocabulary.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -17,12 +17,12 @@ namespace {
 
 using Break = std::function<void(RawGguf&)>;
 
-// A row: how whole.gguf is broken, and what is said about it after "FILE: ".
+// A row: how the file is broken, and the message after "FILE: ".
 struct BadGguf {
   std::string name;
   Break how;
   std::string message;
-  std::size_t cut = SIZE_MAX;  // bytes that are left of the file
+  std::size_t cut = SIZE_MAX;  // keeps this many bytes of the file
   std::string file = "whole";
 };
 
@@ -65,7 +65,7 @@ const BadGguf kBadFrames[] = {
     {"is_big_endian", [](RawGguf& file) { file.version = 3u << 24; },
      "version: expected 2 or 3, found 50331648: a big-endian file"},
     {"claims_more_pairs_than_bytes", [](RawGguf& file) { file.n_pairs = UINT64_MAX; },
-     // The entries of the tensors are read as pairs, until one makes no sense.
+     // The entries of tensors are read as key-value pairs, until one is not valid.
      "metadata key 23: expected 17451448556060672 bytes, found 9745: the file is cut short or "
      "damaged"},
     {"claims_fewer_pairs", [](RawGguf& file) { file.n_pairs = 1; },
@@ -270,7 +270,7 @@ const BadGguf kBadConfigs[] = {
      "'tokenizer.ggml.tokens' is missing"},
 };
 
-// Of architectures beside Llama's: what gguf_architectures.cpp asks of a file.
+// Checks of gguf_architectures.cpp, for architectures other than Llama.
 const BadGguf kBadFamilies[] = {
     {"has_no_soft_caps_of_a_size", set("gemma2.attn_logit_softcapping", text_value("50")),
      "'gemma2.attn_logit_softcapping': expected a number, found '50'", SIZE_MAX,
@@ -439,7 +439,8 @@ const BadGguf kBadFamilies[] = {
      kGemma4},
 };
 
-// Every piece of a text: each token is two others in as many ways as it has places to cut.
+// The vocabulary becomes the substrings of a text: a token can be made of two others in as many
+// ways as it has places to cut.
 void use_every_substring(RawGguf& file) {
   std::mt19937 random(1);
   std::string text(400, ' ');

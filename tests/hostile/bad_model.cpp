@@ -37,12 +37,12 @@ struct RawSafetensors {
   }
 };
 
-// Writes the tensors of a file again, after `change` had its way with the list.
+// Writes the tensors of a file again, after `change` has changed their list.
 void rewrite(const fs::path& path, const std::function<void(std::vector<StoredTensor>&)>& change) {
   const SafetensorsFile file(path);
   std::vector<StoredTensor> tensors = file.tensors();
   change(tensors);
-  write_safetensors(path, tensors, file.metadata());  // a new file: the mapped one stays as it is
+  write_safetensors(path, tensors, file.metadata());  // a new file: the mapped one is unchanged
 }
 
 void patch_file(const fs::path& path, const std::string& json, std::string_view member = "") {

@@ -1,4 +1,4 @@
-// What is said about files of llama2.c and FastLLM that are wrong.
+// The error message for wrong files of llama2.c and FastLLM.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -17,7 +17,7 @@
 namespace stagecraft {
 namespace {
 
-// A row: the bytes of a file, and what is said about it after "FILE: ".
+// A row: the bytes of a file, and the message after "FILE: ".
 struct BadFile {
   std::string name;
   std::function<std::string()> bytes;
@@ -31,7 +31,7 @@ std::string fixture(const std::string& name) { return read_file(TEST_DATA "/form
 
 std::string f32_bytes(float value) { return f32(value).substr(4); }
 
-// What opening this file says, without its path; "" if nothing.
+// The message of the Error that `open` throws, without the file's path; "" if it throws none.
 std::string refusal(const std::filesystem::path& file, const std::function<void()>& open) {
   try {
     open();
@@ -46,8 +46,8 @@ std::string refusal(const std::filesystem::path& file, const std::function<void(
 
 // ---- models of llama2.c -------------------------------------------------------------------------
 
-// A good one with a number of its header replaced: 0 is dim, 1 hidden_dim, 2 n_layers, 3 n_heads,
-// 4 n_kv_heads, 5 vocab_size, 6 max_seq_len.
+// A correct file with one number of its header replaced: 0 is dim, 1 hidden_dim, 2 n_layers, 3
+// n_heads, 4 n_kv_heads, 5 vocab_size, 6 max_seq_len.
 std::function<std::string()> v0(std::size_t field, std::int32_t value) {
   return [=] {
     return fixture("llama2c-v0.bin")
@@ -198,7 +198,7 @@ TEST(BadTokenizerBinOfAModel, HasAsManyTokensAsTheModel) {
 
 // ---- .flm ---------------------------------------------------------------------------------------
 
-// A small good one in its parts, to be put together again with one of them wrong.
+// The parts of a correct small file. bytes() writes the file after a test has broken one part.
 struct RawFlm {
   struct Token {
     std::vector<std::uint32_t> bytes;
@@ -211,7 +211,7 @@ struct RawFlm {
     std::string data;
   };
   std::uint32_t version = 2;
-  std::optional<std::uint32_t> n_pairs, n_tokens, n_tensors;  // where they lie
+  std::optional<std::uint32_t> n_pairs, n_tokens, n_tensors;  // instead of the true counts
   std::vector<std::pair<std::string, std::string>> pairs = {{"model_type", "llama"}};
   std::vector<Token> tokens = {{{'a'}, 0}, {{'b'}, 1}};
   std::vector<Tensor> tensors = {{"model.norm.weight", {2}, 0, std::string(8, '\0')}};
@@ -358,7 +358,7 @@ TEST_P(BadFlmVocabulary, IsRefusedInOneLineThatSaysWhatIsWrong) {
   EXPECT_EQ(refusal(file, [&] { Tokenizer::open(file); }), GetParam().message);
 }
 
-// What files claim takes no memory and no time.
+// A large number in a file costs neither memory nor time.
 TEST(BadOtherFormats, AreRefusedInLittleMemory) {
   const TemporaryFolder folder;
   write_file(folder.file("a.bin"), v0(1, 4'000'000)());

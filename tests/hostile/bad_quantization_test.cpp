@@ -1,5 +1,5 @@
-// What is said about a folder whose matrices are stored in parts that do not fit each other, or of
-// which config.json says something that is not read here.
+// The error message for a folder whose quantised matrices have parts that do not fit together, or
+// whose config.json has settings that are not supported.
 #include <span>
 
 #include "checkpoint/safetensors.h"
@@ -8,7 +8,7 @@
 namespace stagecraft {
 namespace {
 
-// A folder of tests/data/formats/quantized, broken.
+// Breaks a folder of tests/data/formats/quantized.
 Break stored_as(const std::string& name, Break how) {
   return [=](TinyModel& model) {
     model.use("../formats/quantized/" + name);
@@ -20,7 +20,7 @@ Break says(const std::string& name, const std::string& members) {
   return stored_as(name, config("{\"quantization_config\": " + members + "}"));
 }
 
-// Every number of this tensor is replaced by these bits.
+// Replaces every 32-bit word of this tensor.
 Break filled(std::string name, std::uint32_t word) {
   return [=](TinyModel& model) {
     const SafetensorsFile file(model.file("model.safetensors"));

@@ -1,4 +1,4 @@
-// What is said about a model.safetensors that is wrong.
+// The error message for a wrong model.safetensors.
 #include "tests/hostile/refused_model.h"
 
 namespace stagecraft {
@@ -114,7 +114,7 @@ const BadModel kBadSafetensors[] = {
      [](TinyModel& model) { header("{\"" + std::string(1'000'000, 'w') + "\": 1}")(model); },
      "model.safetensors: tensor '" + std::string(80, 'w') + "...': expected an object, found 1"},
 
-    // Where the bytes lie.
+    // Offsets.
     {"has_one_offset", header(R"({"lm_head.weight": {"data_offsets": [41856]}})"),
      "model.safetensors: tensor 'lm_head.weight': 'data_offsets': expected [begin, end], found an "
      "array of 1"},
@@ -143,7 +143,7 @@ const BadModel kBadSafetensors[] = {
      "model.safetensors: tensor 'lm_head.weight': expected to begin at byte 41760 of the data, "
      "found 41856 (a hole)"},
 
-    // Tensors that are not what config.json describes.
+    // Tensors that contradict config.json.
     {"lacks_the_head", without_tensor("lm_head.weight"),
      "model.safetensors: tensor 'lm_head.weight': expected [65, 24], found none"},
     {"lacks_a_norm", without_tensor("model.layers.1.post_attention_layernorm.weight"),

@@ -1,5 +1,4 @@
-// What is said about a sentencepiece tokenizer.model that is wrong, and about a Unigram
-// tokenizer.json.
+// The error message for a wrong sentencepiece tokenizer.model, or a wrong Unigram tokenizer.json.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -18,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// Protocol Buffers, written without the reader that is tested.
+// Writes Protocol Buffers, without the code that is tested.
 std::string varint(std::uint64_t value) {
   std::string bytes;
   for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(0x80 | (value & 0x7f));
@@ -40,13 +39,13 @@ std::string piece(const std::string& text, float score, std::uint64_t type) {
   return bytes(1, bytes(1, text) + real(2, score) + number(3, type));
 }
 
-// The smallest good model; fields behind those that it has count in their place.
+// The smallest correct model. A field that is appended again replaces the earlier one.
 std::string good_model() {
   return piece("<unk>", 0, 2) + piece("<s>", 0, 3) + piece("</s>", 0, 3) + piece("a", -1, 1);
 }
 std::string trainer(const std::string& fields) { return bytes(2, fields); }
 std::string normalizer(const std::string& fields) { return bytes(3, fields); }
-// A charsmap: the size of its trie, the trie, texts.
+// A charsmap: the size of its trie, the trie, the texts.
 std::string charsmap(std::uint32_t n_bytes, const std::string& rest) {
   std::string blob;
   for (int i = 0; i < 4; ++i) blob += static_cast<char>(n_bytes >> (8 * i));
@@ -140,7 +139,7 @@ const BadFile kBadModels[] = {
     {"a_text_that_is_too_long", good_model() + charsmap(4, "abcd" + std::string(2000, 'x') + kNul),
      "normalizer_spec.precompiled_charsmap: texts: expected at most 1024 bytes each, found one of "
      "2000"},
-    // what an unread unit says is found when a text leads there
+    // a wrong unit is found only when a text leads to it
     {"a_trie_that_leads_out_of_itself",
      good_model() + charsmap(4, std::string("\0\xfc\xff\xff", 4) + "x" + kNul),
      "normalizer_spec.precompiled_charsmap: expected a trie that leads to texts, found one that "
@@ -198,7 +197,7 @@ const BadFile kBadUnigrams[] = {
 
 class RefusedTokenizer : public testing::TestWithParam<BadFile> {
  protected:
-  // A row may need a text to show itself.
+  // Some errors are found only when a text is encoded.
   void expect_refusal(const std::string& name) {
     const std::string path = folder_.file(name);
     write_file(path, GetParam().contents);
@@ -241,7 +240,7 @@ TEST(RefusedSentencepiece, ByTheProgramToo) {
   EXPECT_EQ(run.out, "");
 }
 
-// Text without a way to spell it, where nothing stands for that.
+// A text that the tokens cannot spell, with no token for unknown text.
 TEST(RefusedUnigram, HasNoTokenForWhatIsUnknown) {
   const TemporaryFolder folder;
   const std::string path = folder.file("tokenizer.json");

@@ -1,4 +1,5 @@
-// What a claim or a wish may cost: an Error where memory or threads do not suffice, never a kill.
+// If a file or an option asks for too much memory or too many threads, there is an Error, and the
+// process is never killed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +45,7 @@ TEST(Limits, SessionBytesCountsKeysAndValues) {
   const EngineOptions textbook{BackendKind::Textbook};
   const double a_position =
       session_bytes(plan, textbook, 2000) - session_bytes(plan, textbook, 1999);
-  // 2 layers of keys and values of 2 heads of 6; 4 heads x 64 rows of probabilities; the token.
+  // The token; 2 layers x keys and values of 2 heads of 6; 4 heads x 64 rows of probabilities.
   EXPECT_EQ(a_position, 4.0 * (2 * 2 * 12 + 4 * 64) + 4.0);
 }
 
@@ -157,7 +158,7 @@ TEST(Limits, PeekRefusesLogitsAndAttentionThatAreNoNumbers) {
   }
 }
 
-// All experts have the share NaN then, but the memory is only for the chosen ones.
+// All experts then have the routing weight NaN, but memory exists only for the chosen ones.
 TEST(Limits, SharesOfExpertsThatAreNoNumbersEndInOneLine) {
   const TinyModel moe("mixtral-2-of-5");
   const std::filesystem::path weights = moe.file("model.safetensors");

@@ -1,5 +1,5 @@
-// Thousands of broken files that nobody thought of: bytes of a good model changed at random (the
-// same ones in every run). Opening either throws Error or gives a model that runs; nothing else.
+// Thousands of broken files: bytes of a good model are changed at random, with fixed seeds. Opening
+// such a file must throw Error or give a model that runs.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -14,7 +14,7 @@
 namespace stagecraft {
 namespace {
 
-// What mutations put in besides random bytes: what JSON is made of and where numbers end.
+// Texts that mutations insert besides random bytes: parts of JSON, and numbers at their limits.
 constexpr std::string_view kPieces[] = {
     "0",
     "-1",
@@ -54,7 +54,7 @@ class Mutator {
  public:
   explicit Mutator(std::uint32_t seed, bool bits_alone) : engine_(seed), bits_alone_(bits_alone) {}
 
-  // One to three changes, all within the first `end` bytes.
+  // Makes one to three changes, all within the first `end` bytes.
   std::string operator()(std::string text, std::size_t end) {
     for (std::size_t n = 1 + below(3); n > 0; --n) change(text, std::min(end, text.size()));
     return text;
@@ -78,7 +78,7 @@ class Mutator {
         break;
       case 3:
         text.insert(at, text.substr(below(end), some));
-        break;  // a splice
+        break;  // a copy of another part
       case 4:
         text.replace(at, some, kPieces[below(std::size(kPieces))]);
         break;
@@ -86,11 +86,11 @@ class Mutator {
         replace_number(text, at);
         break;
       default:
-        if (below(4) == 0) text.resize(at);  // rarer: little is left to look at
+        if (below(4) == 0) text.resize(at);  // rarer, because little of the file remains
     }
   }
 
-  // The next number becomes another one: what stays valid JSON goes deepest.
+  // Replaces the next number: a file that stays valid JSON reaches more code.
   void replace_number(std::string& text, std::size_t at) {
     const std::size_t first = text.find_first_of("0123456789", at);
     if (first == std::string::npos) return;
@@ -117,8 +117,9 @@ void run_three_tokens(Engine engine) {
   sample(session.logits(), {.temperature = 0.5f, .top_k = 3, .top_p = 0.9f}, 0.5f, scratch);
 }
 
-// Mutates `file` `count` times and calls `use` each time. `mutable_bytes`: how far from its start.
-// `bits_alone`: for formats where everything has its place, so that a byte more is always refused.
+// Mutates `file` `count` times, within its first `mutable_bytes` bytes, and calls `use` each time.
+// bits_alone: only flips bits, for formats with fixed offsets, in which an added byte is always
+// refused.
 Outcomes mutate_file(const std::filesystem::path& file, std::size_t mutable_bytes,
                      std::uint32_t first_seed, std::size_t count, const std::function<void()>& use,
                      bool bits_alone = false) {
@@ -142,7 +143,7 @@ Outcomes mutate_file(const std::filesystem::path& file, std::size_t mutable_byte
   return outcomes;
 }
 
-// The same of a file of a model's folder, and the model is run.
+// The same for a file in a model's folder. `use` runs the model.
 Outcomes mutate(std::string_view model_name, std::string_view file, std::size_t mutable_bytes,
                 std::uint32_t first_seed, std::size_t count) {
   const TinyModel model(model_name);
@@ -150,7 +151,7 @@ Outcomes mutate(std::string_view model_name, std::string_view file, std::size_t 
                      [&] { run_three_tokens(textbook_engine(model.folder())); });
 }
 
-// Both must occur, or the mutations are too wild or too tame to show anything.
+// Both outcomes must occur, otherwise the mutations are too strong or too weak to show anything.
 void expect_both(const Outcomes& outcomes) {
   EXPECT_GT(outcomes.refused, 100u);
   EXPECT_GT(outcomes.ran, 10u);
@@ -178,7 +179,7 @@ TEST(Mutation, OfAnIndexIsRefusedOrRuns) {
   expect_both(mutate("llama-sharded", "model.safetensors.index.json", SIZE_MAX, 6, 500));
 }
 
-// Parts of matrices that no longer fit each other, and what config.json says of them.
+// Parts of matrices that no longer fit together, and their description in config.json.
 TEST(Mutation, OfAQuantisedFolderIsRefusedOrRuns) {
   for (const std::string name : {"gptq-act-order", "awq", "packed-zeros", "fp8-blocks", "mxfp4"}) {
     const std::string folder = "../formats/quantized/" + name;
@@ -191,7 +192,7 @@ TEST(Mutation, OfAQuantisedFolderIsRefusedOrRuns) {
   }
 }
 
-constexpr std::size_t kGgufHead = 2800;  // of whole.gguf, about: its pairs and its tensors' entries
+constexpr std::size_t kGgufHead = 2800;  // about: pairs and tensor entries of whole.gguf
 
 TEST(Mutation, OfAGgufFileIsRefusedOrRuns) {
   const TemporaryFolder folder;

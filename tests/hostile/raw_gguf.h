@@ -9,12 +9,12 @@
 
 namespace stagecraft {
 
-// A good GGUF file in its parts, to be put together again with one of them wrong. Written without
-// the reader that it tests.
+// The parts of a correct GGUF file. bytes() writes the file after a test has broken one part.
+// Written without the reader that it tests.
 struct RawGguf {
   struct Pair {
     std::string key;
-    std::string value;  // its type, then the value, as stored
+    std::string value;  // as stored: its type, then the value
   };
   struct Tensor {
     std::string name;
@@ -25,7 +25,7 @@ struct RawGguf {
 
   std::string magic = "GGUF";
   std::uint32_t version = 3;
-  std::optional<std::uint64_t> n_tensors, n_pairs;  // where they lie
+  std::optional<std::uint64_t> n_tensors, n_pairs;  // instead of the true counts
   std::vector<Pair> pairs;
   std::vector<Tensor> tensors;
   std::string data;
@@ -34,11 +34,11 @@ struct RawGguf {
   std::string bytes() const;
 
   Tensor& tensor(std::string_view name);
-  // A tensor of f32, read and added behind the others.
+  // Read a tensor of f32; append one behind the others.
   std::vector<float> floats(std::string_view name);
   void add(const std::string& name, std::vector<std::uint64_t> sizes,
            const std::vector<float>& values);
-  void set(std::string_view key, std::string value);  // a new one goes to the end
+  void set(std::string_view key, std::string value);  // a new key goes to the end
   void erase(std::string_view key);
 };
 
@@ -47,7 +47,7 @@ std::string u32_bytes(std::uint32_t value);
 std::string u64_bytes(std::uint64_t value);
 std::string text_bytes(std::string_view text);
 
-// Values with their types before them.
+// Metadata values as stored: the type, then the value.
 std::string u32(std::uint32_t value);
 std::string i32(std::int32_t value);
 std::string u64(std::uint64_t value);

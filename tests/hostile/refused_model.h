@@ -8,7 +8,7 @@
 
 namespace stagecraft {
 
-// Every row of every table of bad models is this test (refused_model_test.cpp).
+// Each row of each table of bad models is one of these tests (refused_model_test.cpp).
 class RefusedModel : public ::testing::TestWithParam<BadModel> {};
 
 inline std::string row_name(const ::testing::TestParamInfo<BadModel>& row) {

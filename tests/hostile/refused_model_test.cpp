@@ -1,5 +1,5 @@
-// Every row of the tables of bad models beside this file: refused, in one line, for the right
-// reason, by the library and by the program.
+// Checks each row of the tables of bad models beside this file: the library and the program must
+// refuse the model in one line, for the right reason.
 #include "tests/hostile/refused_model.h"
 
 #include <unistd.h>

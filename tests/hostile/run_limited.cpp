@@ -23,12 +23,12 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::chrono::seconds kMostTime{60};  // a busy machine, an emulator: far above the need
+constexpr std::chrono::seconds kMostTime{60};  // enough for a busy machine or an emulator
 
 constexpr std::size_t kMostMemory = std::size_t{1} << 30;
 
 void limit_memory() {
-#if !defined(STAGECRAFT_ASAN)  // whose shadow alone takes terabytes of addresses
+#if !defined(STAGECRAFT_ASAN)  // its shadow memory takes terabytes of addresses
   const rlimit limit{kMostMemory, kMostMemory};
   ::setrlimit(RLIMIT_AS, &limit);
 #endif
@@ -46,7 +46,7 @@ void limit_memory() {
   ::_exit(127);
 }
 
-// Waits for a child, but not for ever: then it is killed.
+// Waits for a child. Kills it after kMostTime and returns false.
 bool wait_for(pid_t child, int& status) {
   const auto deadline = std::chrono::steady_clock::now() + kMostTime;
   while (::waitpid(child, &status, WNOHANG) == 0) {

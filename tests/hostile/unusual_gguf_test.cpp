@@ -1,4 +1,4 @@
-// Right GGUF files that differ from those of tests/data/gguf.
+// Correct GGUF files that differ from those of tests/data/gguf.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -14,7 +14,7 @@ namespace {
 
 const std::string kFolder = TEST_DATA "/gguf/";
 
-// llama.cpp's scripts leave these keys out. The model is the same without them.
+// llama.cpp's scripts omit these keys. The model must be the same without them.
 TEST(UnusualGguf, IsTheSameWithoutWhatLlamaCppsScriptsLeaveOut) {
   const TemporaryFolder folder;
   const struct {
@@ -37,7 +37,7 @@ TEST(UnusualGguf, IsTheSameWithoutWhatLlamaCppsScriptsLeaveOut) {
 }
 
 // Before llama.cpp computed with latents, a file had one matrix for the keys and values of all
-// heads, and sizes as they are.
+// heads, and the sizes of the original model.
 TEST(UnusualGguf, ReadsDeepSeeksMatricesAsTheyWereTrained) {
   const TemporaryFolder folder;
   constexpr std::size_t kHeads = 4, kPlain = 6, kValue = 3, kLatent = 10;
@@ -55,7 +55,7 @@ TEST(UnusualGguf, ReadsDeepSeeksMatricesAsTheyWereTrained) {
       const auto first = values.begin() + static_cast<std::ptrdiff_t>(head * kValue * kLatent);
       both.insert(both.end(), first, first + static_cast<std::ptrdiff_t>(kValue * kLatent));
     }
-    // In the place of both, which lie side by side.
+    // Overwrites both matrices, whose data are adjacent.
     RawGguf::Tensor& place = raw.tensor(layer + std::string("attn_k_b.weight"));
     std::memcpy(raw.data.data() + place.offset, both.data(), both.size() * sizeof(float));
     place.name = layer + std::string("attn_kv_b.weight");
@@ -74,7 +74,7 @@ TEST(UnusualGguf, ReadsDeepSeeksMatricesAsTheyWereTrained) {
                         logits_of(textbook_engine(kFolder + "deepseek-v2-greedy.gguf"))));
 }
 
-// A scale of 0 is none, as in llama.cpp.
+// A scale of 0 means no scale, as in llama.cpp.
 TEST(UnusualGguf, TakesAScaleOfZeroForNone) {
   const TemporaryFolder folder;
   RawGguf raw = RawGguf::read(kFolder + "deepseek-v3-groups.gguf");
@@ -87,7 +87,7 @@ TEST(UnusualGguf, TakesAScaleOfZeroForNone) {
   EXPECT_FALSE(same_bits(logits_with(2.5f), logits_with(1.0f)));
 }
 
-// A last layer that predicts a second token takes no part.
+// A last layer that predicts a second token is not used.
 TEST(UnusualGguf, LeavesOutLayersThatPredictFurtherTokens) {
   const TemporaryFolder folder;
   RawGguf raw = RawGguf::read(kFolder + "qwen3_5-long-keys.gguf");

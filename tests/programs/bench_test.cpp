@@ -1,4 +1,4 @@
-// What `stagecraft bench` promises, with the model that comes with the project.
+// `stagecraft bench` with the model that comes with the project.
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -29,10 +29,10 @@ TEST(Bench, WritesWhatItMeasuredAsJson) {
   }
 }
 
-// In the background a shell ignores Ctrl-C for a program until the program asks for it.
+// A shell makes background programs ignore Ctrl-C. bench must handle it even then.
 TEST(Bench, CountsNothingThatCtrlCInterrupted) {
   const TemporaryFolder folder;
-  // It is interrupted after its first words on stderr.
+  // The run is interrupted after its first words on stderr.
   const std::string run = fmt::format(
       "{} bench --model {}/models/story -p 8 -n 0 -d 100000 -r 1 -t 1 --json {} >{} 2>{} & pid=$!\n"
       "while kill -0 $pid && ! test -s {}; do sleep 0.1; done\n"
@@ -53,7 +53,7 @@ TEST(Bench, SaysSoWhereItsJsonCannotBeWritten) {
       run_program({"bench", "--model", std::string(REPOSITORY) + "/models/story", "-p", "2", "-n",
                    "0", "-t", "1", "-r", "1", "--json", "/nowhere/bench.json"});
   EXPECT_EQ(result.code, 1);
-  EXPECT_EQ(result.out, "");  // nothing is measured first
+  EXPECT_EQ(result.out, "");  // the error comes before the first measurement
   EXPECT_EQ(result.err,
             "stagecraft: /nowhere/bench.json: cannot be written: No such file or directory\n");
 }

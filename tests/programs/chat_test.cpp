@@ -21,7 +21,7 @@ class ChatCommand : public testing::Test {
     return run_program(arguments, input);
   }
 
-  // What stdout should be after these questions, one after the other.
+  // The expected stdout after these questions, one after the other.
   std::string answers(const std::vector<std::string>& questions, const std::string& system = "") {
     Engine model = textbook_engine(files_.folder());
     const Tokenizer tokenizer = Tokenizer::open(files_.folder());
@@ -75,7 +75,7 @@ TEST_F(ChatCommand, AnswersOneQuestion) {
   const ProgramResult result = chat({"hello"}, "not read");
   EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.out, answers({"hello"}));
-  EXPECT_EQ(chat({"/quit"}).out, answers({"/quit"}));  // a question, no command
+  EXPECT_EQ(chat({"/quit"}).out, answers({"/quit"}));  // a question, not a command
 }
 
 TEST_F(ChatCommand, SaysSoWhereStdoutCannotBeWritten) {
@@ -122,7 +122,7 @@ TEST_F(ChatCommand, TakesSeveralLinesBetweenTripleQuotes) {
 TEST_F(ChatCommand, UndoesRetriesAndResets) {
   const std::string hello = answers({"hello"});
   EXPECT_EQ(chat({}, "hello\n/undo\nhello\n").out, hello + hello);
-  EXPECT_EQ(chat({}, "hello\n/retry\n").out, hello + hello);  // greedy: the same once more
+  EXPECT_EQ(chat({}, "hello\n/retry\n").out, hello + hello);  // greedy: the same answer again
   EXPECT_EQ(chat({}, "hell\nthe user\n/reset\nhello\n").out, answers({"hell", "the user"}) + hello);
   EXPECT_EQ(chat({}, "hello\n/quit\nhello\n").out, hello);
 }
@@ -192,7 +192,7 @@ TEST_F(ChatCommand, SaysWhenTheContextIsFullAndGoesOn) {
   EXPECT_GE(std::count(result.out.begin(), result.out.end(), '\n'), 5);
 }
 
-// The model that never ends an answer, at a terminal.
+// A model that never ends an answer, used at a terminal.
 class ChatAtATerminal : public testing::Test {
  protected:
   void SetUp() override {
@@ -206,19 +206,19 @@ class ChatAtATerminal : public testing::Test {
     return PseudoTerminal(PROGRAM, arguments, home_.path());
   }
 
-  // Of one token, and the next prompt.
+  // Waits for an answer of one token, and for the next prompt.
   static void wait_for_answer(PseudoTerminal& terminal) {
     terminal.wait_for("[cut after 1 tokens");
     terminal.wait_for("> ");
   }
 
-  // What was said, once the next prompt is there; then the program is left.
+  // Saves the conversation at the next prompt, and leaves the program.
   Conversation saved_and_left(PseudoTerminal& terminal) const {
     const std::string file = home_.file("talk.json");
     terminal.wait_for("> ");
     terminal.type("/save " + file + "\r");
     terminal.wait_for("[kept in ");
-    terminal.wait_for("> ");  // before it the terminal would take Ctrl-D for itself
+    terminal.wait_for("> ");  // earlier, the terminal itself would read Ctrl-D
     terminal.type("\x04");
     EXPECT_EQ(terminal.wait_for_end(), 0);
     return parse_conversation(read_file(file), file);
@@ -256,7 +256,7 @@ TEST_F(ChatAtATerminal, StopsAnAnswerAtCtrlCAndKeepsTheConversation) {
   terminal.wait_for("> ");
   terminal.type("hello\r");
   terminal.wait_for("hello\r\n");
-  ASSERT_FALSE(terminal.wait_for("e").empty());  // something of the answer
+  ASSERT_FALSE(terminal.wait_for("e").empty());  // a part of the answer
   terminal.type("\x03");
   terminal.wait_for("[stopped]");
   terminal.wait_for("> ");
@@ -274,9 +274,9 @@ TEST_F(ChatAtATerminal, StopsAnAnswerAtCtrlCAndKeepsTheConversation) {
 TEST_F(ChatAtATerminal, RemembersLinesAndEditsThemCharacterByCharacter) {
   PseudoTerminal terminal = start({"-n", "1"});
   terminal.wait_for("> ");
-  terminal.type("你好吗\x7f\r");  // the last character is rubbed out, all three bytes of it
+  terminal.type("你好吗\x7f\r");  // deletes the last character, all three bytes
   wait_for_answer(terminal);
-  terminal.type("\x1b[A!\r");  // arrow up: the same line again, with an end
+  terminal.type("\x1b[A!\r");  // arrow up: the same line, with one more character
   terminal.wait_for("[cut after 1 tokens");
   const Conversation saved = saved_and_left(terminal);
   ASSERT_EQ(saved.exchanges.size(), 2u);
@@ -340,17 +340,17 @@ TEST_F(ChatAtATerminal, TakesAPastedTextOfSeveralLinesAsOneMessage) {
   const std::string paste = "\x1b[200~", end = "\x1b[201~";
   terminal.wait_for("\x1b[?2004h");
   terminal.wait_for("> ");
-  // Keys and commands in it are text; a terminal sends its newlines as \r.
+  // Keys and commands in a pasted text are text. A terminal sends its newlines as \r.
   terminal.type("see: " + paste + "/reset\r\tone\x1b\r\n\rtwo\r" + end);
   terminal.wait_for("two");
   terminal.type("!\r");
   terminal.wait_for("\x1b[?2004l");
   wait_for_answer(terminal);
-  terminal.type("\x1b[A?\r");  // the same again, with an end
+  terminal.type("\x1b[A?\r");  // the same text, with one more character
   wait_for_answer(terminal);
   terminal.type(paste + "/reset\rthe user" + end + "\r");
   wait_for_answer(terminal);
-  terminal.type(paste + "one\rtwo" + end + "\x03");  // Ctrl-C clears all lines of it
+  terminal.type(paste + "one\rtwo" + end + "\x03");  // Ctrl-C clears all its lines
   terminal.type(paste + "one line\r" + end + "\r");
   wait_for_answer(terminal);
   terminal.type(paste +
@@ -397,7 +397,7 @@ TEST_F(ChatAtATerminal, ForgetsAMessageOfSeveralLinesAtCtrlC) {
 TEST_F(ChatAtATerminal, ShowsNoControlCharactersOfTheModel) {
   PseudoTerminal terminal = start({"-n", "600", "--temperature", "3", "hello"});
   EXPECT_EQ(terminal.wait_for_end(), 0);
-  // Ours alone: back over a word that goes to the next line.
+  // The only control characters may be ours: they erase a word that moves to the next line.
   const std::string shown =
       std::regex_replace(terminal.unread(), std::regex("\x1b\\[[0-9]+D\x1b\\[K"), "");
   EXPECT_GT(shown.size(), 600u);

@@ -1,4 +1,4 @@
-// ./stage convert, as it is called.
+// The command convert.
 #include <gtest/gtest.h>
 
 #include "tests/support/run_program.h"

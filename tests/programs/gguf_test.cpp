@@ -1,4 +1,4 @@
-// Every command that takes a model takes a GGUF file.
+// Every command that takes a model also takes a GGUF file.
 #include <gtest/gtest.h>
 
 #include "tests/support/run_program.h"
@@ -10,7 +10,7 @@ const std::string kGgufFiles = TEST_DATA "/gguf/";
 const std::string kWhole = kGgufFiles + "whole.gguf";         // quantised
 const std::string kWholeF32 = kGgufFiles + "whole-f32.gguf";  // the same, dequantised
 
-// The same output, and some, for both files.
+// Expects the same output, not empty, for both files.
 std::string output_for_both(std::vector<std::string> arguments, const std::string& input = "") {
   arguments.insert(arguments.begin() + 1, {"--model", kWhole});
   const ProgramResult result = run_program(arguments, input);

@@ -57,7 +57,7 @@ work for token 100 of a text
 )");
 }
 
-// 24 wide, 37 inside, 4 heads of 6 over 2, 65 tokens, 2 layers; no head of its own.
+// Width 24, feed-forward 37, 4 query heads of 6, 2 key heads, 65 tokens, 2 layers, tied embeddings.
 TEST(InfoProgram, CountsATiedTableOnce) {
   const std::size_t layer = 2 * 24 + 2 * 24 * 24 + 2 * 12 * 24 + 3 * 24 * 37;
   const std::string tied =
@@ -65,11 +65,12 @@ TEST(InfoProgram, CountsATiedTableOnce) {
                   (2 * layer + 24 + 65 * 24) % 1000);
   EXPECT_TRUE(says(run_program({"info", kModels + "llama-tied-embed-only"}), tied));
   EXPECT_TRUE(says(run_program({"info", kModels + "llama-tied-lm-head-only"}), tied));
-  // Two tables that differ are two.
+  // Two different tables are counted twice.
   EXPECT_FALSE(says(run_program({"info", kModels + "llama-tied-both-differ"}), tied));
 }
 
-// 4 layers, 1 with experts: 2 of 5, each 16 -> 11 -> 16; one that all tokens go to, 16 -> 13 -> 16.
+// 4 layers, one with experts: each token uses 2 of 5 (16 -> 11 -> 16), and a shared one (16 -> 13
+// -> 16).
 TEST(InfoProgram, CountsTheExpertsThatATokenGoesTo) {
   const ProgramResult result = run_program({"info", kModels + "qwen2-moe-layers"});
   const std::size_t unused = 3 * 3 * 11 * 16;
@@ -78,7 +79,8 @@ TEST(InfoProgram, CountsTheExpertsThatATokenGoesTo) {
       << result.out;
   EXPECT_TRUE(
       says(result, "experts         5, 2 per token, feed-forward 11; 1, feed-forward 13\n"));
-  // Panels of 32 outputs: one each for gate and up, of 16 inputs, and for down, of 11.
+  // The 3 experts that a token does not use, in f32 panels of 32 outputs: gate and up have one
+  // panel of 16 inputs each, down one of 11.
   const double panels = 3 * (2 * 16 + 11) * 32 * 4;
   EXPECT_TRUE(says(result, fmt::format("weights           {:.2f} KB", (77312 + panels) / 1000)));
   EXPECT_TRUE(says(result, fmt::format("read per token    {:.2f} KB", 77312 / 1000.0)));
@@ -88,8 +90,8 @@ TEST(InfoProgram, CountsTheExpertsThatATokenGoesTo) {
 
 TEST(InfoProgram, CountsThePanelsThatTheWeightsAreKeptIn) {
   const ProgramResult bf16 = run_program({"info", kModels + "llama-bf16"});
-  // 2 layers of panels of 32 outputs: q 1, k 1, v 1, o 1, gate 2, up 2 of 24 inputs, down 1 of 37
-  // as f32, since that is odd; the head 3. (Two bytes an input otherwise.)
+  // 2 layers, in bf16 panels of 32 outputs and 24 inputs: one each for q, k, v and o, two each for
+  // gate and up. One f32 panel for down, because 37 inputs are odd. Three panels for the head.
   const double layer = (4 + 4) * 24 * 32 * 2 + 37 * 32 * 4;
   const std::string bytes = fmt::format("{:.2f} KB", (2 * layer + 3 * 24 * 32 * 2) / 1000);
   EXPECT_TRUE(says(bf16, bytes + "  in panels")) << bytes << "\n" << bf16.out;
@@ -188,7 +190,7 @@ TEST(InfoProgram, DescribesASingleSafetensorsFile) {
   EXPECT_TRUE(says(result, "layers.*.attn_probs")) << result.out;
 }
 
-// Whatever the command, and whether it prints all at once or more than a buffer holds.
+// For every command, with short and with long output.
 TEST(InfoProgram, AndAllOthersSaySoWhereTheirOutputIsLost) {
   const TemporaryFolder folder;
   const std::string text = folder.write("text", "the cat and the hat").string();

@@ -1,4 +1,4 @@
-// What is done with a llama2.c file.
+// All commands that can read a llama2.c file.
 #include <gtest/gtest.h>
 
 #include "tests/support/run_program.h"
@@ -9,7 +9,7 @@ namespace {
 
 const std::string kLlama2cFiles = TEST_DATA "/formats/";
 
-// The story that this model tells is noise, but the same noise.
+// The model's story is noise, but the same noise each time.
 ProgramResult short_story(const std::vector<std::string>& more) {
   std::vector<std::string> arguments = {"story", "a", "--temperature", "0", "-n", "5"};
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -52,7 +52,7 @@ TEST(Llama2cProgram, SaysWhatAFileHolds) {
   EXPECT_TRUE(says(result, "  kind            none\n"));
 }
 
-// Tokens of this tokenizer take a space off, or are parts of characters.
+// This tokenizer has tokens that remove a space, and tokens that are parts of characters.
 TEST(Llama2cProgram, TellsSeveralStoriesAsEachSeedAloneWithAStopText) {
   const auto tell = [](const char* seed, std::vector<std::string> more) {
     std::vector<std::string> words = {"story",       "One day",

@@ -1,4 +1,4 @@
-// --model NAME: the models that ./stage pull brought are found by their names.
+// --model NAME: a model that ./stage pull brought is found by its name.
 #include <gtest/gtest.h>
 
 #include "tests/support/run_program.h"
@@ -32,7 +32,7 @@ class ModelPath : public ::testing::Test {
     return run_program({"info", "--model", model}, "",
                        cache + " STAGECRAFT_MODELS= STAGECRAFT_HOME= " + environment);
   }
-  // The path that was opened: the first line of ./stage info.
+  // The path that was opened, as ./stage info prints it in its first line.
   std::string found(const std::string& model, const std::string& environment = "") const {
     const ProgramResult result = info(model, environment);
     return result.code == 0 ? result.out.substr(0, result.out.find('\n')) : result.err;
@@ -71,7 +71,7 @@ TEST_F(ModelPath, LooksInTheClassroomFirstAndInTheHomeLast) {
   const std::string home = " HOME=" + shell_quoted(home_.path().string());
   const std::string two = (home_.path() / ".cache/stagecraft/models/two/llama-gqa2.gguf").string();
   EXPECT_EQ(found("two", "XDG_CACHE_HOME=" + home), two);
-  EXPECT_EQ(found("two", "XDG_CACHE_HOME=relative" + home), two);  // as the standard wants it
+  EXPECT_EQ(found("two", "XDG_CACHE_HOME=relative" + home), two);  // the standard says: ignore it
 }
 
 TEST_F(ModelPath, AModelOfSeveralFilesIsAskedWhich) {

@@ -1,4 +1,4 @@
-// A model is opened and read once, whatever a command asks of it.
+// Every command opens and reads the file of a model once.
 #ifdef __linux__
 #include <gtest/gtest.h>
 #include <sys/inotify.h>
@@ -11,11 +11,11 @@
 namespace stagecraft {
 namespace {
 
-// How often a file was opened since this was made.
+// Counts how often a file was opened since this object was made.
 class Openings {
  public:
   explicit Openings(const std::string& file) : events_(inotify_init1(IN_NONBLOCK)) {
-    // The kernel reports equal events that follow each other as one; a closing stands between.
+    // The kernel reports consecutive equal events as one, so closings are watched, too.
     EXPECT_GE(inotify_add_watch(events_, file.c_str(), IN_OPEN | IN_CLOSE_NOWRITE), 0);
   }
   ~Openings() { close(events_); }
@@ -24,7 +24,7 @@ class Openings {
 
   std::size_t count() const {
     std::size_t found = 0;
-    inotify_event event;  // of a file, not a folder, so without a name behind it
+    inotify_event event;  // without a name: the watch is on a file, not a folder
     while (read(events_, &event, sizeof event) == sizeof event) {
       if ((event.mask & IN_OPEN) != 0) ++found;
     }
@@ -35,7 +35,7 @@ class Openings {
   int events_;
 };
 
-// MODEL in the words stands for a copy of the file, OUT.gguf for a file beside it.
+// Replaces MODEL in the words by a copy of the file, OUT.gguf by the path of a new file beside it.
 void expect_one_opening(const std::string& original, std::vector<std::string> words,
                         const std::string& input = "") {
   const TemporaryFolder folder;

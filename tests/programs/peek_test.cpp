@@ -9,7 +9,7 @@ namespace {
 constexpr const char* kUtf8 = "LC_ALL=C.UTF-8";
 constexpr const char* kAscii = "LC_ALL=C";
 
-// A model of ten tokens that stays the same: 2 layers, 2 heads.
+// A fixed model of ten tokens, 2 layers, 2 heads.
 class PeekProgram : public testing::Test {
  protected:
   PeekProgram() {
@@ -99,7 +99,7 @@ TEST_F(PeekProgram, MarksTheActualNextTokenAlsoWhereItIsNotAmongTheLikeliest) {
   const std::string out = peek("abbbab", {"--top", "1"}, kAscii).out;
   std::size_t marks = 0;
   for (std::size_t at = 0; (at = out.find("\n> ", at)) != std::string::npos; ++at) ++marks;
-  EXPECT_EQ(marks, 4u) << out;  // <s> ab b b ab: one after each but the last
+  EXPECT_EQ(marks, 4u) << out;  // <s> ab b b ab: one mark after each but the last
   EXPECT_NE(out.find("rank "), std::string::npos) << out;
 }
 

@@ -43,8 +43,8 @@ TEST_F(PerplexityProgram, TheFiguresFollowFromOneAnother) {
   EXPECT_DOUBLE_EQ(got.at("perplexity"), std::exp(nats / tokens));
   EXPECT_DOUBLE_EQ(got.at("bits_per_byte"), nats / std::log(2.0) / bytes);
   const ProgramResult ids = run_program({"tokenize", "--model", kModel}, kText);
-  EXPECT_EQ(tokens, std::count(ids.out.begin(), ids.out.end(), ','));  // all but the first
-  EXPECT_EQ(bytes, static_cast<double>(kText.size() - 2));             // whose "th" is not foreseen
+  EXPECT_EQ(tokens, std::count(ids.out.begin(), ids.out.end(), ','));  // all but the first token
+  EXPECT_EQ(bytes, static_cast<double>(kText.size() - 2));             // "th" has no score
 }
 
 TEST_F(PerplexityProgram, TakesTheTokenizerThatIsNamed) {
@@ -69,7 +69,7 @@ TEST_F(PerplexityProgram, WarnsBeyondWhatTheModelWasTrainedFor) {
   EXPECT_TRUE(result.err.starts_with("note: the model was trained for 128 tokens")) << result.err;
 }
 
-// What the CPU backend may cost in exactness at most, wherever they round.
+// The largest loss of exactness that each type of keys and values may cause, on any processor.
 TEST_F(PerplexityProgram, KeysAndValuesInBytesCostAtMostHalfAPercent) {
   write_file(file("story"),
              "Once upon a time, there was a little hen who lived on a farm near a big river. Every "

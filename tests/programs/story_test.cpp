@@ -1,4 +1,4 @@
-// What `stagecraft story` promises, with the model that comes with the project.
+// `stagecraft story` with the model that comes with the project.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -50,7 +50,7 @@ TEST(Story, SaysOnceThatItGoesBeyondWhatTheModelWasTrainedFor) {
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
 }
 
-// Only what this program has is listed.
+// The error lists only backends that are in this program.
 TEST(Story, SaysWhichBackendsThereAre) {
   const std::string list = "stagecraft: --backend: expected one of cpu, textbook, found ";
   EXPECT_EQ(story({"--backend", "nothing"}).err, list + "'nothing'\n");
@@ -71,7 +71,7 @@ TEST(Story, TellsTheSameForTheSameSeedOnAnyNumberOfThreads) {
 }
 
 #if defined(__linux__) && defined(__x86_64__)
-// Has the system refuse what asks for AMX's registers, from now on and in every program started.
+// Makes the system refuse AMX's registers to this process and to every program that it starts.
 void withhold_amx() {
   constexpr unsigned kAskForFeature = 0x1023;  // ARCH_REQ_XCOMP_PERM
   sock_filter filter[] = {
@@ -223,7 +223,7 @@ TEST(Story, SaysSoWhereStdoutCannotBeWritten) {
   }
 }
 
-// Whose file would be the program's stdout if nothing else took its place.
+// If nothing else took its descriptor, the file of the ids would become the program's stdout.
 TEST(Story, KeepsTheIdsApartFromTheStoryWithoutStdout) {
   const TemporaryFolder folder;
   const std::string file = folder.file("ids");
@@ -235,7 +235,7 @@ TEST(Story, KeepsTheIdsApartFromTheStoryWithoutStdout) {
 
 TEST(Story, EndsWhereAStopTextAppearsAndDoesNotPrintIt) {
   const std::string whole = story({"--temperature", "0", "-n", "60"}).out;
-  const std::string stop = whole.substr(30, 4);  // somewhere in what it tells anyway
+  const std::string stop = whole.substr(30, 4);  // some part of the story
   const ProgramResult stopped = story({"--temperature", "0", "-n", "60", "--stop", stop});
   const std::string prompt = "Once upon a time";
   const std::size_t at = whole.find(stop, prompt.size());

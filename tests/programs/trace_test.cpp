@@ -1,4 +1,4 @@
-// stagecraft trace and stagecraft compare, as a person runs them.
+// The commands trace and compare, as a user runs them.
 #include <gtest/gtest.h>
 #include <algorithm>
 
@@ -32,7 +32,7 @@ std::vector<Activation> five_tokens() {
   return trace(engine, ids, passes);
 }
 
-// What `compare` says about the trace of five tokens and the same trace after `change`.
+// The output of `compare` for the trace of five tokens and the same trace after `change`.
 ProgramResult compare_changed(const std::function<void(Activation&)>& change,
                               const std::vector<std::string>& more = {}) {
   const TemporaryFolder folder;
@@ -221,7 +221,7 @@ TEST(CompareProgram, AnswersWhatCannotBeComparedWithCode2) {
       {good, folder.path().string()},               // a folder
       {good, shorter},                              // a tensor is missing in B
       {good, kTracedModel + "/trace.safetensors"},  // seven tokens: other shapes
-      {kTracedModel + "/model.safetensors", good},  // no order
+      {kTracedModel + "/model.safetensors", good},  // its tensors are in no order of computation
       {good, good, "--rtol", "x"},
       {good, good, "--atol", "nan"},
       {good},

@@ -320,7 +320,7 @@ TEST_F(ApiRequest, TakesALookAtATextOfTokens) {
   EXPECT_EQ(param(R"({"tokens": []})"), "tokens");
   EXPECT_EQ(param(R"({"tokens": [-1]})"), "tokens");
   EXPECT_EQ(param(R"({"tokens": [1, 100000]})"), "tokens");
-  EXPECT_EQ(param(json({{"tokens", std::vector<int>(101, 1)}}).dump()), "tokens");  // the context
+  EXPECT_EQ(param(json({{"tokens", std::vector<int>(101, 1)}}).dump()), "tokens");  // > context
   EXPECT_EQ(param(R"({"tokens": [1], "next": 100000})"), "next");
   EXPECT_EQ(param(R"({"tokens": [1], "top": 101})"), "top");
   EXPECT_EQ(param(R"({"tokens": [1], "layer": 0})"), "layer");

@@ -14,13 +14,13 @@ import time
 import urllib.error
 import urllib.request
 
-ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the key of an element's id, fixed by the standard
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the key of an element's id in the standard
 KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "Tab": "\ue004", "ArrowLeft": "\ue012",
         "ArrowUp": "\ue013", "ArrowRight": "\ue014", "ArrowDown": "\ue015"}
 
 
 def missing():
-    """What this machine lacks for a browser, or None."""
+    """The programs that this machine lacks for a browser, or None."""
     lacking = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
     if not lacking:
         return None
@@ -34,7 +34,7 @@ class Browser:
         arguments = ["--headless=new", "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage",
                      "--hide-scrollbars", f"--user-data-dir={profile}"]
         if os.geteuid() == 0:
-            arguments.append("--no-sandbox")  # Chromium does not start as root with it
+            arguments.append("--no-sandbox")  # root can start Chromium only with it
         made = self._ask("POST", "/session", {"capabilities": {"alwaysMatch": {
             "goog:chromeOptions": {"args": arguments},
             "goog:loggingPrefs": {"browser": "ALL"}}}})
@@ -55,13 +55,13 @@ class Browser:
         self._ask("POST", "/url", {"url": url})
 
     def size(self, width, height):
-        """Of the page, whatever frame the window has; a window cannot be as narrow as a phone."""
+        """Sets the size of the page. (A window cannot be as narrow as a phone.)"""
         self._ask("POST", "/goog/cdp/execute", {
             "cmd": "Emulation.setDeviceMetricsOverride",
             "params": {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}})
 
     def run(self, script, *arguments):
-        """What a function body returns; arguments[0] and on are its arguments."""
+        """Runs the body of a JavaScript function (its arguments are arguments[0] and on), returns its result."""
         return self._ask("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
     def find(self, selector):
@@ -74,7 +74,7 @@ class Browser:
         self._ask("POST", f"/element/{self.find(selector)}/value", {"text": text})
 
     def press(self, *keys):
-        """Keys for the element that has the focus."""
+        """Sends keys to the element that has the focus."""
         actions = [{"type": kind, "value": KEYS.get(key, key)}
                    for key in keys for kind in ("keyDown", "keyUp")]
         self._ask("POST", "/actions",
@@ -88,7 +88,7 @@ class Browser:
                         ".map((element) => element.textContent)", selector)
 
     def wait(self, condition, *arguments, seconds=60):
-        """Until this JavaScript expression is true."""
+        """Waits until this JavaScript expression is true."""
         end = time.monotonic() + seconds
         while not self.run(f"return {condition}", *arguments):
             if time.monotonic() > end:
@@ -97,12 +97,12 @@ class Browser:
             time.sleep(0.05)
 
     def log(self):
-        """Errors that the page caused since the last call: of scripts, and of its policy."""
+        """The errors of scripts and of the page's policy since the last call."""
         return [entry["message"] for entry in self._ask("POST", "/se/log", {"type": "browser"})
                 if entry["level"] == "SEVERE"]
 
     def picture(self, path):
-        """Of what is to be seen, in the format that the path ends in: png or webp."""
+        """Saves the visible part of the page. The path's suffix gives the format: png or webp."""
         options = {"format": path.suffix[1:]}
         if path.suffix == ".webp":
             options["quality"] = 90

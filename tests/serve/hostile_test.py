@@ -1,4 +1,4 @@
-"""Whatever a client sends, `serve` answers or refuses, does not grow and does not stop:
+"""`serve` answers or refuses everything that a client sends; it does not grow and does not stop:
 hostile_test.py PROGRAM [SEED]."""
 import contextlib
 import json
@@ -13,8 +13,8 @@ from serving import MODELS, read_all, request_bytes, serving
 PROGRAM = sys.argv[1:2]
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 9
 MUTATIONS = 10000
-# Bytes: the arena of a busy allocator, and the pages of earlier texts, 9 KB per token of models/chat. It stays the same
-# with three times the requests.
+# Bytes: a busy allocator's arenas, and the pages of earlier texts, 9 KB per token of models/chat. Three times the
+# requests need the same.
 GROWTH = 200 << 20
 CHAT = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2, "seed": 1}
 
@@ -28,13 +28,13 @@ class Hostile(unittest.TestCase):
         self.before = self.server.resident_bytes() if sys.platform == "linux" else 0
 
     def is_well(self):
-        """It still gives the same answer, and has not grown."""
+        """Checks that the server still gives the same answer, and has not grown."""
         self.assertEqual(self.server.post("/v1/chat/completions", CHAT)["choices"], self.expected)
         if sys.platform == "linux":
             self.assertLess(self.server.resident_bytes() - self.before, GROWTH)
 
     def status_of(self, *pieces):
-        """Of the answer to these bytes, 0 if the connection was closed without one."""
+        """The status of the answer to these bytes; 0 if the connection was closed without an answer."""
         with self.server.connect() as connection:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 for piece in pieces:
@@ -49,7 +49,7 @@ class Hostile(unittest.TestCase):
         self.assertEqual(self.status_of(request_bytes("/v1/chat/completions", json.dumps(members).encode())), 400)
         answer = self.server.post("/v1/responses", {"input": "Hi", "max_output_tokens": 2, "metadata": members})
         self.assertEqual(answer["metadata"], members)
-        self.assertLess(time.monotonic() - start, 0.5)  # a search among all others for each takes longer
+        self.assertLess(time.monotonic() - start, 0.5)  # a linear search for each member would take longer
         self.is_well()
 
     def test_floods_are_refused_early(self):
@@ -65,7 +65,7 @@ class Hostile(unittest.TestCase):
 
         most = 200 << 20
         begin = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
-        endless(b"", b"x" * 10000, most)  # one line without an end
+        endless(b"", b"x" * 10000, most)  # one endless line
         endless(b"", b"\r\n" * 5000, most)
         endless(begin + b"A: ", b"x" * 10000, most)
         endless(begin, b"A: b\r\n" * 2000, most)
@@ -97,7 +97,7 @@ class Hostile(unittest.TestCase):
             self.is_well()
             body = json.dumps({"prompt": "x", "max_tokens": 400, "stream": True, "logprobs": 20,
                                "stop": "\0"}).encode()
-            for _ in range(40):  # streams that nobody reads
+            for _ in range(40):  # streams that no client reads
                 connection = open_ones.enter_context(self.server.connect())
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
                 connection.sendall(request_bytes("/v1/completions", body))

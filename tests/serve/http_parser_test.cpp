@@ -9,7 +9,7 @@ namespace {
 
 using Requests = std::vector<HttpRequest>;
 
-// All requests in `text`, given in pieces that end at these places.
+// Parses all requests in `text`, cut into pieces at these offsets.
 Requests read(std::string_view text, const std::vector<std::size_t>& cuts = {},
               const HttpLimits& limits = {}) {
   HttpParser parser(limits);
@@ -37,7 +37,7 @@ int status_of(std::string_view text, const HttpLimits& limits = {}) {
   }
 }
 
-// Two requests, one with a body of each kind.
+// Two requests: one body with Content-Length, one in chunks.
 constexpr std::string_view kTwo =
     "POST /v1/a?b=c HTTP/1.1\r\nHost: x\r\nContent-Type:  text/plain \r\nContent-Length: 5\r\n\r\n"
     "hello"

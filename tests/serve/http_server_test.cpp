@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Answers "/large" with that many bytes, "/later" never, "/soon" when it wakes after 200 ms, and
+// Answers "/large" with kLarge bytes, "/soon" at the first wake after 200 ms, "/later" never, and
 // everything else with "ok".
 struct Echo : HttpServer::Handler {
   void on_request(ConnectionId connection, HttpRequest request) override {
@@ -70,7 +70,7 @@ class Client {
     EXPECT_EQ(::shutdown(fd_, SHUT_WR), 0);
     return *this;
   }
-  // What comes until the server closes the connection, at most so much.
+  // Reads until the server closes the connection, at most `most` bytes.
   std::string read(std::size_t most = SIZE_MAX) {
     std::string all;
     char buffer[4096];
@@ -157,7 +157,7 @@ TEST_F(HttpServerTest, HoldsNoMoreUnreadBytesThanItMay) {
   second.get("/large");
   std::this_thread::sleep_for(200ms);
   const std::string one = first.read(Echo::kLarge), other = second.read(Echo::kLarge);
-  // Together they are too much: one of them was dropped, the other has all.
+  // The two answers exceed the limit: one client was dropped, the other has everything.
   EXPECT_NE(one.size() == Echo::kLarge, other.size() == Echo::kLarge);
 }
 
@@ -189,7 +189,7 @@ TEST_F(HttpServerTest, ClosesANewClientWhereAllOthersAreBeingServed) {
 TEST_F(HttpServerTest, TellsOfAClientThatHasGone) {
   client().get("/later");
   expect_gone(1);
-  // One that goes on talking while it is owed an answer is dropped.
+  // A client that keeps sending while it waits for its answer is dropped.
   Client talker = client();
   talker.get("/later").send(std::string(200 << 10, 'x'));
   EXPECT_EQ(talker.read(), "");
@@ -201,7 +201,7 @@ TEST_F(HttpServerTest, AnswersAClientThatSendsNoMore) {
   const std::string one = client().get("/soon").send_no_more().read();
   EXPECT_TRUE(one.starts_with(interim + "HTTP/1.1 200 OK\r\n") && one.ends_with("\r\n\r\nsoon"))
       << one;
-  // All of the requests that it has sent, also where the answer does not fit at once.
+  // It gets the answers to all requests that it has sent, even if an answer is not sent at once.
   const std::string all = client().get("/soon").get("/large").get("/soon").send_no_more().read();
   EXPECT_TRUE(all.ends_with("\r\n\r\nsoon"));
   EXPECT_GT(all.size(), Echo::kLarge);

@@ -1,4 +1,4 @@
-"""The measurement of ./stage bench --against llama-server, with our own server in its place."""
+"""Runs the measurement of ./stage bench --against llama-server with our own server in place of llama-server."""
 import pathlib
 import sys
 import tempfile

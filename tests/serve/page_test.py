@@ -14,7 +14,7 @@ from serving import MODELS, serving
 
 PROGRAM = sys.argv[1:2]
 QUIET = "document.getElementById('stop').hidden && document.querySelector('.assistant .actions')"
-# Streams arrive as over a slow line: an event every 50 ms, however fast the processor is.
+# Makes streams as slow as a slow line: one event every 50 ms, on any processor.
 SLOW_LINE = """
     const fast = window.fetch;
     window.fetch = async (path, options) => {
@@ -46,7 +46,7 @@ def say(page, text):
 
 
 def keep(page, server, **kept):
-    """As if the page had kept this for the model of this server, and nothing else."""
+    """Stores this in the browser as the page's data for the server's model, and removes everything else."""
     page.open(f"http://127.0.0.1:{server.port}/")
     model = json.loads(server.ask("GET", "/glass/model")[2])
     page.run("localStorage.clear(); sessionStorage.clear();"
@@ -73,7 +73,7 @@ class Page(unittest.TestCase):
         cls.addClassCleanup(cls.context.__exit__, None, None, None)
 
     def open(self, server, **settings):
-        """A page that keeps nothing yet but these settings; the answers do not depend on chance."""
+        """Opens the page with these settings and no conversations. A fixed seed makes answers repeatable."""
         page = self.page
         keep(page, server, settings={"seed": 7, "max_tokens": 24, **settings})
         return page
@@ -87,7 +87,7 @@ class Page(unittest.TestCase):
                 "max_tokens": 24, "return_token_ids": True})
             [choice] = expected["choices"]
             self.assertEqual(page.text(".assistant .body"), choice["message"]["content"])
-            # What a screen reader says:
+            # The text for a screen reader:
             self.assertEqual(page.text("#said"), choice["message"]["content"])
             self.assertEqual(len(page.texts(".assistant .token")), len(choice["token_ids"]))
 
@@ -152,7 +152,7 @@ class Page(unittest.TestCase):
             self.assertEqual(after[:3], before[:3])
             self.assertNotEqual(after[3], before[3])
             self.assertGreater(len(after), 4)
-            # The old conversation is still there, and so are both after the page is opened anew.
+            # The old conversation still exists, and both exist after the page is opened again.
             page.open(f"http://127.0.0.1:{server.port}/")
             page.wait("document.querySelector('.assistant .token')")
             self.assertEqual(page.texts(".assistant .token"), after)
@@ -224,7 +224,7 @@ class Page(unittest.TestCase):
             self.assertEqual(page.text(".user .body"), HOSTILE)
             self.assertEqual(page.text("#model"), HOSTILE)
             self.assertEqual(page.texts("img, main script"), [])
-            # Nor would it run if it became HTML: the policy of the page forbids it.
+            # The policy of the page forbids such a script, even if the text became HTML.
             page.run("document.querySelector('#model').innerHTML = arguments[0]", HOSTILE)
             page.run("const script = document.createElement('script');"
                      "script.textContent = \"document.title = 'run'\";"

@@ -13,7 +13,8 @@
 
 namespace stagecraft {
 
-// What a test's parameter is called; without it, its bytes are printed, and padding among them.
+// Names the parameter of a test. Without it, googletest prints its bytes, with those of the
+// padding.
 void PrintTo(const EngineOptions& engine, std::ostream* out) {
   *out << fmt::format("{}_{}_threads_kv_{}",
                       engine.backend == BackendKind::Cpu ? "cpu" : "textbook", engine.n_threads,
@@ -22,12 +23,12 @@ void PrintTo(const EngineOptions& engine, std::ostream* out) {
 
 namespace {
 
-// What became of a text.
+// A generated text.
 struct Made {
   std::string text;
   std::vector<TokenId> tokens;
   std::vector<float> logprobs;
-  std::vector<std::pair<TokenId, float>> top;  // of all tokens
+  std::vector<std::pair<TokenId, float>> top;  // of all tokens, one after the other
   StopReason reason = StopReason::Stopped;
   bool operator==(const Made&) const = default;
 };
@@ -42,7 +43,7 @@ class SchedulerTest : public testing::TestWithParam<EngineOptions> {
     engine_.emplace(Engine::open(folder_.path(), GetParam()));
   }
 
-  // Prompts of all lengths, some with a common beginning, each with options of its own.
+  // A prompt of random length, often with a common beginning, and random options.
   TextRequest random_request(std::mt19937& random) {
     TextRequest request;
     const std::size_t shared = random() % 3 == 0 ? 40 : 0;
@@ -61,7 +62,7 @@ class SchedulerTest : public testing::TestWithParam<EngineOptions> {
     return request;
   }
 
-  // The same by the way of a chat in the terminal, in an engine that does nothing else.
+  // The same text, made as a chat in the terminal makes it, in an engine that does nothing else.
   Made alone(const TextRequest& request) {
     Session session(*engine_, kContext);
     Random random(request.seed);
@@ -76,10 +77,10 @@ class SchedulerTest : public testing::TestWithParam<EngineOptions> {
     return made;
   }
 
-  // Many texts, each together with others and alone.
+  // Generates many texts together, and each of them alone.
   void expect_each_as_alone();
 
-  // Takes events until so many more texts have ended.
+  // Takes events until n more texts have ended.
   void collect(Scheduler& scheduler, std::size_t n, std::map<TextId, Made>& all) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (n > 0) {
@@ -129,7 +130,7 @@ void SchedulerTest::expect_each_as_alone() {
   std::map<StopReason, int> reasons;
   for (std::size_t i = 0; i < kTexts; ++i) {
     Made& made = together[ids[i]];
-    std::map<TextId, Made> single;  // a scheduler that makes nothing else: for the logprobs
+    std::map<TextId, Made> single;  // a scheduler with one text gives the expected logprobs
     Scheduler scheduler(*engine_, tokenizer_, {1, kContext, 1}, [] {});
     const TextId id = scheduler.submit({requests[i]}).value();
     collect(scheduler, 1, single);
@@ -147,14 +148,14 @@ void SchedulerTest::expect_each_as_alone() {
 
 TEST_P(SchedulerTest, MakesEachTextAsItIsMadeAloneWhateverElseRuns) { expect_each_as_alone(); }
 
-// Prompts that see themselves both ways: each goes in one step, beside texts that are being
-// written.
+// In these prompts, every token sees all others: each prompt goes in one step, beside texts that
+// are being generated.
 TEST_P(SchedulerTest, ComputesAPromptThatCannotBeCutInOneStep) {
   engine_.emplace(Engine::open(TEST_DATA "/models/chatglm-gmask", GetParam()));
   std::mt19937 random(6);
   std::vector<TextRequest> requests(20);
   for (TextRequest& request : requests) {
-    const std::size_t shared = random() % 3 == 0 ? 30 : 0;  // which no other text can take over
+    const std::size_t shared = random() % 3 == 0 ? 30 : 0;  // no other text can reuse it
     for (std::size_t i = 0; i < shared; ++i) request.prompt.push_back(static_cast<TokenId>(i));
     for (std::size_t i = random() % 130; i > 0; --i) {
       request.prompt.push_back(static_cast<TokenId>(random() % 33));
@@ -164,10 +165,10 @@ TEST_P(SchedulerTest, ComputesAPromptThatCannotBeCutInOneStep) {
     request.options.generation.sampler.temperature = 0.0f;
     request.n_top = 1;
   }
-  requests.push_back(requests.front());  // which a place may still hold
+  requests.push_back(requests.front());  // a place may still hold it
 
   Scheduler scheduler(*engine_, tokenizer_, {4, kContext, requests.size()}, [] {});
-  EXPECT_THROW(scheduler.submit({TextRequest{{1, 2, 3}, {}, 0, {}}}), Error);  // no end
+  EXPECT_THROW(scheduler.submit({TextRequest{{1, 2, 3}, {}, 0, {}}}), Error);  // lacks its end
   std::map<TextId, Made> together;
   const TextId first = scheduler.submit(requests).value();
   collect(scheduler, requests.size(), together);
@@ -183,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, SchedulerTest,
                                          EngineOptions{BackendKind::Textbook, 1}),
                          testing::PrintToStringParamName());
 
-// With a state that cannot be cut: places are used again, and prompts share beginnings.
+// The model has a state that cannot be cut. Places are used again, and prompts share beginnings.
 class StatefulSchedulerTest : public SchedulerTest {
  protected:
   StatefulSchedulerTest() : SchedulerTest({.convolves = true}) {}
@@ -226,7 +227,7 @@ TEST_P(SchedulerOnOneEngine, ComputesOnlyWhatIsNewInAChatThatGoesOn) {
   request.prompt.push_back(9);
   const TextId second = scheduler.submit({request}).value();
   collect(scheduler, 1, all);
-  // The last token of an answer is never fed.
+  // The last token of an answer is never fed to the model.
   EXPECT_EQ(scheduler.stats().cached_tokens, 3 + answer.size() - 1);
   EXPECT_EQ(scheduler.stats().prompt_tokens, 3u + 2u);
   EXPECT_EQ(all[second].tokens, alone(request).tokens);
@@ -247,7 +248,7 @@ TEST_P(SchedulerOnOneEngine, ComputesABeginningThatTextsShareOnce) {
   EXPECT_EQ(scheduler.stats().prompt_tokens, 100u + 1u + 1u);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(all[first + i].tokens, alone(three[i]).tokens) << i;
 
-  // Another text that takes a place of its own: its beginning is copied from one that has ended.
+  // A further text takes a place of its own. Its beginning is copied from a text that has ended.
   request.prompt.resize(50);
   request.prompt.insert(request.prompt.end(), 20, 3);
   const TextId last = scheduler.submit({request}).value();
@@ -256,7 +257,7 @@ TEST_P(SchedulerOnOneEngine, ComputesABeginningThatTextsShareOnce) {
   EXPECT_EQ(all[last].tokens, alone(request).tokens);
 }
 
-// Conversations that take turns: each is longer than a page and begins with a system prompt.
+// Conversations take turns. Each is longer than a page and begins with a system prompt.
 TEST_P(SchedulerOnOneEngine, KeepsMoreTextsThanItMakesAtOnceAndTheirBeginningOnce) {
   constexpr std::size_t kChats = 6, kSystem = 128, kMessage = 30;
   Scheduler scheduler(*engine_, tokenizer_, {2, kContext, 8}, [] {});  // memory: 8 pages of 64
@@ -280,7 +281,7 @@ TEST_P(SchedulerOnOneEngine, KeepsMoreTextsThanItMakesAtOnceAndTheirBeginningOnc
     collect(scheduler, 1, all);
     EXPECT_EQ(all[id].tokens, alone(chat).tokens);
   }
-  // The last token of an answer was never fed.
+  // The last token of an answer was never fed to the model.
   EXPECT_EQ(scheduler.stats().prompt_tokens - before, kChats * 2);
 }
 
@@ -301,7 +302,7 @@ TEST_P(SchedulerOnOneEngine, ForgetsWhatWasUnusedForLongestWhereMemoryGetsShort)
   for (std::size_t i = 0; i < kChats; ++i) EXPECT_EQ(computed(i), 40u);
   EXPECT_EQ(computed(9), 1u);
   EXPECT_EQ(computed(2), 1u);
-  EXPECT_EQ(computed(1), 40u);  // forgotten; now 3 is
+  EXPECT_EQ(computed(1), 40u);  // it was dropped; now 3 is dropped
   EXPECT_EQ(computed(2), 1u);
   EXPECT_EQ(computed(3), 40u);
 }
@@ -371,7 +372,7 @@ TEST_P(SchedulerOnOneEngine, AnErrorEndsItsTextAlone) {
   ASSERT_TRUE(events[0].end);
   EXPECT_NE(events[0].end->error.find("the weights are broken"), std::string::npos)
       << events[0].end->error;
-  EXPECT_TRUE(scheduler.submit({long_request()}));  // and it goes on
+  EXPECT_TRUE(scheduler.submit({long_request()}));  // the scheduler still works
 }
 
 }  // namespace

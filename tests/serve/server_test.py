@@ -1,4 +1,4 @@
-"""What `serve` promises its clients: server_test.py PROGRAM [--update]
+"""The behaviour of `serve` that its clients rely on: server_test.py PROGRAM [--update]
 
 --update writes the answers into docs/server.md and docs/page.md.
 """
@@ -28,7 +28,7 @@ HELLO = [{"role": "user", "content": "Hello, who are you?"}]
 
 
 def run(*arguments):
-    """What a command prints."""
+    """The output of a command."""
     return subprocess.run([*PROGRAM, *map(str, arguments)], capture_output=True, text=True,
                           check=True).stdout
 
@@ -100,7 +100,7 @@ class Answers(unittest.TestCase):
         for token, logprob, top, offset in zip(*(logprobs[key] for key in (
                 "tokens", "token_logprobs", "top_logprobs", "text_offset"))):
             self.assertLessEqual(logprob, 0)
-            self.assertEqual(logprob, max(top.values()))  # temperature 0 takes the likeliest
+            self.assertEqual(logprob, max(top.values()))  # temperature 0 takes the likeliest token
             self.assertTrue(choice["text"][offset:].startswith(token))
 
     def test_texts_are_the_same_whatever_else_runs(self):
@@ -193,11 +193,11 @@ class Answers(unittest.TestCase):
             f"GET /health HTTP/1.1\r\n{head}Connection: close\r\n\r\n",
         ]
         with self.server.connect() as connection:
-            connection.sendall("".join(requests).encode())  # all at once, before any answer
+            connection.sendall("".join(requests).encode())  # all requests at once, before any answer
             answers = read_all(connection).decode()
         self.assertEqual(re.findall(r"^HTTP/1.1 (\d+)", answers, re.M), ["200"] * 4)
         self.assertEqual(answers.count('"text_completion"'), 2)
-        self.assertEqual(answers.count('"status":"ok"'), 1)  # none to HEAD
+        self.assertEqual(answers.count('"status":"ok"'), 1)  # HEAD gets no body
 
     def test_answers_every_spelling_that_http_allows(self):
         body = json.dumps({"prompt": "x", "max_tokens": 2})
@@ -270,7 +270,7 @@ class Structure(unittest.TestCase):
             error = server.post(COMPLETIONS, {"prompt": "x", "grammar": ambiguous,
                                               "max_tokens": 90}, status=500)["error"]["message"]
             self.assertIn("too many ways", error)
-            server.post(COMPLETIONS, {"prompt": "x"})  # it lives
+            server.post(COMPLETIONS, {"prompt": "x"})  # the server still works
 
     def test_calls_of_tools_are_forced_and_read_back(self):
         for template in ("qwen-2.5", "llama-3.1"):
@@ -298,7 +298,7 @@ class Structure(unittest.TestCase):
                 deltas = [one["choices"][0]["delta"] for one in server.events(CHATS, named)]
                 [[streamed]] = [one["tool_calls"] for one in deltas if "tool_calls" in one]
                 self.assertEqual(streamed["function"], call["function"])
-                # The result goes back, and an answer comes that may be any text.
+                # Sends the result of the call back. The next answer may be any text.
                 messages = [*HELLO, message, {"role": "tool", "tool_call_id": call["id"],
                                               "content": "sunny"}]
                 choice = server.post(CHATS, {**body, "messages": messages, "tool_choice": "auto",
@@ -478,7 +478,7 @@ class Limits(unittest.TestCase):
 
 
 def rows_of(trace, name):
-    """The rows of one activation in the file that `trace --out` wrote."""
+    """The rows of one activation in a file of `trace --out`."""
     content = trace.read_bytes()
     size = int.from_bytes(content[:8], "little")
     entry = json.loads(content[8:8 + size])[name]
@@ -509,7 +509,7 @@ class Glass(unittest.TestCase):
                 self.assertIn(tokens[end], [one["token"] for one in choices])
                 for one in choices:
                     self.assertAlmostEqual(one["logit"], row[one["token"]], delta=1e-4)
-                    self.assertAlmostEqual(one["probability"],  # differs by as much as logits do
+                    self.assertAlmostEqual(one["probability"],  # its error is as large as that of the logits
                                            shares[one["token"]] / sum(shares), delta=1e-4)
                     self.assertEqual(one["after_top_p"], float(one["token"] == likeliest[0]))
                 layers = server.post("/glass/layers", asked)["layers"]
@@ -546,7 +546,7 @@ class Glass(unittest.TestCase):
 
     def test_does_not_stop_others_and_refuses_too_many(self):
         with serving(PROGRAM, "--model", MODELS / "chat", "-c", 2048) as server:
-            long = {"tokens": [5] * 2048}  # a second of the textbook's work at least
+            long = {"tokens": [5] * 2048}  # at least a second of work for the glass box
             with contextlib.ExitStack() as open_ones:
                 connections = [open_ones.enter_context(server.connect()) for _ in range(12)]
                 body = json.dumps(long).encode()
@@ -554,12 +554,12 @@ class Glass(unittest.TestCase):
                     connection.sendall(b"POST /glass/layers HTTP/1.1\r\nHost: localhost\r\n"
                                        b"Content-Type: application/json\r\n"
                                        b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
-                # Whichever is refused is answered first: the others have to be computed.
+                # The refused requests are answered first, because the others must be computed.
                 [first, *_], _, _ = select.select(connections, [], [], 30)
                 self.assertEqual(first.recv(12), b"HTTP/1.1 429")
-                server.post(COMPLETIONS, {"prompt": "x", "max_tokens": 3})  # meanwhile
+                server.post(COMPLETIONS, {"prompt": "x", "max_tokens": 3})  # completions work meanwhile
             self.assertEqual(server.ask("GET", "/health")[0], 200)
-            # All of these clients have gone; the next one does not wait for their texts.
+            # All these clients are gone. The next one must not wait for their texts.
             server.post("/glass/choices", {"tokens": [5, 6]})
 
     def test_the_page_is_there_without_a_key_and_its_requests_are_not(self):
@@ -595,7 +595,7 @@ def page_as_it_should_be(page):
             here = command.replace("localhost:8080", f"localhost:{server.port}")
             found = subprocess.run(["sh", "-c", here.replace("curl", "curl -s", 1)],
                                    capture_output=True, text=True, check=True, timeout=60).stdout
-            # Ids and times as they are on the page, in their order, wherever there are some.
+            # Replaces ids and times by those on the page, in order.
             before = iter(CHANGING.findall(expected))
             found = CHANGING.sub(lambda one: one[1] + next(before, one.groups())[1], found)
             return command + between + found
@@ -613,7 +613,7 @@ class Page(unittest.TestCase):
             texts = page.read_text(), page_as_it_should_be(page)
             self.assertEqual(*(number.sub("(number)", text) for text in texts))
             for one, other in zip(*(number.findall(text) for text in texts)):
-                # The kernels of each instruction set round in other places (docs/kernels.md).
+                # The kernels of each instruction set round at different places (docs/kernels.md).
                 self.assertAlmostEqual(float(one), float(other), delta=0.05)
 
 

@@ -1,4 +1,4 @@
-"""A server of ours for a test: with serving(PROGRAM, ...) as server."""
+"""Starts our server for a test: with serving(PROGRAM, ...) as server."""
 import contextlib
 import http.client
 import json
@@ -15,7 +15,7 @@ MODELS = ROOT / "models"
 
 class Server:
     def __init__(self, program, options):
-        # AddressSanitizer keeps freed memory for a while: little, or the server seems to grow.
+        # AddressSanitizer keeps freed memory for a while. With much of it, the server would seem to grow.
         environment = {**os.environ, "STAGECRAFT_HOME": str(ROOT), "ASAN_OPTIONS": ":".join(
             filter(None, (os.environ.get("ASAN_OPTIONS"), "quarantine_size_mb=16")))}
         self.process = subprocess.Popen([*program, "serve", "--port", "0", *map(str, options)],
@@ -28,7 +28,7 @@ class Server:
         self.port = int(found.group(1))
 
     def ask(self, method, path, body=None, headers=None, timeout=60):
-        """(status, headers, body) of one request on a connection of its own."""
+        """Sends one request on a connection of its own. Returns (status, headers, body)."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         with contextlib.closing(connection):
             if body is not None and not isinstance(body, bytes):
@@ -39,14 +39,14 @@ class Server:
             return answer.status, answer.headers, answer.read()
 
     def post(self, path, body, status=200, **options):
-        """The JSON of an answer with this status."""
+        """Sends a POST and returns the JSON of the answer, whose status must be `status`."""
         found, _, answer = self.ask("POST", path, body, **options)
         if found != status:
             raise AssertionError(f"{path} {body}: expected {status}, found {found}: {answer!r}")
         return json.loads(answer)
 
     def events(self, path, body):
-        """The JSON objects of a stream, which must end in [DONE]."""
+        """Returns the JSON objects of a stream, which must end in [DONE]."""
         status, headers, answer = self.ask("POST", path, {**body, "stream": True})
         if status != 200 or headers["Content-Type"] != "text/event-stream":
             raise AssertionError(f"{path} {body}: {status} {answer!r}")
@@ -64,7 +64,7 @@ class Server:
                 re.findall(r"^stagecraft_(\w+) (\S+)$", text, re.M)}
 
     def wait_for(self, condition, seconds=30):
-        """Until the metrics say so."""
+        """Waits until `condition` is true for the metrics."""
         end = time.monotonic() + seconds
         while not condition(self.metrics()):
             if time.monotonic() > end:
@@ -76,7 +76,7 @@ class Server:
         return int(re.search(r"^VmRSS:\s+(\d+) kB", status, re.M).group(1)) * 1024
 
     def end(self):
-        """Its exit code and what it wrote to stderr."""
+        """Ends the server. Returns its exit code and its stderr."""
         self.process.terminate()
         _, errors = self.process.communicate(timeout=30)
         return self.process.returncode, errors
@@ -96,14 +96,14 @@ def serving(program, *options):
 
 
 def request_bytes(path, body, *headers):
-    """A POST as it goes over the wire, after which the server closes the connection."""
+    """The bytes of a POST after which the server closes the connection."""
     lines = [f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json",
              "Connection: close", *headers, f"Content-Length: {len(body)}"]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
 def read_all(connection):
-    """What a socket gives until the server closes it."""
+    """Reads a socket until the server closes it."""
     answer = b""
     with contextlib.suppress(ConnectionResetError):
         while piece := connection.recv(1 << 16):

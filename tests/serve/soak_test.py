@@ -14,7 +14,7 @@ PROGRAM = sys.argv[1:2]
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 10
 SEED = int(sys.argv[3]) if len(sys.argv) > 3 else 9
 CLIENTS, QUESTIONS = 8, 24
-# Bytes, in the second half of the time. On a busy machine, a short first half does not fill all that the server keeps.
+# Bytes that the second half may add. On a busy machine, a short first half does not fill all caches of the server.
 GROWTH = (32 if SECONDS >= 60 else 64) << 20
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "n", "schema": {
     "type": "object", "required": ["n"], "properties": {"n": {"type": "integer", "minimum": 0, "maximum": 99}}}}}
@@ -30,7 +30,7 @@ def question_of(dice):
     common = {"seed": dice.randrange(100), "max_tokens": dice.randrange(1, 40),
               "temperature": dice.choice((0, 0.7, 1.0)), "top_k": dice.choice((0, 5, 40))}
     if dice.random() < 0.5:
-        # Most begin as others do: their keys and values are shared.
+        # Most requests have a common beginning, so that they share keys and values.
         system = " ".join(WORDS * 6) if dice.random() < 0.7 else text_of(dice, 40)
         body = {"messages": [{"role": "system", "content": system},
                              {"role": "user", "content": text_of(dice, 30)}], **common}
@@ -44,7 +44,7 @@ def question_of(dice):
 
 
 class Client(threading.Thread):
-    """Asks until the time is up. `problem`: what went wrong, if something did."""
+    """Sends requests until the time is up. `problem`: the exception that ended it, or None."""
 
     def __init__(self, server, questions, seed, end):
         super().__init__()
@@ -61,7 +61,7 @@ class Client(threading.Thread):
                 act = self.dice.choice(acts)
                 act()
                 self.counts[act.__name__] = self.counts.get(act.__name__, 0) + 1
-        except Exception as problem:  # of any kind: the test tells it
+        except Exception as problem:  # of any kind: the test reports it
             self.problem = problem
 
     def expect(self, found, expected, what):
@@ -135,7 +135,7 @@ class Soak(unittest.TestCase):
             clients = [Client(server, questions, dice.random(), end) for _ in range(CLIENTS)]
             for client in clients:
                 client.start()
-            time.sleep(SECONDS / 2)  # by then it holds what it keeps
+            time.sleep(SECONDS / 2)  # by then, the server's caches are full
             before = server.resident_bytes() if sys.platform == "linux" else 0
             for client in clients:
                 client.join()

@@ -1,11 +1,11 @@
 // The page of ./stage serve: a chat, and a glass box that shows how each token was chosen.
-// What a model or a person wrote is always set as text, never as HTML.
+// Text that a model or a person wrote is always inserted as text, never as HTML.
 
 const byId = (id) => document.getElementById(id);
 const percent = (share) =>
   share >= 0.9995 ? "100%" : share >= 0.1 ? `${(100 * share).toFixed(1)}%` : `${(100 * share).toFixed(2)}%`;
 
-// Makes an element with these properties (also "class" and "aria-...") and children, which may be texts.
+// Makes an element with these properties (also "class" and "aria-...") and children (elements or strings).
 function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -61,7 +61,7 @@ function save() {
 
 const KEY = "stagecraft-key";  // in the storage of this tab only
 let model = null;              // the answer of /glass/model
-let beside = null;             // the same of the model beside it (./stage serve --beside), or null
+let beside = null;             // the same for the second model (./stage serve --beside), or null
 
 function askForKey() {
   const dialog = byId("key");
@@ -87,7 +87,7 @@ async function ask(path, body, signal) {
   let message = `the server answered ${answer.status}`;
   try {
     message = (await answer.json()).error.message;
-  } catch { /* no JSON: the status is the message */ }
+  } catch { /* not JSON: the message is the status */ }
   throw new Error(message);
 }
 
@@ -404,7 +404,7 @@ function markSelected() {
   token?.scrollIntoView({ block: "nearest" });
 }
 
-// [model, answer]
+// [model, answer] of the token that the glass box shows
 const glassAnswer = () => answersOf(current().messages[glass.message])[glass.which];
 
 function moveGlass(by) {
@@ -457,7 +457,7 @@ function bar(share) {
 const head = (...names) => make("thead", {}, make("tr", {},
   ...names.map((name) => make("th", { scope: "col" }, name))));
 
-// The tokens that were possible, and their probabilities after each step of sampling.
+// The likeliest tokens, and their probabilities after each step of sampling.
 function showChoices(found, token, use) {
   const rows = found.choices.map((one) => make("tr", { className: one.token === token.id ? "taken" : "" },
     make("td", { className: "number" }, `${one.rank + 1}`),
