@@ -20,7 +20,7 @@ struct Routing {
   // [n_experts], or empty. Added to the shares when experts and groups are chosen; the result does
   // not contain it.
   std::span<const float> bias = {};
-  float scale = 1.0f;  // of the result
+  float scale = 1.0f;  // the result is multiplied by it
   RouteGroups groups = {};
 };
 
