@@ -1,8 +1,8 @@
 # Included with NM and OBJECTS set.
 #
-# What is compiled for one instruction set must be nobody else's: a weak symbol (an inline function or
-# template that was not inlined) could be taken by the linker for the whole program, which then ends
-# with an illegal instruction on a processor that lacks the set.
+# Code that is compiled for one instruction set must be used by that set only. The linker could use a weak symbol (an
+# inline function or template that was not inlined) for the whole program. The program would then end with an illegal
+# instruction on a processor that lacks the set.
 set(seen 0)
 foreach(object IN LISTS OBJECTS)
   if(NOT object MATCHES "/kernels/(portable|avx[a-z0-9_]*|neon[a-z0-9_]*)[.]cpp[.]o")
