@@ -16,7 +16,7 @@ struct Workspace {
 
   std::size_t max_rows;
   std::size_t max_context;
-  std::vector<float> inv_freq;  // [head_dim / 2], for rope
+  std::vector<float> inv_freq;  // frequencies of RoPE
 
   Matrix<float> hidden;         // [max_rows, dim]: the residual stream
   Matrix<float> normed;         // [max_rows, dim]

@@ -18,7 +18,7 @@ constexpr float kLatentEps = 1e-6f;
 constexpr std::size_t kMostGuessing = 16;
 constexpr std::size_t kMaxHeads = 1u << 17;  // of all layers; V3 has 7,808
 
-// The heads of latent attention. Each query and key has a part that rope rotates and a part that it
+// The heads of latent attention. Each query and key has a part that RoPE rotates and a part that it
 // does not rotate. The rotated part of the key is the same for all heads.
 struct LatentSizes {
   std::size_t n_heads = 0, query = 0, latent = 0, rope = 0, plain = 0, value = 0;
@@ -169,10 +169,10 @@ Scores parse_scores(const ConfigFields& fields, const DeepSeek& model) {
 }
 
 // The buffers that other decoders do not have. In q, k, v and a, a head consists of the part that
-// rope rotates, followed by the latent.
+// RoPE rotates, followed by the latent.
 struct LatentBuffers {
   BufferId query, plain, rotated, absorbed;  // of queries: their latent, both parts, plain * W
-  BufferId key, latent;                      // of the token: the part that rope rotates, the latent
+  BufferId key, latent;                      // of the token: the part that RoPE rotates, the latent
   BufferId values;
   BufferId r, shared_gate, shared_up;
 };
