@@ -67,8 +67,8 @@ struct PartialRopeFields {
 PartialRope parse_partial_rope(const ConfigFields& fields, std::size_t max_seq_len,
                                std::size_t head_dim, const PartialRopeFields& names);
 
-// The sliding window of each layer in positions; 0: no window. [config.n_layers] Needs
-// config.model_type and config.n_layers.
+// The sliding window of each layer in positions; 0: no window. [config.n_layers]
+// Needs config.model_type and config.n_layers.
 std::vector<std::size_t> parse_windows(const ConfigFields& fields, const Config& config);
 
 // "layer_types": `window` for each "sliding_attention", 0 for each "full_attention". [n_layers]

@@ -62,8 +62,8 @@ struct Weight {
   std::size_t folded_rows = 0;
   // The taps of a convolution, which PyTorch stores as [columns, 1, taps].
   bool taps = false;
-  // A router: it is never rounded to fewer bits, nor are the rows that it is multiplied with.
-  // Otherwise it could choose other experts.
+  // Whether this weight and the rows that it is multiplied with are never rounded to fewer bits.
+  // Otherwise a router could choose other experts. Also used for the latent attention of DeepSeek.
   bool exact = false;
 
   bool is_matrix() const { return shape.size() == 2; }
@@ -93,7 +93,7 @@ struct Frequencies {
 // see the whole prompt, later tokens too (GLM, Du et al. 2022). Placement gives the positions of
 // each token.
 struct PromptRule {
-  TokenId end = 0;             // the first of these tokens ends the prompt and begins the answer
+  TokenId end = 0;             // the first token with this id ends the prompt and begins the answer
   std::vector<TokenId> masks;  // mark the place of the answer: the first that the prompt has counts
 };
 
@@ -106,7 +106,7 @@ struct CacheShape {
 };
 
 // The state of a layer, whose size does not grow with the text. All numbers are 0 before the first
-// token. Each token overwrites some of them, so a text with a state cannot be cut at any length
+// token. Each token overwrites some of them, so a text with a state can be cut only at some lengths
 // (Sequence::truncate).
 struct StateShape {
   std::size_t rows = 0;
