@@ -119,7 +119,7 @@ void add(FourAccesses<T>& accesses, const Now& now) {
       free = &access;
     }
   if (accesses[0].thread == 0) {
-    // What the other slots hold depends on the first access. So the new access becomes the first.
+    // The other slots are chosen relative to the first access. So the new access becomes the first.
     accesses[0] = now.access;
     return;
   }

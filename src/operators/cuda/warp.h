@@ -25,7 +25,7 @@ __device__ inline float warp_max(float value) {
   return value;
 }
 
-// The sum, and the largest value, over lanes 4i to 4i + 3, where the calling lane is one of them.
+// The sum, and the largest value, of four lanes: lanes 4i to 4i + 3, with i = lane / 4.
 __device__ inline float sum_of_four(float value) {
   for (int bit = 1; bit < 4; bit *= 2) value += __shfl_xor_sync(kAllLanes, value, bit);
   return value;
