@@ -10,8 +10,8 @@
 namespace stagecraft {
 namespace {
 
-// Given, for models with config.qk_norm: RMSNorm of every head of x on its own, in place.
-//   x       [seq_len, n heads * head_dim]
+// Given: applies RMSNorm to each head of x separately, in place. Call it only if config.qk_norm.
+//   x       [seq_len, number of heads * head_dim]
 //   weight  [head_dim], the same for all heads
 [[maybe_unused]] void norm_heads(MatrixView<float> x, std::span<const float> weight, float eps) {
   for (std::size_t t = 0; t < x.rows(); ++t) {

@@ -9,7 +9,7 @@ namespace {
 
 }  // namespace
 
-// 8.1. The contract is in src/text/chat_template.h; the handout names what is given.
+// 8.1. The contract is in src/text/chat_template.h; the handout lists the given functions.
 std::vector<TokenId> message_tokens([[maybe_unused]] const Tokenizer& tokenizer,
                                     [[maybe_unused]] const Message& message) {
   NOT_IMPLEMENTED("stage 8.1: message_tokens");

@@ -10,7 +10,7 @@ namespace {
 
 }  // namespace
 
-// 8.2. The contract is in src/generation/chat_turn.h; the handout names what is given.
+// 8.2. The contract is in src/generation/chat_turn.h; the handout lists the given functions.
 TextResult chat_turn([[maybe_unused]] const Tokenizer& tokenizer, [[maybe_unused]] Session& session,
                      [[maybe_unused]] std::span<const TokenId> conversation,
                      [[maybe_unused]] const TextOptions& options, [[maybe_unused]] Random& random,

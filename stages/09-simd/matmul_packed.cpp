@@ -13,8 +13,8 @@ namespace {
 
 // The contract is in src/operators/matmul_packed.h.
 PackedMatrix pack_b(MatrixView<const float> b) {
-  // Given for steps 0 to 3 of the ladder: a copy, row by row as B is. Step 4 writes another layout.
-  // The memory of a Matrix starts at a multiple of 64 bytes and is zero.
+  // Given for steps 0 to 3: a copy of B in the same order, row by row. In step 4 you write another
+  // layout. The memory of a new Matrix begins at a multiple of 64 bytes and holds zeros.
   PackedMatrix packed{b.rows(), b.cols(), Matrix<float>(b.rows(), b.cols())};
   for (std::size_t n = 0; n < b.rows(); ++n) {
     const auto row = b.row(n);

@@ -4,7 +4,7 @@
 namespace stagecraft {
 namespace {
 
-// Your kernels go here, with __global__, and what they call, with __device__.
+// Write your kernels (__global__) here, and the functions that they call (__device__).
 
 }  // namespace
 

@@ -4,7 +4,7 @@
 namespace stagecraft {
 namespace {
 
-// Your kernels go here, with __global__, and what they call, with __device__.
+// Write your kernels (__global__) here, and the functions that they call (__device__).
 
 }  // namespace
 
@@ -12,7 +12,7 @@ namespace {
 void rms_norm_on_gpu([[maybe_unused]] const float* x, [[maybe_unused]] const float* weight,
                      [[maybe_unused]] float eps, [[maybe_unused]] float* y,
                      [[maybe_unused]] int rows, [[maybe_unused]] int dim) {
-  // Write the kernel above (step 1: one thread per row; step 2: one warp per row); here, launch it:
+  // Write the kernel above (step 1: one thread per row; step 2: one warp per row). Launch it here:
   //   cuda_launch(kernel, {blocks, threads_per_block}, arguments...);
   NOT_IMPLEMENTED("stage 11: rms_norm_on_gpu");
 }
