@@ -19,7 +19,7 @@ class Sequence {
  public:
   virtual ~Sequence() = default;
   virtual std::size_t length() const = 0;    // positions computed
-  virtual std::size_t capacity() const = 0;  // positions there is room for
+  virtual std::size_t capacity() const = 0;  // the largest possible length
 
   // Forgets every position from `length` on. Returns the new length. It is less than `length` if
   // the sequence cannot be cut there: then the caller must feed the missing tokens again.

@@ -46,7 +46,7 @@ class Pass {
   void run() {
     for (const FusedStep& step : program_.fused.steps) {
       std::visit([this](const auto& one) { compute(one); }, step);
-      if (rows_ == 0) return;  // nobody asked for logits
+      if (rows_ == 0) return;  // no row is scored
     }
   }
 

@@ -71,7 +71,7 @@ struct CpuWorkspace {
 
   const Kernels& kernels;
   std::size_t max_rows;
-  std::vector<Matrix<float>> buffers;  // by BufferId, [max_rows, width]; empty where not stored
+  std::vector<Matrix<float>> buffers;  // by BufferId, [max_rows, width]; empty if not stored
   struct Rotation {                    // by the position of each row
     Matrix<float> cos, sin;            // [max_rows, head_dim / 2]
   };

@@ -42,7 +42,7 @@ std::vector<WeightId> tables(const Plan& plan) {
 // Finds the tensors and gives each matrix its place, in the order of the fused steps.
 class Planner {
  public:
-  // `weights` must stay where it is until it is packed: the jobs point into it.
+  // `weights` must not move until it is packed: the jobs point into it.
   Planner(const Plan& plan, const Checkpoint& checkpoint, PackedWeights& weights)
       : plan_(plan),
         checkpoint_(checkpoint),

@@ -52,7 +52,7 @@ class Walk {
     for (const Step& step : plan_.steps) {
       layer_ = step.layer;
       std::visit([this](const auto& kind) { compute(kind); }, step.kind);
-      if (rows_ == 0) break;  // nobody asked for logits
+      if (rows_ == 0) break;  // no row is scored
       const BufferId out = buffer_written(step.kind);
       if (probe_ && !step.name.empty()) probe_(layer_, step.name, rows(out));
     }
