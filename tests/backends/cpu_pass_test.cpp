@@ -269,7 +269,7 @@ TEST_P(CpuRandom, RefusesWhatDoesNotFitAndForgetsNothing) {
   EXPECT_THROW(pass({-1}), Error);
   EXPECT_THROW(pass(std::vector<TokenId>(9, 1)), Error);
   const std::vector<TokenId> three{1, 2, 3};
-  const SequenceTokens more{&cache, three, 4, &state};  // scored tokens than tokens
+  const SequenceTokens more{&cache, three, 4, &state};  // 4 scored tokens of 3
   EXPECT_THROW(model_->pass({&more, 1}, workspace, logits.top_rows(4)), Error);
   EXPECT_EQ(cache.length(), 6u);
 }
