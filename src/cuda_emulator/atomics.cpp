@@ -56,7 +56,8 @@ void __trap() {
   abort_launch();
 }
 
-// ---- std::atomic and the compiler's own atomics: as the functions above, ordered as they say
+// ---- std::atomic and the compiler's own atomics: like the functions above, with a fence unless
+// the order is relaxed
 
 static Kind kind_of_load = Kind::volatile_read, kind_of_store = Kind::volatile_write;
 
@@ -125,7 +126,7 @@ void __pipeline_memcpy_async(void* shared, const void* global, size_t bytes, siz
   }
   const auto copied = static_cast<unsigned>(bytes - zeros);
   if (copied > 0) access(from, copied, static_cast<unsigned>(bytes), Kind::read, pc);
-  // The bytes may arrive from here on, and have arrived after the wait: a write at both ends.
+  // The bytes arrive at some time between this call and the wait. So both count as a write.
   access(to, bytes, static_cast<unsigned>(bytes), Kind::async_begin, pc);
   current->copies.push_back({static_cast<char*>(shared), static_cast<const char*>(global), copied,
                              static_cast<unsigned>(zeros), pc, false, 0});
@@ -174,15 +175,15 @@ float f16_to_f32(std::uint16_t bits) {
   return bits >> 15 ? -value : value;
 }
 
-// From double: what a fused operation gives before its one rounding.
+// From double, so that a fused operation is rounded only once.
 static std::uint16_t f64_to_f16(double value) {
   const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   if (std::isnan(value)) return 0x7fff;
   value = std::fabs(value);
   if (value >= 65520) return sign | 0x7c00;
   int exponent = value == 0 ? -14 : std::max(std::ilogb(value), -14);
-  // In units of the last place; nearbyint rounds ties to even. A carry flows into the exponent by
-  // itself.
+  // In units of the last place; nearbyint rounds ties to even. If it rounds up to the next power of
+  // two, the addition below carries into the exponent.
   const auto units = static_cast<int>(std::nearbyint(std::ldexp(value, 10 - exponent)));
   return static_cast<std::uint16_t>(sign | (((exponent + 14) << 10) + units));
 }
@@ -190,7 +191,8 @@ static std::uint16_t f64_to_f16(double value) {
 std::uint16_t f32_to_f16(float value) { return f64_to_f16(value); }
 
 std::uint16_t fma_f16(std::uint16_t a, std::uint16_t b, std::uint16_t c) {
-  // Exact in double but for very different exponents, where the last bit decides nothing.
+  // Exact in double, unless the exponents are very different; then the lost bits do not change the
+  // rounding to f16.
   return f64_to_f16(static_cast<double>(f16_to_f32(a)) * f16_to_f32(b) + f16_to_f32(c));
 }
 

@@ -1,4 +1,4 @@
-// Looks at every access: is the memory there, has anybody written it, and is it in a race?
+// Checks every access: does the memory exist, was it written, and is there a race?
 #include <cstring>
 #include <iterator>
 #include <map>
@@ -59,15 +59,16 @@ struct Now {
   Address address;
   unsigned bytes;
   bool write, atomic;
-  bool spins;  // it reads what it has just read
+  bool spins;  // the thread's last access had the same address and pc
   AtomicAccess access;
 };
 
-// Programs that lack an atomic function make it with atomicCAS, as CUDA's manual shows. They read
-// the word without an atomic first; this is no race if atomicCAS is then called with what was read,
-// for it fails if the word has changed. A thread may also find that it needs no atomicCAS (a
-// maximum). So a race of a plain read with an atomic write is reported at the end of the launch,
-// unless some thread has confirmed by then what it read at the same place in the program.
+// If CUDA has no atomic function for an operation, programs make it with atomicCAS, as CUDA's
+// manual shows. They first read the word with a plain read. This is no race if the program then
+// gives the value to atomicCAS, which fails if the word has changed. A thread may also find that it
+// needs no atomicCAS (for a maximum, for example). So a race between a plain read and an atomic
+// write is reported at the end of the launch, unless some thread has confirmed a read at the same
+// place in the program by then.
 struct Unconfirmed {
   std::string text;
   std::uint64_t times = 0;
@@ -114,11 +115,11 @@ void add(FourAccesses<T>& accesses, const Now& now) {
   T* free = nullptr;
   for (T& access : accesses)
     if (access.thread != 0 && happened_before(access, now.thread)) {
-      access = {};  // whoever is ordered after this access is ordered after that one
+      access = {};  // a thread that is ordered after the new access is ordered after this one, too
       free = &access;
     }
   if (accesses[0].thread == 0) {
-    // The others are kept by what they have in common with the first: begin with any of them.
+    // The other slots are chosen relative to the first access. So the new access becomes the first.
     accesses[0] = now.access;
     return;
   }
@@ -164,7 +165,7 @@ std::string bytes_text(std::size_t bytes) {
   return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
 }
 
-// Where an address lies that is in no buffer: behind or before the nearest one.
+// Describes an address that is in no buffer: how far it is before or behind the nearest one.
 std::string beside(Address address) {
   const Region* best = nullptr;
   Address distance = 0;
@@ -189,8 +190,7 @@ std::string beside(Address address) {
             beside(address));
 }
 
-// The shared arrays of a block are new: nobody has written them, and what was there before means
-// nothing.
+// At the first access of a block to a shared array: all bytes count as unwritten, and become NaN.
 void renew(Region& region, std::uint32_t serial) {
   region.generation = serial;
   region.written.assign(region.bytes, 0);
@@ -216,7 +216,7 @@ Region* region_of(Address address, std::size_t bytes, bool write, Address pc) {
   if (region != nullptr && write && is_read_only(address))
     fatal("out of bounds", pc,
           describe(*current) + " writes " + region->name + ", which is constant");
-  // A guest's kernels may read the variables of the program that runs them, but not write them.
+  // The kernels of a guest may read the variables of the program, but not write them.
   if (region != nullptr && write && is_guarded() && region->space == Space::global &&
       !in_device_arena(address))
     region = nullptr;
@@ -252,7 +252,7 @@ void host_access(Address address, std::size_t bytes, bool write, Address pc) {
   end_host_code();
 }
 
-// A thread that turns in a loop around one atomic or volatile access waits for another thread.
+// A thread that repeats one atomic or volatile access in a loop waits for another thread.
 void watch_for_spinning(Thread& thread, Kind kind, Address pc) {
   constexpr unsigned enough_spins = 100, enough_accesses = 1u << 20;
   if (is_atomic(kind) || is_volatile(kind)) {
@@ -280,9 +280,9 @@ void check_async_copies(const Thread& thread, Address address, std::size_t bytes
   }
 }
 
-// What atomic and volatile writes have published (clocks.h). By address, and by the serial number
-// of the block that may know of it: 0 for all blocks. Shared memory has the same addresses in each
-// block.
+// What atomic and volatile writes have published (clocks.h), by address and by the serial number of
+// the block that it was published to; 0: to all blocks. Shared memory has the same addresses in
+// each block.
 using Place = std::pair<std::uint32_t, Address>;
 struct Published {
   Knowledge knowledge;
@@ -290,7 +290,7 @@ struct Published {
 };
 struct AllPublished {
   std::map<Place, Published> places;
-  std::uint32_t last_place = 0;  // they go down from the largest number
+  std::uint32_t last_place = 0;  // Release::place counts down from the largest number
 };
 AllPublished& published() {
   static auto* all = new AllPublished;
@@ -310,7 +310,7 @@ Release synchronize(Thread& thread, const Place& place, Kind kind, const Knowled
   if (found != places.end() && kind != Kind::volatile_write && thread.learns)
     acquire(thread, found->second);
   if (!is_write(kind) || kind == Kind::atomic_kept) return {};
-  // Who reads a volatile write learns nothing of the writes before it.
+  // A thread that reads a volatile write learns nothing about earlier writes to the address.
   if (found != places.end() && kind == Kind::volatile_write) places.erase(found);
   if (!fenced) return {};
   Published& here = places[place];
@@ -327,9 +327,9 @@ void synchronize(Thread& thread, Kind kind, Space space, AtomicAccess& access, A
     access.everywhere = synchronize(thread, {0, address}, kind, thread.fenced);
 }
 
-// Whether a volatile access counts as an atomic one. In shared memory a write needs a fence of its
-// own for that: threads of a warp that talk through volatile memory without fences rely on
-// lockstep, and that is a race.
+// Whether a volatile access counts as an atomic one. In shared memory, each volatile write needs a
+// new fence for this. Threads of a warp that exchange values through volatile memory without fences
+// rely on lockstep, which is a race.
 bool counts_as_atomic(Thread& thread, Space space, Kind kind, std::size_t bytes) {
   if (!is_volatile(kind) || bytes > 8) return false;
   if (space == Space::global || kind == Kind::volatile_read) return true;
@@ -347,11 +347,12 @@ void remember(Thread& thread, Address address, unsigned bytes, Address pc) {
   read = {address, pc, value_at(address, bytes), bytes};
 }
 
-// Whether a thread waits between its volatile read and write of the same place.
+// Whether a thread waits between its volatile read and its volatile write of the same bytes.
 bool waits_to_write = false;
 
-// x = x + 1 with a volatile x is no atomic addition. Between one thread's read and its write all
-// others run. If they change x, their change is lost, unless this thread writes the same.
+// x = x + 1 with a volatile x is not an atomic addition. So all other threads run between the read
+// and the write of one thread. If they change x, their change is lost, unless this thread writes
+// the same value.
 void watch_volatile(Thread& thread, Kind kind, Address address, unsigned bytes, Address pc) {
   const Thread::Read read = std::exchange(thread.last_volatile_read, {});
   if (bytes > 8) return;
@@ -393,7 +394,7 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
   const auto parameters = reinterpret_cast<Address>(launch->parameters);
   if (!write && address >= parameters && address + bytes <= parameters + launch->parameters->size())
     return;
-  if (!write && is_own(address)) return;  // blockDim and its like
+  if (!write && is_own(address)) return;  // blockDim, threadIdx, ...
   if (is_guard(address)) return;
   Region* found = region_of(address, bytes, write, pc);
   if (found == nullptr) return;
@@ -403,7 +404,7 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
           describe(thread) + (write ? " writes " : " reads ") + bytes_text(bytes) + " at byte " +
               std::to_string(address - region.begin) + " of " + region.name + ", which " +
               std::to_string(alignment) + " does not divide");
-  // Large structs arrive in one piece, and a GPU moves at most 16 bytes at a time.
+  // The compiler reports the access to a large struct once. A GPU moves at most 16 bytes at a time.
   if (bytes > 16) {
     for (std::size_t i = 0; i < bytes; i += 4)
       access(address + i, bytes - i < 4 ? bytes - i : 4, 1, kind, pc);
@@ -413,7 +414,7 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
   const bool atomic = is_atomic(kind) || counts_as_atomic(thread, region.space, kind, size);
   watch_for_spinning(thread, kind, pc);
   if (is_atomic(kind) || is_volatile(kind)) watch_volatile(thread, kind, address, size, pc);
-  // Of a larger piece some bytes may be padding that nobody ever writes.
+  // In a piece of more than 4 bytes, some may be padding, which is never written.
   if ((!write || is_atomic(kind)) &&
       !(size > 4 && kind != Kind::whole_read ? any_written(region, address, size)
                                              : all_written(region, address, size)))
@@ -513,7 +514,7 @@ void forget_published() {
 
 long long clock64() { return cuda_emulator::accesses; }
 
-// ---- what the compiler calls before every access ------------------------------------------------
+// ---- functions that the compiler calls before every access --------------------------------------
 
 using cuda_emulator::access;
 using cuda_emulator::Address;
@@ -559,7 +560,7 @@ extern "C" void __tsan_vptr_update(void** p, void*) {
 }
 extern "C" void __tsan_init() {}
 
-// An index outside an array whose size the compiler knows; -fsanitize=bounds-strict.
+// Called for an index outside an array whose size the compiler knows (-fsanitize=bounds-strict).
 extern "C" void __ubsan_handle_out_of_bounds(void* data, unsigned long index) {
   struct Where {
     const char* file;
@@ -580,14 +581,14 @@ extern "C" void __ubsan_handle_out_of_bounds(void* data, unsigned long index) {
   cuda_emulator::abort_launch();
 }
 
-// Clang copies a constant, which is in no buffer, into a local array that begins with a value or
-// with the mark of none.
+// Clang initialises a local array (also one without a value, see README.md) with a copy of a
+// constant that is in no buffer. So only the write is checked.
 extern "C" void* cuda_emulator_set_local(void* to, const void* from, std::size_t bytes) {
   if (bytes > 0) access(Address(to), bytes, 1, Kind::write, PC);
   return std::memcpy(to, from, bytes);
 }
 
-// memcpy and its relatives: the assembler file of the program is changed to call these instead.
+// The assembler file of the program is changed to call these instead of memcpy, memmove and memset.
 extern "C" void* cuda_emulator_memcpy(void* to, const void* from, std::size_t bytes) {
   if (bytes > 0) {
     access(Address(from), bytes, 1, Kind::read, PC);

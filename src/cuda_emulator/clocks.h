@@ -1,16 +1,17 @@
-// What a thread knows of the others. Each thread has a clock, which goes on at every event that
-// others can learn of (barrier, __syncwarp, fence). An access carries its thread's clock. It
-// happened before another thread's access if that thread knows a clock at least as large:
+// Vector clocks: which access happened before which. Each thread has a clock, which advances at
+// every event that orders accesses (barrier, __syncwarp, fence). An access records the clock of its
+// thread. It happened before an access of another thread if that thread knows a clock at least as
+// large:
 //
-//   __syncthreads                 everybody knows everybody's clock: Block::snapshot
-//   __syncwarp                    the lanes of the mask know each other's: Thread::warp_known
-//   fence; atomic or volatile write   the address publishes what the thread knew at the fence: to
-//                                     its block alone after __threadfence_block
-//   atomic or volatile read           the thread knows what the address has published
+//   __syncthreads   all threads of the block know each other's clocks: Block::snapshot
+//   __syncwarp      the lanes of the mask know each other's clocks: Thread::warp_known
+//   fence, then an atomic or volatile write   the address publishes what the thread knew at the
+//                   fence; after __threadfence_block, only to the thread's block
+//   atomic or volatile read   the thread knows what the address has published
 //
-// The write that publishes is later than the fence, and so not part of what the thread knew at the
-// fence. Therefore each address numbers such writes, and publishes the number, too: it stands in
-// Knowledge like a block of one thread, under a number that no block has.
+// The write that publishes is later than the fence, so the thread did not know it at the fence.
+// Therefore the publishing writes of each address are numbered, and the number is published, too.
+// In Knowledge, it looks like a block of one thread with a number that no real block has.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@ namespace cuda_emulator {
 
 using Clock = std::uint32_t;
 
-// For some blocks (by number) the clock of each thread. Never changed once made, so it is shared,
-// not copied.
+// For some blocks, by their number, the clock of each thread. Never changes after it is made, so it
+// is shared instead of copied.
 using BlockClocks = std::shared_ptr<const std::vector<Clock>>;
 using Knowledge = std::shared_ptr<const std::map<std::uint32_t, BlockClocks>>;
 
@@ -57,7 +58,7 @@ inline Knowledge join(const Knowledge& a, const Knowledge& b) {
   return both ? both : a;
 }
 
-// The writes of one address that publish, up to `number`.
+// The knowledge of all publishing writes of one address up to `number`.
 inline Knowledge writes_until(std::uint32_t place, Clock number) {
   auto clocks = std::make_shared<const std::vector<Clock>>(1, number);
   return std::make_shared<const std::map<std::uint32_t, BlockClocks>>(

@@ -10,7 +10,7 @@ namespace {
 
 // ---- the barrier of a block
 
-// After it, everybody knows everything that anybody did before it.
+// After a barrier, each thread knows everything that any thread of the block knew before it.
 void join_clocks(Block& block) {
   Knowledge acquired, fenced, fenced_in_block;
   for (Thread& thread : block.threads) {
@@ -52,9 +52,10 @@ void set_votes(Block& block) {
   }
 }
 
-// Do all wait at the same barrier? (Else the threads of a GPU would leave at different places, or
-// never.) In kernels that are optimised, not checked, no calls are known, and the compiler may have
-// copied a barrier into two branches: then any place is the same.
+// Finds a thread that waits at another barrier than the first one. (On a GPU, threads would then
+// continue at different places, or never.) Kernels that are compiled with optimisation and not
+// checked have no call stack (calls), and the compiler may have copied one barrier into two
+// branches. So in these, all places count as the same.
 const Thread* who_waits_elsewhere(const Block& block, const Thread*& first) {
   first = nullptr;
   for (const Thread& thread : block.threads) {
@@ -66,9 +67,9 @@ const Thread* who_waits_elsewhere(const Block& block, const Thread*& first) {
   return nullptr;
 }
 
-// ---- what the lanes of a warp do together
+// ---- collectives of a warp
 
-// The lane that a shuffle reads: its own where the other lies outside its segment.
+// The lane that a shuffle reads: the lane itself if the other one is outside its segment.
 int source_lane(const Thread& thread) {
   const int lane = static_cast<int>(thread.lane()), first = lane & ~(thread.width - 1);
   int source = lane;
@@ -143,8 +144,8 @@ std::uint32_t lanes_where(const Participants& all, Test test) {
   return lanes;
 }
 
-// Do all lanes come from one call (see who_waits_elsewhere), for one tile in memory? Each brings
-// a tile of its own to a product.
+// Do all lanes come from one call (see who_waits_elsewhere), with the same tile in memory? In a
+// product, each lane has its own tile.
 bool all_alike(const Participants& all) {
   const Thread& first = *all.lanes[0];
   for (int i = 1; i < all.count; ++i) {
@@ -212,9 +213,8 @@ void join_clocks(const Participants& all) {
   }
 }
 
-// Have all lanes of the mask that have not exited come to the same operation?
-// The last lane is looked at first: lanes take their turns in order, so it is the one that is
-// missing.
+// Have all lanes of the mask that have not exited come to the same operation? Lanes run in order,
+// so the last lane is usually the missing one, and is checked first.
 bool all_there(const Thread& thread, Participants& all) {
   Thread* lanes[warp_size];
   for (unsigned lane = warp_size; lane-- > 0;) {
@@ -370,7 +370,7 @@ static unsigned match(unsigned mask, T value, Address pc) {
   std::memcpy(&bits, &value, sizeof value);
   return unsigned(collective(Collective::match, mask, bits, 0, 32, pc));
 }
-// All lanes that are there have the value if the set of those that have it is all of them.
+// All lanes have the same value if the lanes with this value are all live lanes of the mask.
 #define MATCH(T)                                                                                 \
   unsigned __match_any_sync(unsigned mask, T value) { return match(mask, value, PC); }           \
   unsigned __match_all_sync(unsigned mask, T value, int* all_are_equal) {                        \

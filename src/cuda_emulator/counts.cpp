@@ -1,17 +1,20 @@
-// Counts what the memory of a GPU would be asked for. A request is one instruction of a warp: the
-// k-th time that each of its lanes executes it since the lanes last met (barrier, shuffle, vote).
+// Counts the memory requests that a GPU would make. A request is one execution of an instruction by
+// a warp: the k-th time that each of its lanes executes it since the lanes last met (barrier,
+// shuffle, vote).
 //
-//   global   sectors: 32-byte pieces that the request touches; ideal: as few as its distinct
-//            bytes fill
-//   shared   conflicts: how often a request must wait, because two words lie in one of the 32
-//            banks. 8 bytes per lane go as two half warps, 16 as four quarters, as on the hardware
+//   global   sectors: 32-byte pieces that the request touches; ideal: the fewest sectors that its
+//            distinct bytes could fill
+//   shared   conflicts: how often a request must wait, because two different words lie in the same
+//            one of 32 banks. As on the hardware, requests of 8 bytes per lane are executed as two
+//            half warps, of 16 bytes as four quarters
 #include <algorithm>
 #include <map>
 #include <tuple>
 
 #include "machine.h"
 
-// The assembler file of the program counts its arithmetic here, one per rounded operation.
+// Code that is added to the assembler file of the program counts its arithmetic here, one per
+// rounded operation.
 extern "C" {
 unsigned long long cuda_emulator_flops = 0;
 }
@@ -33,7 +36,7 @@ std::map<std::tuple<Address, Space, Way>, LineCount>& lines() {
 
 std::uint64_t counted_flops = 0, touched_bytes = 0;
 
-// In words of 4 bytes, each once: what the lanes [begin, end) ask for.
+// Conflicts between the words of 4 bytes that lanes [begin, end) access. Each word counts once.
 unsigned conflicts_of(const Request& request, unsigned begin, unsigned end) {
   std::vector<Address> words;
   for (unsigned lane = begin; lane < end; ++lane) {
@@ -127,7 +130,7 @@ void count_pending(Block&, Warp& warp) {
 
 void count_first_touch(unsigned bytes) { touched_bytes += bytes; }
 
-void begin_counts() { counted_flops = cuda_emulator_flops; }  // host code calculates too
+void begin_counts() { counted_flops = cuda_emulator_flops; }  // host code does not count
 
 void count_launch(const Launch& launch, std::uint32_t first_block) {
   const auto address = reinterpret_cast<Address>(launch.kernel);

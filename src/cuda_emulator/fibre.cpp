@@ -3,8 +3,9 @@
 namespace cuda_emulator {
 
 #ifdef __x86_64__
-// swapcontext asks the system to change the signal mask, which takes twenty times as long as the
-// switch itself. So here are the registers that a called function must keep, and nothing else.
+// swapcontext calls the system to change the signal mask, which takes twenty times as long as the
+// switch itself. This function saves and restores only the registers that a called function must
+// keep.
 extern "C" void cuda_emulator_switch(void** from, void* to);
 asm(R"(
 .text
@@ -31,8 +32,8 @@ cuda_emulator_switch:
 
 void prepare(Fibre& fibre, void* low, std::size_t bytes, void (*entry)()) {
   auto** top = reinterpret_cast<void**>(static_cast<char*>(low) + bytes);  // divisible by 16
-  *--top = nullptr;                         // where a caller's address would be
-  *--top = reinterpret_cast<void*>(entry);  // what `ret` takes: then the stack is as after a call
+  *--top = nullptr;                         // in place of the return address of `entry`
+  *--top = reinterpret_cast<void*>(entry);  // `ret` goes here; then the stack is as after a call
   for (int i = 0; i < 6; ++i) *--top = nullptr;
   fibre.stack_pointer = top;
 }

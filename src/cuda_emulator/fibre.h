@@ -1,4 +1,4 @@
-// A stack with a thread of control on it, to which the CPU switches and from which it comes back.
+// A fibre: a stack and registers of its own. A program switches from one fibre to another.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,10 @@ struct Fibre {
 #endif
 };
 
-// Prepares a fibre that begins in `entry`, which must never return. `low` is the stack's lowest
-// address.
+// Prepares a fibre that will start in `entry`, which must never return. `low` is the lowest address
+// of its stack, which must outlive the fibre.
 void prepare(Fibre& fibre, void* low, std::size_t bytes, void (*entry)());
-// Goes to `to`, and returns when something switches back to `from`.
+// Continues `to`. Returns when something switches back to `from`.
 void switch_fibre(Fibre& from, Fibre& to);
 
 }  // namespace cuda_emulator

@@ -21,7 +21,7 @@ std::vector<Address>& frames() {
 
 bool frames_allow_write(Address address, std::size_t bytes) {
   const auto& all = frames();
-#ifdef __x86_64__  // where these two addresses stand at the end of a frame
+#ifdef __x86_64__  // here, these two addresses are at the end of a frame
   if (!all.empty() && address + bytes > all.front()) return false;
 #endif
   return std::none_of(all.begin(), all.end(), [=](Address kept) {

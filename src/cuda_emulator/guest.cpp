@@ -28,7 +28,7 @@ namespace cuda_emulator {
 
 namespace {
 
-Address stack_end = 0;  // of the guest's part of the stack; 0: no guest runs
+Address stack_end = 0;  // of the guest's part of the stack; 0: no guest is running
 sigjmp_buf caller;
 
 const std::vector<LineOfCall>& lines_of_calls() {
@@ -68,7 +68,7 @@ void end_host_code() {
   std::exit(1);
 }
 
-// Device memory is closed while the guest's host code runs. An access is that of host code.
+// Device memory is closed while the guest's host code runs, so an access to it ends here.
 void on_closed_memory(int signal, siginfo_t* what, void*) {
   const auto address = reinterpret_cast<Address>(what->si_addr);
   if (is_guarded() && in_device_arena(address) && current == nullptr) {
@@ -78,7 +78,7 @@ void on_closed_memory(int signal, siginfo_t* what, void*) {
                 (region == nullptr ? std::string() : ": " + region->name));
     end_host_code();
   }
-  ::signal(signal, SIG_DFL);  // it comes again, and ends the program
+  ::signal(signal, SIG_DFL);  // the access is repeated, and the signal ends the program
 }
 
 void watch_closed_memory() {
@@ -91,7 +91,7 @@ void watch_closed_memory() {
   static_cast<void>(watched);
 }
 
-// The guest is at its end, however it came there.
+// Called when a guest has ended, by a return, an exception or end_host_code.
 void end_guest() {
   stack_end = 0;
   open_device_memory(true);

@@ -1,4 +1,4 @@
-// The runtime API: memory, streams, events and graphs, each call done when it is made.
+// The runtime API: memory, streams, events and graphs. Each call is finished when it returns.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -10,7 +10,7 @@
 
 namespace cuda_emulator {
 
-// A graph is what a stream was asked to do while it was captured.
+// A graph is a list of the operations of a stream while it was captured.
 struct Graph {
   std::vector<std::function<cudaError_t()>> operations;
 };
@@ -43,7 +43,8 @@ std::string bytes_of(const void* pointer, std::size_t bytes) {
                     " of " + region->name + " (" + std::to_string(region->bytes) + " bytes)");
 }
 
-// The buffer that a copy's side lies in; null for host memory. ok: all of the bytes are there.
+// The buffer of the source or the target of a copy; null for host memory. ok: whether all bytes
+// exist.
 Region* side(const void* pointer, std::size_t bytes, bool& ok) {
   const auto address = reinterpret_cast<Address>(pointer);
   Region* region = find_global(address);
@@ -63,8 +64,7 @@ bool check_side(const void* pointer, std::size_t bytes, bool write, Region*& reg
   return ok;
 }
 
-// The direction that the program names, and the one that the pointers show: those of a GPU would
-// fail.
+// Reports a copy whose direction differs from its pointers. On a GPU, it would fail.
 bool check_direction(const Region* to, const Region* from, cudaMemcpyKind kind, Address pc) {
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
@@ -113,7 +113,7 @@ std::string text(dim3 shape) {
          std::to_string(shape.z) + ")";
 }
 
-// What cudaFuncSetAttribute has said of a kernel.
+// The bytes of dynamic shared memory that cudaFuncSetAttribute has allowed for a kernel.
 std::map<const void*, std::size_t>& most_dynamic_bytes() {
   static auto* map = new std::map<const void*, std::size_t>;
   return *map;
@@ -195,7 +195,7 @@ void run(const Launch& launch) {
     start(launch);
     return;
   }
-  // A graph outlives the caller's parameters.
+  // The graph outlives the parameters, so it gets a copy.
   std::shared_ptr<const AnyParameters> parameters(launch.parameters->copy());
   launch.stream->captured->operations.push_back([launch, parameters] {
     Launch kept = launch;
@@ -346,7 +346,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   p.maxGridSize[0] = 0x7fffffff;
   p.maxGridSize[1] = p.maxGridSize[2] = 65535;
   p.major = 8;
-  p.multiProcessorCount = 4;  // as many as let the emulator keep each multiprocessor full
+  p.multiProcessorCount = 4;  // few enough that the emulator can fill all of them with blocks
   p.maxThreadsPerMultiProcessor = threads_per_multiprocessor;
   p.maxBlocksPerMultiProcessor = 32;
   p.concurrentKernels = p.managedMemory = 1;

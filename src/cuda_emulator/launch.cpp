@@ -1,4 +1,4 @@
-// Runs a launch: makes blocks, lets their threads take turns, and notices when nobody can go on.
+// Runs a launch: makes blocks, lets their threads take turns, and reports a deadlock.
 #define CUDA_EMULATOR_SETS_THREAD
 #include <sys/mman.h>
 
@@ -9,7 +9,7 @@
 
 #include "collectives.h"
 
-// Kernels see these as constants, which for one thread they are.
+// Kernels see these as constants; resume() sets them for the thread that runs next.
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 
@@ -22,15 +22,15 @@ namespace {
 
 constexpr std::size_t stack_bytes = 128 << 10, guard_bytes = 64 << 10;
 constexpr unsigned max_resident_threads = 16 << 10;
-// Rounds in which all threads only turn in loops, until they count as stuck.
+// After this many rounds in which all threads only repeat loops, they count as stuck.
 constexpr unsigned max_idle_rounds = 2000;
 
 Fibre scheduler;
 bool aborted = false;
 bool idle_turn = false;  // the thread that just ran only waited for a value
 std::uint32_t serial = 0, launch_serial = 0;
-std::uint32_t first_serial = 0;  // of the launch
-Block* loaded = nullptr;         // whose shared arrays are in place
+std::uint32_t first_serial = 0;  // the serial of the launch's first block
+Block* loaded = nullptr;         // the block whose shared arrays are in memory now
 
 std::vector<void*>& free_stacks() {
   static auto* stacks = new std::vector<void*>;
@@ -109,7 +109,8 @@ void free_block(Block& block) {
   if (loaded == &block) loaded = nullptr;
 }
 
-// Puts the shared arrays of a block in place, where those of another block may be.
+// Copies the shared arrays of a block to their addresses, and saves those of the block before. The
+// arrays of all blocks have the same addresses.
 void load(Block& block) {
   if (loaded == &block) return;
   if (loaded != nullptr)
@@ -137,7 +138,7 @@ void resume(Thread& thread) {
 
 enum class Turn { progress, idle, stuck };
 
-// Every thread that can goes on until it must wait.
+// Every ready thread runs until it must wait.
 Turn turn(Block& block) {
   load(block);
   Turn result = Turn::stuck;
@@ -158,8 +159,7 @@ std::string what_it_waits_for(const Thread& thread) {
   return "waits for a value at " + at(thread.spin_pc != 0 ? thread.spin_pc : thread.last_pc);
 }
 
-// Two threads that wait for each other tell the story: one that waits, and one that waits
-// elsewhere.
+// Names two threads: the first one that waits, and the first one that waits at another place.
 void report_deadlock(const std::vector<std::unique_ptr<Block>>& blocks) {
   const Thread *first = nullptr, *other = nullptr;
   auto place = [](const Thread& t) { return t.state == State::ready ? t.spin_pc : t.wait_pc; };
@@ -200,7 +200,7 @@ void run_blocks(const Launch& launch) {
     if (aborted) break;
     idle_rounds = progress ? 0 : idle_rounds + 1;
     if (progress) continue;
-    // All wait for a value that a block may write which has not begun.
+    // All threads wait. If they wait for values, a block that has not begun may write them.
     if (idle && next < count && (resident.size() + 1) * threads <= max_resident_threads) {
       add();
       idle_rounds = 0;

@@ -1,11 +1,12 @@
-// The emulated GPU: threads, warps, the blocks that are alive, and the launch that they belong to.
+// The emulated GPU: threads, warps, the blocks that have not ended, and their launch.
 //
 //   launch -> blocks -> fibres (one per CUDA thread), each of which runs until it must wait
-//   every access of a fibre -> checker (races, bounds, unwritten memory) and counts (sectors,
-//   conflicts) findings and counts -> report -> tools/cuda_check.py, which knows source lines
+//   every access of a fibre -> checker (races, bounds, unwritten memory)
+//                           -> counts (sectors, conflicts)
+//   findings and counts -> report -> tools/cuda_check.py, which finds the source lines
 //
-// All of it runs on one thread of the CPU, in a fixed order: two runs of a program give the same
-// report.
+// Everything runs on one thread of the CPU, in a fixed order. So two runs of a program give the
+// same report.
 #pragma once
 
 #include <cstddef>
@@ -28,9 +29,9 @@ constexpr unsigned max_block = 1024;
 struct Block;
 
 enum class State {
-  ready,          // can go on
-  at_barrier,     // waits for the block
-  at_collective,  // waits for lanes of its warp
+  ready,          // can run
+  at_barrier,     // waits for the other threads of the block
+  at_collective,  // waits for other lanes of its warp
   exited
 };
 
@@ -53,8 +54,8 @@ enum class Collective {
   bit_xor,
   match,
   active,    // __activemask
-  fragment,  // a tile is loaded or stored
-  multiply   // tiles
+  fragment,  // loads or stores a tile
+  multiply   // multiplies tiles
 };
 
 enum class Vote { none, any, all, count };
@@ -75,10 +76,10 @@ struct Thread {
   Fibre fibre;
   Address stack_low = 0, stack_high = 0;
   State state = State::ready;
-  std::vector<Address> calls;   // where the functions that it is in were called
-  std::vector<Address> frames;  // where each of them keeps its return address (frames.cpp)
+  std::vector<Address> calls;   // the return addresses of the functions that are running
+  std::vector<Address> frames;  // where each function keeps its return address (frames.cpp)
 
-  // what it waits for
+  // what the thread waits for
   Address wait_pc = 0;
   std::uint64_t wait_stack = 0;  // hash of calls and wait_pc
   Vote vote = Vote::none;
@@ -88,28 +89,28 @@ struct Thread {
   std::uint64_t value = 0, result = 0;
   int argument = 0, width = 0;
 
-  // what it knows of the others: see clocks.h
+  // which accesses of other threads happened before its next one: see clocks.h
   Clock clock = 1;
   Clock warp_known[warp_size] = {};
   Knowledge acquired;
   Knowledge fenced, fenced_in_block;  // at the last fence for all; at the last fence
-  bool learns = true;                 // false: its atomic function returns what nobody reads
+  bool learns = true;                 // false: the result of its atomic function is not used
   bool has_new_fence = false;         // since its last volatile write to shared memory
 
   std::vector<AsyncCopy> copies;
   unsigned copy_group = 0;
 
-  // its last reads, of which an atomicCAS may confirm one
+  // its last reads; an atomicCAS may confirm some of them
   struct Read {
     Address address = 0, pc = 0;
     std::uint64_t value = 0;
     unsigned bytes = 0;
   } reads[8];
   unsigned next_read = 0;
-  Read last_volatile_read;  // if it was the last of its atomic and volatile accesses
-  Read overwrites;          // what another thread wrote since: the running volatile write's place
+  Read last_volatile_read;  // its last atomic or volatile access, if that was a volatile read
+  Read overwrites;          // the value of another thread that its volatile write overwrites
 
-  // when it has run for long enough
+  // to notice that it only repeats a loop: see watch_for_spinning
   Address spin_pc = 0;
   unsigned spins = 0, accesses = 0;
   Address last_pc = 0, last_address = 0;
@@ -117,15 +118,15 @@ struct Thread {
   unsigned lane() const { return index % warp_size; }
 };
 
-// One instruction executed by the lanes of a warp: the lanes that have executed it, and where.
+// One execution of an instruction by a warp: the lanes that have executed it, and their addresses.
 struct Request {
   std::uint32_t lanes = 0;
   std::uint8_t bytes[warp_size];
   Address address[warp_size];
 };
 
-// The requests of one instruction that not all lanes have made yet. Lane l's next is number
-// made[l].
+// The requests of one instruction that some lanes have not made yet. The next request of lane l has
+// the number made[l].
 struct PendingRequests {
   Address pc = 0;
   bool write = false, atomic = false;
@@ -143,7 +144,7 @@ struct Warp {
 struct Block {
   uint3 index{};
   std::uint32_t number = 0;
-  std::uint32_t serial = 0, launch_serial = 0;  // of all blocks, of all launches
+  std::uint32_t serial = 0, launch_serial = 0;  // its number among all blocks; its launch's
   std::vector<Thread> threads;
   std::vector<Warp> warps;
   std::vector<Clock> snapshot;  // each thread's clock at the last barrier
@@ -152,17 +153,18 @@ struct Block {
   std::vector<std::vector<char>> saved;  // the shared arrays' bytes while another block runs
 };
 
-// The thread that runs; null while host code does.
+// The thread that is running; null while host code is running.
 extern Thread* current;
 extern const Launch* launch;  // null outside a launch
 
 Warp& warp_of(Thread& thread);
 std::uint64_t stack_hash(const Thread& thread, Address pc);
 
-// Lets others run; returns when `current` is ready again.
+// These two let other threads run. wait() returns when `current` is ready. yield() returns at its
+// next turn. spinning: the thread only waits for a value.
 void wait();
 void yield(bool spinning);
-// Runs all blocks; false if the launch was ended.
+// Runs all blocks. Returns false if abort_launch or abort_from ended the launch.
 bool execute(const Launch& launch);
 // Ends the launch from within a kernel, as a GPU does after an illegal access.
 [[noreturn]] void abort_launch();
@@ -179,7 +181,7 @@ bool guest_may_launch(const void* kernel);
 // ---- counts.cpp
 void count_access(Thread& thread, Space space, Address address, unsigned bytes, bool write,
                   bool atomic, Address pc);
-void count_pending(Block& block, Warp& warp);  // lanes have met: what is pending is complete
+void count_pending(Block& block, Warp& warp);  // all lanes have met: no request gets more lanes
 void count_first_touch(unsigned bytes);
 void begin_counts();
 // Reports what was counted since begin_counts. first_block: the serial of the launch's first block.
@@ -192,48 +194,49 @@ bool frames_allow_write(Address address, std::size_t bytes);
 void forget_frames();  // of host code, when no guest function is running any more
 
 // ---- matrices.cpp
-void multiply_for(Thread* const* lanes);  // the product that all 32 lanes have come for
+void multiply_for(Thread* const* lanes);  // computes the product that all 32 lanes wait for
 
 // ---- checker.cpp
-// whole_read: of more than four bytes, too, none may be unwritten, for none is padding.
+// read: of more than four bytes, some may be unwritten, because they may be padding. whole_read:
+// all bytes must be written.
 enum class Kind {
   read,
   whole_read,
   write,
   atomic,
-  atomic_kept,  // it leaves the value as it was, so nobody learns anything from it
+  atomic_kept,  // leaves the value as it was, so it publishes nothing
   volatile_read,
   volatile_write,
   async_begin,
   async_end
 };
 void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, Address pc);
-bool is_there(Address address, std::size_t bytes);  // for the running thread
+bool is_there(Address address, std::size_t bytes);  // whether the running thread has this memory
 void fence(Thread& thread, bool for_all_blocks);
-// The running thread calls atomicCAS with a value that it may have read before. If so, others run
-// first, and may change the word: whoever does not try again then computes a wrong result.
+// The running thread calls atomicCAS and expects `value`. If it has read this value there before,
+// other threads run first, and may change the word. A program that does not try again then computes
+// a wrong result.
 void confirm_read(Address address, unsigned bytes, std::uint64_t value);
-// Whether its last volatile write took the place of what another thread wrote. Called before
-// another thread runs.
+// Reports a race if the thread's last volatile write has overwritten a change by another thread.
+// Called before another thread runs.
 void report_lost_change(Thread& thread);
 void report_unconfirmed_reads();  // at the end of a launch
 void forget_published();          // at the end of a launch
 
 // ---- host.cpp
-// Reports a launch whose shared memory, with the arrays of the functions that it has called, is
-// more than a GPU gives. first_block: the serial of the launch's first block.
+// Reports a launch that needs more shared memory than a GPU gives. Called after the launch, because
+// the arrays of the functions that it has called count. first_block: the serial of its first block.
 void check_shared_memory(const Launch& launch, std::uint32_t first_block);
 
 // ---- report.cpp
-// Text may hold @PC@, for which the reader puts file:line. The same finding at the same places
-// counts on.
+// The text may contain @PC@; the reader of the report replaces it by file:line. If there already is
+// such a finding at the same places, finding() only counts it.
 void write_report(const std::string& text);
 std::string take_kept_report();  // for a program that does not write its report to a file
 void finding(const char* kind, Address pc, Address other_pc, const std::string& text,
              std::uint64_t times = 1);
 // Whether there already is such a finding at these two places, in either order. If so, it is
-// counted once more. Callers ask this first, so that they do not make a text for each of a million
-// races.
+// counted once more. Callers call this first, so that a million races do not make a million texts.
 bool found_again(const char* kind, Address pc, Address other_pc);
 std::string describe(const Thread& thread);  // thread (1,0,0) of block (0,0,0)
 std::string describe(std::uint32_t thread_id);

@@ -1,5 +1,6 @@
-// The matrix products of a warp (emulated/wmma.h, include/warp_matrix.h): all its lanes come to the
-// same call, then each reads or writes its part of a tile, or one computes the product for all.
+// The matrix products of a warp (emulated/wmma.h, include/warp_matrix.h). All lanes come to the
+// same call. Then each lane reads or writes its part of a tile, or one lane computes the product
+// for all.
 #include <bit>
 #include <cstring>
 
@@ -11,11 +12,11 @@ namespace cuda_emulator {
 
 namespace {
 
-constexpr unsigned side = 16, own = 8;  // numbers of a row, and of a lane
+constexpr unsigned side = 16, own = 8;  // numbers per row of a tile; per lane
 constexpr unsigned piece = 16;          // bytes that a lane moves at once
 constexpr unsigned tile_alignment = 32;
 
-// What a lane brings to a product, and how the last lane that comes computes it.
+// The arguments of one lane of a product. The lane that comes last calls multiply for all lanes.
 struct Lane {
   void (*multiply)(Thread* const* lanes);
 };
@@ -26,7 +27,7 @@ struct Product : Lane {
   const float* c;
 };
 
-// In kernels that are optimised, the checker sees no other access, so it must not see these.
+// In optimised kernels, the checker sees no other accesses, so it must not see these either.
 void watch(const void* address, unsigned bytes, unsigned alignment, Kind kind, Address pc) {
   if (!current->calls.empty()) access(Address(address), bytes, alignment, kind, pc);
 }
@@ -67,7 +68,7 @@ void meet_for_memory(const void* memory, unsigned number_bytes, unsigned stride,
   meet(Collective::fragment, Address(memory), stride, pc);
 }
 
-// The line (row or column) of a tile of which this lane has a half, and where the half begins.
+// This lane has half of a line (row or column) of a tile: the line, and where the half begins.
 unsigned line() { return current->lane() / 2; }
 unsigned begin() { return current->lane() % 2 * own; }
 
@@ -114,7 +115,7 @@ void multiply_fragments(Thread* const* lanes) {
   }
 }
 
-// Two halves of a register.
+// The two f16 or bf16 numbers of a register.
 struct Two {
   float first, second;
 };
@@ -130,7 +131,7 @@ struct RegisterProduct : Lane {
   bool is_bf16;
 };
 
-// Which lane holds what: see warp_matrix.h.
+// warp_matrix.h says which lane holds which numbers.
 void multiply_lanes(Thread* const* lanes) {
   constexpr unsigned columns = 8, half = 8;
   float a[side][side], b[side][columns];
@@ -161,7 +162,7 @@ void multiply_lanes(Thread* const* lanes) {
 
 }  // namespace
 
-// Where the lanes do not come for the same kind of product, nothing is computed: all_alike() tells.
+// If the lanes come for different kinds of products, nothing is computed: all_alike() reports it.
 void multiply_for(Thread* const* lanes) {
   const auto of = [&](unsigned lane) {
     return reinterpret_cast<const Lane*>(lanes[lane]->value)->multiply;

@@ -18,13 +18,14 @@ namespace cuda_emulator {
 
 namespace {
 
-// How many addresses are reserved. If the process may not have so many, half as many, and so on.
+// How many bytes of addresses are reserved. If the process may not reserve them, it tries half of
+// that, and so on.
 constexpr std::size_t most_arena_bytes = std::size_t{64} << 30;
 constexpr std::size_t least_arena_bytes = std::size_t{256} << 20;
 constexpr std::size_t gap = 1 << 20;    // between buffers, never mapped
-constexpr std::size_t page = 64 << 10;  // a multiple of every system's pages
+constexpr std::size_t page = 64 << 10;  // a multiple of the page size of every system
 
-// tools/cuda_check.py puts these behind each variable.
+// tools/cuda_check.py puts padding with this name behind each variable.
 constexpr const char* padding_name = "cuda_emulator_padding.";
 
 struct Range {
@@ -39,11 +40,11 @@ struct Function {
 struct Memory {
   Address arena = 0, next = 0;
   std::size_t arena_bytes = most_arena_bytes;
-  // By begin, and never moved: threads hold pointers to regions.
+  // Sorted by begin. A region never moves, because others keep pointers to it.
   std::vector<std::unique_ptr<Region>> globals;
   std::vector<Region> shared;
   std::vector<Range> own, guards;
-  std::vector<Range> constants, paddings;  // of the program; behind its variables
+  std::vector<Range> constants, paddings;  // read-only sections; paddings behind variables
   std::vector<Function> functions;
 };
 
@@ -76,8 +77,7 @@ std::string without_scope(const std::string& name) {
   return colon == std::string::npos ? name : name.substr(colon + 2);
 }
 
-// "_ZZ9transposePfiE4tile" -> "_Z9transposePfi": the length of the array's own name stands before
-// the name.
+// "_ZZ9transposePfiE4tile" -> "_Z9transposePfi". The array's name comes last, behind its length.
 std::string declaring_function(const std::string& mangled) {
   if (mangled.compare(0, 3, "_ZZ") != 0) return "";
   const std::size_t end =
@@ -90,16 +90,16 @@ int find_thread_locals(dl_phdr_info* info, std::size_t, void* address) {
   return 1;  // the first is the program itself
 }
 
-// An address is the emulator's if its name is in the emulator's namespace, or one of CUDA's own
-// variables.
-// (Tables of virtual functions are there for everybody, and cannot be written.)
+// Memory belongs to the emulator if its name is in the emulator's namespace or is one of CUDA's own
+// variables. (Tables of virtual functions do not count: all code uses them, and they are
+// read-only.)
 bool is_own_name(const std::string& mangled) {
   if (mangled.rfind("_ZT", 0) == 0) return false;
   return mangled.find("13cuda_emulator") != std::string::npos || mangled == "threadIdx" ||
          mangled == "blockIdx" || mangled == "blockDim" || mangled == "gridDim";
 }
 
-// Variables of the C++ library and of the linker, which no kernel has a name for.
+// Variables of the C++ library and of the linker, which a kernel cannot name.
 bool is_library_name(const std::string& mangled) {
   for (const char* prefix :
        {"_ZT", "_ZSt", "_ZNSt", "_ZNKSt", "_ZZSt", "_ZZNSt", "_ZZNKSt", "_ZGV", "__", "_IO"})
@@ -184,7 +184,7 @@ void start_memory() {
   read_symbols();
   auto by_begin = [](const auto& a, const auto& b) { return a.begin < b.begin; };
   std::sort(m.shared.begin(), m.shared.end(), by_begin);
-  // All `extern __shared__` arrays stand for the same bytes.
+  // All `extern __shared__` arrays are the same bytes.
   auto same = [](const Region& a, const Region& b) { return a.begin == b.begin; };
   m.shared.erase(std::unique(m.shared.begin(), m.shared.end(), same), m.shared.end());
   std::sort(m.own.begin(), m.own.end(), by_begin);
@@ -277,7 +277,7 @@ void* allocate(std::size_t bytes, bool managed, Address pc) {
   if (bytes > m.arena_bytes || mapped + gap > m.arena + m.arena_bytes - m.next) return nullptr;
   void* begin = reinterpret_cast<void*>(m.next);
   if (mprotect(begin, mapped, PROT_READ | PROT_WRITE) != 0) return nullptr;
-  std::memset(begin, 0xff, bytes);  // NaN: who reads what nobody wrote shall see it
+  std::memset(begin, 0xff, bytes);  // NaN, so that a read of unwritten memory shows in the result
   auto region = std::make_unique<Region>();
   region->begin = m.next;
   region->bytes = bytes;
@@ -306,7 +306,7 @@ bool release(void* pointer) {
   if (region == nullptr || region->begin != reinterpret_cast<Address>(pointer) || region->freed ||
       !in_device_arena(region->begin))
     return false;
-  region->freed = true;  // the addresses are never used again, so that a late access is seen
+  region->freed = true;  // its addresses are never used again, so a later access is found
   region->written = {};
   region->cells = {};
   region->atomics = {};

@@ -1,6 +1,6 @@
-// Keeps the findings, and writes them and the counts into the file that CUDA_CHECK_REPORT names
-// when the program ends. tools/cuda_check.py reads it: only the debugger's tables know the source
-// lines.
+// Writes each finding, and the counts of each launch, at once into the file that CUDA_CHECK_REPORT
+// names; at the end of the program, how often there was each finding. tools/cuda_check.py reads
+// this file, and finds the source lines in the debug information.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -22,9 +22,9 @@ using Key = std::tuple<std::string, Address, Address>;
 struct Report {
   int file = -1;
   bool done = false;
-  std::string kept;  // the report of a program that has no file for it
+  std::string kept;  // the report of a program without CUDA_CHECK_REPORT
   std::map<Key, std::pair<std::size_t, std::uint64_t>>
-      findings;  // number of the finding, and how often
+      findings;  // the number of the finding, and how often it was found
 };
 
 Report& report() {
@@ -65,7 +65,7 @@ void on_time_limit(int signal) {
   _exit(128 + signal);
 }
 
-// The handler runs on a stack of its own: a kernel's thread may have used up its own.
+// The handler runs on a separate stack, because the thread of a kernel may have used up its stack.
 void on_signal(int signal) {
   if (current != nullptr) {
     const bool stack = signal == SIGSEGV || signal == SIGBUS;
@@ -149,7 +149,8 @@ void finding(const char* kind, Address pc, Address other_pc, const std::string& 
 
 std::string at(Address pc) {
   char text[32];
-  // A call's return address belongs to the line behind it; one byte less is inside the call.
+  // A return address is behind the call and may belong to the next line. One byte less is inside
+  // the call.
   std::snprintf(text, sizeof text, "@%llx@", static_cast<unsigned long long>(pc == 0 ? 0 : pc - 1));
   return pc == 0 ? "" : text;
 }

@@ -9,8 +9,8 @@
 namespace stagecraft {
 namespace {
 
-// Ids spread over the vocabulary, the same in every run. Where a prompt has an end, it is empty:
-// such a text may be cut anywhere.
+// Ids spread over the vocabulary, the same in every run. If the plan has a PromptRule, the first
+// token ends the prompt: then the prompt is empty, and the text may be cut anywhere.
 std::vector<TokenId> some_ids(std::size_t n, const Plan& plan) {
   const std::size_t vocab_size = plan.vocab_size;
   std::vector<TokenId> ids(n);
@@ -33,8 +33,8 @@ std::uint64_t hash_of(std::span<const float> values) {
 
 struct Stopped {};
 
-// `sequences` that an engine computes side by side. Before each pass it asks `go_on`, and throws
-// Stopped.
+// Sequences that the engine computes together. Calls `go_on` before each pass; throws Stopped if it
+// returns false.
 class Runner {
  public:
   Runner(Engine& engine, const BenchmarkSizes& sizes, const std::function<bool()>& go_on)
@@ -46,7 +46,7 @@ class Runner {
     inputs_.reserve(sizes.batch);
   }
 
-  // All texts become `ids`, which they begin with.
+  // Cuts all texts to `ids`, with which they begin.
   void go_back(std::span<const TokenId> ids) {
     for (std::size_t i = 0; i < sequences_.size(); ++i) {
       const std::size_t kept = sequences_[i]->truncate(ids.size());
@@ -54,7 +54,7 @@ class Runner {
     }
   }
 
-  // The same text for all, one after the other.
+  // Feeds the same text to all sequences, one after the other.
   void read(std::span<const TokenId> ids) {
     for (std::size_t i = 0; i < sequences_.size(); ++i) read(i, ids);
   }
@@ -69,7 +69,7 @@ class Runner {
     }
   }
 
-  // One more token for each.
+  // Feeds one more token to each sequence, all in one pass.
   void make(TokenId id) {
     inputs_.clear();
     for (const auto& sequence : sequences_) inputs_.push_back({sequence.get(), {&id, 1}, 1});
@@ -77,7 +77,7 @@ class Runner {
     engine_.forward(inputs_, logits_.view());
   }
 
-  // Of the first sequence.
+  // The logits of the first sequence.
   std::span<const float> logits() const { return {logits_.data(), logits_.cols()}; }
 
  private:

@@ -8,7 +8,7 @@
 namespace stagecraft {
 namespace {
 
-// Throws Error if one of these is no row of the model's embedding.
+// Throws Error if the embedding has no row for one of these tokens.
 void check_rows(const std::vector<TokenId>& tokens, const Tokenizer& tokenizer, const Plan& plan) {
   for (const TokenId token : tokens) {
     if (static_cast<std::size_t>(token) < plan.vocab_size) continue;
@@ -40,7 +40,7 @@ TextResult ChatSession::retry(const TextOptions& options, Random& random,
   return answer(std::move(next), options, random, listener);
 }
 
-// `conversation` ends in a question whose answer is to be written; it becomes ours with the answer.
+// `conversation` ends in a question without an answer. With the answer, it becomes conversation_.
 TextResult ChatSession::answer(Conversation conversation, TextOptions options, Random& random,
                                const Listener& listener) {
   GenerationOptions& generation = options.generation;
@@ -60,10 +60,10 @@ TextResult ChatSession::answer(Conversation conversation, TextOptions options, R
   return result;
 }
 
-// The tokens of the conversation up to the opening of the last answer, which is still empty. Where
-// they leave no room for an answer of `answer_tokens`, or of a quarter of the context if that is
-// less, the oldest exchanges are removed; more of them than needed at once, since what remains
-// moves to other positions and must be computed again.
+// The tokens of the conversation up to the opening of the last answer, which is still empty. If
+// they leave no room for an answer of `answer_tokens` tokens (or of a quarter of the context, if
+// that is less), the oldest exchanges are removed: at once more than needed, because the rest gets
+// other positions and must be computed again.
 std::vector<TokenId> ChatSession::fit(Conversation& conversation, std::size_t answer_tokens,
                                       const Listener& listener) const {
   auto& exchanges = conversation.exchanges;

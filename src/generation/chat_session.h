@@ -8,37 +8,40 @@
 
 namespace stagecraft {
 
-// A conversation with a model. The text is authoritative; the session's cache only holds what has
-// been computed of it, and each turn computes what is new:
+// A conversation with a model. The text of the conversation is authoritative. The cache of the
+// session only holds results for a part of it, and each turn computes the rest:
 //
 //   conversation   system | question answer | question answer | question <opening>
 //   cache          ------------------------------------------>
 //   computed now                                              ------------------->
 //
-// So the conversation may be changed at will between turns (undone, replaced, loaded): the answer
-// is always the one that a fresh session would give to the same conversation.
+// So the conversation may be changed freely between turns (undone, replaced, loaded): the answer is
+// always the answer of a fresh session to the same conversation.
 class ChatSession {
  public:
-  // context: the most tokens it can hold, answers included. Engine and tokenizer must outlive it.
-  // Throws Error if the model has no row for the tokens of the format's frame.
+  // context: the most tokens of a conversation, answers included. Engine and tokenizer must outlive
+  // the session. Throws Error if the embedding has no row for a token of the chat format.
   ChatSession(Engine& engine, const Tokenizer& tokenizer, ChatFormat format, std::size_t context);
 
   struct Listener {
-    // Each piece of the answer; also called with an empty one now and then. False stops it.
+    // Called with each piece of the answer, and now and then with an empty piece. If it returns
+    // false, the answer stops.
     std::function<bool(std::string_view)> on_text;
-    // The context was full: so many of the oldest exchanges are gone. Called before the answer.
+    // The context was full, and this number of the oldest exchanges was removed. Called before the
+    // answer.
     std::function<void(std::size_t exchanges)> on_forgotten = [](std::size_t) {};
   };
 
-  // Asks and listens to the answer. Where there is no room for it, oldest exchanges are forgotten,
-  // never the system prompt, until half the context is free. An answer that ends before the model
-  // was done (by max_tokens, a stop text, the listener) stays as far as it came. One that the
-  // listener stopped before its first character leaves the conversation as it was, and so does an
-  // Error: a question that is no UTF-8, or that is too long even for an empty context.
+  // Asks a question and generates the answer. If the context has no room for the answer, the oldest
+  // exchanges are removed until half the context is free; the system prompt stays. If an answer is
+  // stopped early (by max_tokens, a stop text or the listener), its text so far is kept. If the
+  // listener stops it before its first character, the conversation stays unchanged. It also stays
+  // unchanged if an Error is thrown: the question is not UTF-8, or is too long even for an empty
+  // context.
   TextResult say(std::string question, const TextOptions& options, Random& random,
                  const Listener& listener);
 
-  // Answers the last question anew; the conversation must have one.
+  // Generates a new answer to the last question. Throws Error if there is no question.
   TextResult retry(const TextOptions& options, Random& random, const Listener& listener);
 
   Conversation& conversation() { return conversation_; }

@@ -22,7 +22,7 @@ TextResult chat_turn(const Tokenizer& tokenizer, Session& session,
     throw Error("chat: expected a conversation of 1 to {} tokens, found {}", session.context(),
                 conversation.size());
   }
-  // The last token is computed in any case: the scores that the answer begins with come from it.
+  // The last token is always computed, because the answer begins with its logits.
   const std::size_t known = common_prefix(session.tokens(), conversation);
   const std::size_t kept = std::min(known, conversation.size() - 1);
   session.truncate(kept);

@@ -4,13 +4,13 @@
 
 namespace stagecraft {
 
-// One turn of a chat: the model answers a conversation whose beginning is already in the cache.
+// One turn of a chat: the model answers a conversation whose beginning may already be in the cache.
 //
-//   conversation  all of it from the first token, ending in the opening of the answer; at least one
-//                 token, at most session.context()
-//   session       holds the tokens of earlier turns. Those that it has in common with the beginning
-//                 of the conversation are kept, but never the last token of the conversation; all
-//                 others are removed, and only the rest of the conversation is computed.
+//   conversation  all tokens from the first one to the opening of the answer; at least one token,
+//                 at most session.context()
+//   session       holds the tokens of earlier turns. The common beginning of these tokens and the
+//                 conversation is kept, except the last token of the conversation. All other
+//                 tokens are removed, and only the rest of the conversation is computed.
 //                 Afterwards it holds the conversation and the computed part of the answer
 //   options       end_tokens must include <|im_end|>
 //   on_text       as in generate_text

@@ -11,8 +11,8 @@
 namespace stagecraft {
 namespace {
 
-// exp((logit - max) / temperature), as sample() computes it. With temperature 0, the first of the
-// largest logits has 1 and all others 0.
+// exp((logit - max) / temperature), as sample() computes it. With temperature 0, the share of the
+// first of the largest logits is 1, all others are 0.
 std::vector<float> shares_of(std::span<const float> logits, float temperature) {
   std::vector<float> shares(logits.size(), 0.0f);
   const auto best = std::ranges::max_element(logits);
@@ -25,8 +25,8 @@ std::vector<float> shares_of(std::span<const float> logits, float temperature) {
   return shares;
 }
 
-// Tokens in sample()'s order: the most likely first, and of equal ones the lower id. Tokens with
-// the probability 0, which sample() never reaches, follow in the order of their logits.
+// The tokens in the order of sample(): the most likely first; if two are equal, the lower id first.
+// Tokens with probability 0, which sample() never chooses, follow in the order of their logits.
 std::vector<TokenId> ranking(std::span<const float> shares, std::span<const float> logits) {
   std::vector<TokenId> ids(shares.size());
   std::iota(ids.begin(), ids.end(), 0);

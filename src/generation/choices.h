@@ -12,7 +12,7 @@ struct Choice {
   TokenId token = 0;
   std::size_t rank = 0;      // 0: the most likely token
   float logit = 0.0f;        // of the model
-  float probability = 0.0f;  // softmax(logits): before temperature
+  float probability = 0.0f;  // softmax(logits), before temperature
   // After each step of sample(). After each step, the probabilities of all tokens sum to 1. A token
   // that a step removes has the probability 0.
   float after_temperature = 0.0f, after_top_k = 0.0f, after_top_p = 0.0f;
@@ -26,8 +26,8 @@ struct Choices {
 // Throws Error, as sample() does, if a logit is NaN or +infinity, or if all are -infinity.
 void check_logits(std::span<const float> logits);
 
-// Computes the steps with which sample() chooses, for the most likely tokens. It repeats sample()'s
-// rules, because a student may write sample(): the test
+// Computes the steps of sample() for the most likely tokens. The rules of sample() are repeated
+// here, because a student may write sample(): the test
 // Choices.AreTheProbabilitiesWithWhichSampleChooses compares the two.
 //
 //   logits   [vocab_size]  of the model

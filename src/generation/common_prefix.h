@@ -8,7 +8,7 @@
 
 namespace stagecraft {
 
-// How many tokens two texts have in common at their beginning.
+// The number of tokens that two texts have in common at their beginning.
 inline std::size_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
   return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }

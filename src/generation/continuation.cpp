@@ -31,7 +31,8 @@ Continuation::Step Continuation::next(std::span<float> logits, std::span<TokenPr
   return {token, {}};
 }
 
-// False: nothing may follow, so the text has ended.
+// Sets the logits of forbidden tokens to -infinity. Returns false if no token may follow, so the
+// text has ended.
 bool Continuation::forbid_others(std::span<float> logits) {
   constexpr float kNever = -std::numeric_limits<float>::infinity();
   const auto allowed = guide_->allowed();

@@ -9,19 +9,21 @@
 
 namespace stagecraft {
 
-// Always the likeliest token, and no penalty changes which one that is.
+// Whether these options always choose the token with the largest logit: temperature 0, and no
+// penalty that could change which logit is the largest.
 inline bool is_plain_greedy(const GenerationOptions& options) {
   return options.sampler.temperature == 0.0f && options.repeat_penalty == 1.0f;
 }
 
-// One text of several that are made side by side: its tokens, and the rules by which the next one
-// is chosen and the text ends. They are generate()'s rules in generate()'s order, without its
-// session: whoever holds it feeds the tokens and brings the logits. With a grammar, tokens that it
-// forbids get the logit -infinity before the choice, end tokens too while the text is not complete.
+// One of several texts that are generated together: its tokens, and the rules for choosing the next
+// token and for ending the text. The rules and their order are those of generate(), but there is no
+// session: the caller feeds the tokens and provides the logits. With a grammar, the logits of
+// forbidden tokens become -infinity before the choice; so do those of end tokens while the text is
+// not complete.
 class Continuation {
  public:
-  // prompt: at least one token, at most `context`, which is the most tokens of the whole text.
-  // grammar: may be null.
+  // prompt: 1 to `context` tokens. context: the most tokens of the whole text. grammar: may be
+  // null; otherwise it must outlive this object.
   Continuation(std::vector<TokenId> prompt, const GenerationOptions& options, Random random,
                std::size_t context, const TokenGrammar* grammar = nullptr)
       : tokens_(std::move(prompt)),
@@ -33,17 +35,18 @@ class Continuation {
   }
 
   struct Step {
-    std::optional<TokenId> token;   // the new token; none where the text ended before it
-    std::optional<StopReason> end;  // why the text has ended, if it has
+    std::optional<TokenId> token;   // the new token; nullopt if the text ended before it
+    std::optional<StopReason> end;  // why the text has ended; nullopt if it has not
   };
   // logits     [vocab_size]  the scores after the last token; changed by penalty and grammar
-  // scratch    [vocab_size]
-  // likeliest  a token that was chosen already, and logits are not read; or -1
+  // scratch    [vocab_size]  written: memory to work in
+  // likeliest  the next token, if the backend has chosen it: then logits are not read; or -1
   Step next(std::span<float> logits, std::span<TokenProbability> scratch, TokenId likeliest = -1);
-  // Is its next token the likeliest one, whatever its tokens are? See Backend::forward_greedy.
+  // Whether its next token is the likeliest one, whatever its tokens are. See
+  // Backend::forward_greedy.
   bool is_greedy() const { return is_plain_greedy(options_) && !guide_; }
 
-  std::span<const TokenId> tokens() const { return tokens_; }  // those of the prompt first
+  std::span<const TokenId> tokens() const { return tokens_; }  // the prompt, then the new tokens
   std::span<const TokenId> made() const { return tokens().subspan(n_prompt_); }
   std::size_t prompt_size() const { return n_prompt_; }
 

@@ -9,7 +9,7 @@
 
 namespace stagecraft {
 
-// What was said in a chat: a system prompt perhaps, then question and answer in turn.
+// The text of a chat: an optional system prompt, then question and answer in turn.
 struct Conversation {
   struct Exchange {
     std::string question;
@@ -23,16 +23,17 @@ struct Conversation {
   bool operator==(const Conversation&) const = default;
 };
 
-// Its messages from the exchange `first` on, the system prompt before them; the last answer is left
-// out where it is empty: it is yet to be written.
+// The messages of a conversation: the system prompt, then all from the exchange `first` on. An
+// empty last answer is left out, because it is still to be generated.
 std::vector<Message> messages_of(const Conversation& conversation, std::size_t first = 0);
 
-// As a file keeps it: {"messages": [{"role": "user", "content": "..."}, ...]}, the form in which
-// most programs that talk to chat models take and give conversations.
+// The conversation as JSON: {"messages": [{"role": "user", "content": "..."}, ...]}. Most programs
+// for chat models read and write this form.
 std::string to_json(const Conversation& conversation);
 
-// The reverse; `where` names the text in errors. Throws Error naming the message that is wrong:
-// system only as the first, then user and assistant in turn, ending with assistant.
+// The reverse of to_json; `where` names the text in errors. Throws Error naming the wrong message:
+// "system" may only be the first, then "user" and "assistant" must alternate, and the last must be
+// "assistant".
 Conversation parse_conversation(std::string_view text, const std::string& where);
 
 }  // namespace stagecraft

@@ -22,7 +22,7 @@ StopReason generate(Session& session, const GenerationOptions& options, Random& 
       return StopReason::EndToken;
     }
     if (!on_token(token)) return StopReason::Stopped;
-    if (made + 1 == options.max_tokens) break;  // nobody will look at what comes after it
+    if (made + 1 == options.max_tokens) break;  // the logits after it are not needed
     if (tokens.size() == session.context()) return StopReason::ContextFull;
     session.feed({&token, 1});
   }

@@ -10,15 +10,15 @@
 namespace stagecraft {
 
 struct GenerationOptions {
-  std::size_t max_tokens = 256;  // at most this many new ones
+  std::size_t max_tokens = 256;  // the most new tokens
   SamplerOptions sampler;
   float repeat_penalty = 1.0f;      // see penalize_repeats
-  std::size_t repeat_last_n = 64;   // how many tokens back it looks
-  std::vector<TokenId> end_tokens;  // any of these ends the text; it is not given to on_token
+  std::size_t repeat_last_n = 64;   // the penalty applies to this number of last tokens
+  std::vector<TokenId> end_tokens;  // each of these ends the text and is not given to on_token
 };
 
 enum class StopReason {
-  EndToken,     // the model said that it is done
+  EndToken,     // the model chose an end token (or a grammar is complete)
   MaxTokens,    // max_tokens new tokens were made
   ContextFull,  // there is no room for another token
   Stopped,      // on_token returned false
@@ -26,11 +26,11 @@ enum class StopReason {
 
 // The decoding loop: choose a token from the logits, give it to on_token, feed it; repeat.
 //
-//   session   fed with the whole prompt (at least one token), so that its logits are fresh;
-//             afterwards it also holds the new tokens that were fed. The last token is fed only if
+//   session   before: fed with the whole prompt (at least one token), so its logits are up to date.
+//             Afterwards it also holds the new tokens that were fed. The last token is fed only if
 //             another one is to be chosen
 //   random    gives one number per token
-//   on_token  called with each new token as it is made; false stops
+//   on_token  called with each new token as soon as it is chosen; false stops
 StopReason generate(Session& session, const GenerationOptions& options, Random& random,
                     const std::function<bool(TokenId)>& on_token);
 

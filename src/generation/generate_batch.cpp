@@ -9,7 +9,7 @@
 namespace stagecraft {
 namespace {
 
-// One of the texts, and which.
+// One of the texts, and the index of its sequence.
 struct Text {
   std::size_t sequence;
   Continuation continuation;
@@ -17,7 +17,7 @@ struct Text {
 
 using Sequences = std::vector<std::unique_ptr<Sequence>>;
 
-// Feeds the prompt to every sequence, as much of it at a time as a pass takes. logits: [n,
+// Feeds the prompt to every sequence, in passes of at most max_rows tokens. logits: [n,
 // vocab_size].
 void feed_prompt(Engine& engine, const Sequences& sequences, std::span<const TokenId> prompt,
                  MatrixView<float> logits) {
@@ -73,7 +73,7 @@ void generate_batch(Engine& engine, std::size_t context, std::span<const TokenId
       inputs.push_back({sequences[text.sequence].get(), text.continuation.tokens().last(1), 1});
     }
     const MatrixView<float> rows = logits.top_rows(texts.size());
-    if (texts.front().continuation.is_greedy()) {  // as all are
+    if (texts.front().continuation.is_greedy()) {  // all texts have the same options
       engine.forward_greedy(inputs, rows, std::span(likeliest).first(texts.size()));
     } else {
       engine.forward(inputs, rows);

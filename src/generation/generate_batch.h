@@ -9,17 +9,18 @@
 
 namespace stagecraft {
 
-// Several texts that go on from one prompt, each with random numbers of its own, computed side by
-// side: while there are n of them, a weight is fetched from memory once for n tokens. Each is what
-// generate() makes of the same prompt and random numbers alone, bit for bit.
+// Several continuations of one prompt, each with its own random numbers. They are computed
+// together: n texts read each weight from memory once per pass, for n tokens. Each text is bit for
+// bit the text that generate() makes alone from the same prompt and random numbers.
 //
 //   context   the most tokens of each text
 //   prompt    at least one token, at most `context`
-//   on_token  called with each new token: of which text, and the token; false ends this text, as
-//             Stopped
-//   on_done   called when a text ends: which, and why
+//   on_token  called with each new token: the index of the text, and the token; false ends this
+//             text, with StopReason::Stopped
+//   on_done   called when a text ends: the index of the text, and the reason
 //
-// Throws Error if the prompt is empty, or if this machine has no memory for so many texts.
+// Throws Error if the prompt is empty, or if this machine does not have the memory for this number
+// of texts.
 void generate_batch(Engine& engine, std::size_t context, std::span<const TokenId> prompt,
                     const GenerationOptions& options, std::span<Random> randoms,
                     const std::function<bool(std::size_t, TokenId)>& on_token,

@@ -7,7 +7,8 @@
 namespace stagecraft {
 namespace {
 
-// generate() for what the course's does not know: a grammar, and tokens that the backend chose.
+// As generate(), but with a grammar and with tokens that the backend has chosen, which the course's
+// generate() does not support.
 StopReason generate_more(Session& session, const TextOptions& options, Random& random,
                          const std::function<bool(TokenId)>& on_token) {
   const auto tokens = session.tokens();
@@ -34,7 +35,7 @@ TextResult generate_text(const Tokenizer& tokenizer, Session& session,
   TextResult result;
   const std::size_t before = session.computed();
   const Stopwatch watch;
-  // The other backends have the logits in the host's memory anyway.
+  // The other backends compute the logits in the memory of the host, so there is no copy to avoid.
   const bool greedy = is_plain_greedy(options.generation) && !options.grammar &&
                       session.engine().options().backend == BackendKind::Cuda;
   const auto go_on = [&] { return on_text({}); };
@@ -55,7 +56,8 @@ TextResult generate_text(const Tokenizer& tokenizer, Session& session,
   };
   result.reason = options.grammar || greedy ? generate_more(session, options, random, take)
                                             : generate(session, options.generation, random, take);
-  // After an interruption the rest is not wanted; else it is text like any other.
+  // After an interruption, the text that is still held back is not wanted; otherwise it is ordinary
+  // text.
   if (result.reason != StopReason::Stopped) {
     show(visible.finish());
   }

@@ -15,28 +15,28 @@ struct TokenGrammar;
 
 struct TextOptions {
   GenerationOptions generation;
-  // What the text may be; it ends where nothing may follow. Null: anything.
+  // The grammar of the text; the text ends if no token may follow. Null: any text.
   std::shared_ptr<const TokenGrammar> grammar;
-  std::vector<std::string> stops;  // any of these in the text ends it, and is not handed out
+  std::vector<std::string> stops;  // each of these ends the text and is not given to on_text
 };
 
 struct TextResult {
   StopReason reason = StopReason::EndToken;
   std::vector<TokenId> tokens;       // the new ones
-  std::size_t prompt_tokens = 0;     // computed before the first new token
-  double prompt_seconds = 0.0;       // feeding the prompt
+  std::size_t prompt_tokens = 0;     // tokens computed before the first new token
+  double prompt_seconds = 0.0;       // the time to feed the prompt
   double first_token_seconds = 0.0;  // from the call to the first token; 0 if there was none
-  double generation_seconds = 0.0;   // all that came after the prompt
+  double generation_seconds = 0.0;   // the time after the prompt
 };
 
-// Continues a session with `prompt` and hands out the text of the new tokens as soon as it is sure:
-// whole characters only, and nothing that may still turn out to be the beginning of a stop text.
-// Special tokens have no text.
+// Continues a session with `prompt`, and gives the text of the new tokens to on_text as soon as it
+// is certain: only whole characters, and nothing that may still turn out to be the beginning of a
+// stop text. Special tokens have no text.
 //
-//   prompt   fed after what the session holds; may be empty only if the session holds something
-//            and its logits are fresh
-//   on_text  called with each piece; false stops. While a long prompt is computed it is also called
-//            with an empty piece now and then, so that it can stop that too
+//   prompt   fed after the tokens of the session; may be empty only if the session holds a token
+//            and its logits are up to date
+//   on_text  called with each piece; false stops. While a long prompt is computed, it is called now
+//            and then with an empty piece; false then stops that too
 TextResult generate_text(const Tokenizer& tokenizer, Session& session,
                          std::span<const TokenId> prompt, const TextOptions& options,
                          Random& random, const std::function<bool(std::string_view)>& on_text);

@@ -49,7 +49,7 @@ class Observer {
   }
 
  private:
-  // value: [n_heads * q_len, seq_len]; all queries of one head, then those of the next.
+  // value: [n_heads * q_len, seq_len]: all queries of one head, then those of the next.
   void add_attention(int layer, MatrixView<const float> value) {
     const std::size_t n_heads = attention_heads(layer);
     const std::size_t q_len = value.rows() / n_heads;
@@ -91,7 +91,7 @@ class Observer {
   const std::size_t seq_len_;
   const BufferId stream_;
   std::vector<double> bytes_;  // by step
-  std::size_t next_ = 0;       // step of the plan
+  std::size_t next_ = 0;       // index of the next step of the plan
   Clock::time_point last_;     // when the last result was finished
   Look look_;
 };
@@ -107,10 +107,10 @@ std::optional<Look> look(Session& session, std::span<const TokenId> tokens,
   place_text(plan, tokens);  // throws if no text can begin like this
   const std::size_t common = common_prefix(session.tokens(), tokens.first(tokens.size() - 1));
   const bool is_cut = common < session.tokens().size();
-  // States cannot be cut, and under a PromptRule all tokens depend on the whole prompt.
+  // States cannot be cut. Under a PromptRule, all tokens depend on the whole prompt.
   session.truncate(is_cut && (plan.prompt || !plan.states.empty()) ? 0 : common);
   const std::size_t before =
-      first_pass(plan, tokens) == tokens.size() ? 0 : tokens.size() - 1;  // of the last pass
+      first_pass(plan, tokens) == tokens.size() ? 0 : tokens.size() - 1;  // before the last pass
   const std::size_t held = session.tokens().size();
   if (before > held && !session.feed(tokens.subspan(held, before - held), go_on)) {
     return std::nullopt;

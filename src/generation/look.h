@@ -11,13 +11,13 @@
 
 namespace stagecraft {
 
-// What a model computes for the last token of a text, step by step.
+// The results of a model for the last token of a text, step by step.
 struct Look {
   // One named result of the plan.
   struct Step {
     int layer;  // -1 outside the layers
     std::string name;
-    double seconds;  // includes the steps without a name before it, such as the store to the cache
+    double seconds;  // the time, with that of unnamed steps before it (the store to the cache)
     double bytes;    // weights, keys and values that the step reads for one token, as f32
   };
   struct Attention {

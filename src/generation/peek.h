@@ -10,21 +10,21 @@
 
 namespace stagecraft {
 
-// Which head of which layer to watch.
+// A head of a layer.
 struct HeadIndex {
   std::size_t layer = 0;
   std::size_t head = 0;
 };
 
-// What a model predicts for a text, position by position.
+// The predictions of a model for a text, position by position.
 struct Peek {
-  Matrix<float> next;       // [shown, vocab_size]: the probabilities of what follows each of the
-                            // last `shown` positions
-  Matrix<float> attention;  // [seq_len, seq_len]: how much each position (row) looks at each
-                            // (column), for the one head that was asked for; else empty
+  Matrix<float> next;       // [shown, vocab_size]: the probabilities of the next token after each
+                            // of the last `shown` positions
+  Matrix<float> attention;  // [seq_len, seq_len]: how much each position (row) attends to each
+                            // position (column), for the requested head; empty without one
 };
 
-// One pass over the whole text.
+// Computes one pass over the whole text.
 //
 //   ids    [seq_len]  at least one
 //   shown  1 to seq_len
@@ -32,14 +32,14 @@ struct Peek {
 //          textbook backend has attention probabilities
 //
 // Throws Error if the model computes a logit that is NaN or +infinity, or an attention weight that
-// is no finite number.
+// is not finite.
 Peek peek(Engine& engine, std::span<const TokenId> ids, std::size_t shown, const HeadIndex* head);
 
-// The `count` likeliest tokens, likeliest first; of equals the lower id first. No probability is
-// NaN: then there is no such order.
+// The `count` likeliest tokens, likeliest first; if two are equal, the lower id first. No
+// probability may be NaN: NaN cannot be ordered.
 std::vector<TokenProbability> likeliest(std::span<const float> probabilities, std::size_t count);
 
-// How many tokens are likelier than this one by the same rule: 0 for the likeliest.
+// The number of tokens that come before this one in the order of likeliest(): 0 for the likeliest.
 std::size_t rank_of(std::span<const float> probabilities, TokenId token);
 
 }  // namespace stagecraft

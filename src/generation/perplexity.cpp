@@ -9,7 +9,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kRowsPerPass = 64;  // as many logits are kept at a time
+constexpr std::size_t kRowsPerPass = 64;  // rows of logits in memory at a time
 
 // ln(sum(exp(logits))) - logits[token]
 double surprisal(std::span<const float> logits, TokenId token) {
@@ -35,7 +35,7 @@ std::vector<double> surprisals(Engine& engine, std::span<const TokenId> ids, con
                 std::max<std::size_t>(windows.context, 1) - 1, windows.stride);
   }
   const std::size_t vocab_size = engine.plan().vocab_size;
-  for (const TokenId id : ids) {  // the last one is no input of a pass, which would look at it
+  for (const TokenId id : ids) {  // the last id is in no pass, so no pass checks it
     if (id >= 0 && static_cast<std::size_t>(id) < vocab_size) continue;
     throw Error("perplexity: token id: expected 0 to {}, found {}", vocab_size - 1, id);
   }
@@ -54,11 +54,12 @@ std::vector<double> surprisals(Engine& engine, std::span<const TokenId> ids, con
 
   for (std::size_t begin = 0; result.size() + 1 < ids.size(); begin += windows.stride) {
     sequence->truncate(0);
-    // The window's last token is only predicted, so it need not be computed.
+    // The last token of the window is only predicted, so it need not be computed.
     const std::size_t end = std::min(begin + windows.context, ids.size()) - 1;
     for (std::size_t at = begin; at < end;) {
       const std::size_t n = std::min(rows, end - at);
-      const std::size_t first = std::clamp(result.size(), at, at + n);  // whose next is not scored
+      // The first token of this pass whose next token is not scored yet.
+      const std::size_t first = std::clamp(result.size(), at, at + n);
       const std::size_t scored = at + n - first;
       const Input input{sequence.get(), ids.subspan(at, n), scored};
       engine.forward({&input, 1}, logits.top_rows(scored));

@@ -9,10 +9,11 @@
 
 namespace stagecraft {
 
-// How a text longer than a model's context is cut, as in Hugging Face's "Perplexity of fixed-length
-// models": windows of `context` tokens, each `stride` further on than the one before, each scoring
-// the tokens that no window before it has. So every token but the first has between
-// context - stride and context - 1 tokens before it (less at the beginning of the text).
+// How a text longer than the context of a model is cut into windows, as in Hugging Face's
+// "Perplexity of fixed-length models": each window has `context` tokens and begins `stride` tokens
+// after the previous one. It scores the tokens that no earlier window has scored. So every token
+// but the first has between context - stride and context - 1 tokens before it (fewer at the
+// beginning of the text).
 struct Windows {
   std::size_t context = 512;
   std::size_t stride = 256;  // 1 to context - 1
@@ -20,14 +21,14 @@ struct Windows {
 
 // The surprisal of each token of a text: -ln p(token | the tokens before it), in nats.
 //
-//   ids       [n]  n >= 2; ids[0] is only read. Each a row of the model's embedding
-//   progress  where set, called now and then with how many tokens are scored; false stops, and what
-//             has been scored is returned
-//   returns   [n - 1]: that of ids[1], ids[2], ...
+//   ids       [n]  n >= 2; ids[0] is read, but not scored. Each is a row of the model's embedding
+//   progress  if set, called now and then with the number of scored tokens; if it returns false,
+//             the surprisals so far are returned
+//   returns   [n - 1]: the surprisals of ids[1], ids[2], ...
 //
-// Perplexity is exp of their mean; bits per byte is their sum over ln 2 and the bytes they spell.
-// The sums over the vocabulary are in f64. Throws Error if a window or an id is out of range, or if
-// the model's logits are no finite numbers.
+// Perplexity is exp of their mean. Bits per byte is their sum divided by ln 2 and by the number of
+// bytes of the tokens. Sums over the vocabulary are computed in f64. Throws Error if a window or an
+// id is out of range, if the plan has a PromptRule, or if the logits are not finite.
 std::vector<double> surprisals(Engine& engine, std::span<const TokenId> ids, const Windows& windows,
                                const std::function<bool(std::size_t scored)>& progress = {});
 

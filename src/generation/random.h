@@ -5,8 +5,9 @@
 
 namespace stagecraft {
 
-// Uniform numbers in [0, 1), the same on every machine for the same seed: the engine is fixed by
-// the C++ standard, the distributions of <random> are not, so the conversion is our own.
+// Uniform numbers in [0, 1), the same on every machine for the same seed. The C++ standard defines
+// the results of the engine, but not those of the distributions of <random>; so the conversion to
+// [0, 1) is our own.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : engine_(seed) {}

@@ -11,7 +11,7 @@ namespace stagecraft {
 namespace {
 
 TokenId likeliest(std::span<const float> logits) {
-  // max_element gives the first of equals: the lower id.
+  // max_element returns the first of equal elements: the lower id.
   return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
@@ -33,8 +33,9 @@ double sum_of(std::span<const TokenProbability> candidates) {
   return sum;
 }
 
-// The probabilities from the likeliest on, sorted only as far as somebody looks: with a vocabulary
-// of 150,000 and a few candidates that matter, sorting all would take longer than the model.
+// The probabilities in order, the likeliest first. Only the part that is used is sorted: if a
+// vocabulary has 150,000 tokens and a few candidates matter, sorting all would take longer than the
+// model.
 class Ranking {
  public:
   explicit Ranking(std::span<TokenProbability> candidates) : candidates_(candidates) {}
@@ -59,7 +60,8 @@ class Ranking {
   std::size_t sorted_ = 0;
 };
 
-// How many of the likeliest of `n` it takes to reach p times their sum.
+// The number of tokens, the likeliest first, whose probabilities reach p times `sum`, the sum of
+// the first `n`.
 std::size_t count_top_p(Ranking& ranking, std::size_t n, double sum, float p) {
   const double enough = static_cast<double>(p) * sum;
   double reached = 0.0;
@@ -94,7 +96,7 @@ TokenId sample(std::span<const float> logits, const SamplerOptions& options, flo
   std::size_t kept = scratch.size();
   if (options.top_k != 0 && options.top_k < kept) {
     kept = options.top_k;
-    ranking[kept - 1];  // sorts that far, so that the first `kept` of scratch are the likeliest
+    ranking[kept - 1];  // sorts the first `kept` of scratch: they are the likeliest
   }
   if (options.top_p < 1.0f) {
     kept = count_top_p(ranking, kept, sum_of(scratch.first(kept)), options.top_p);

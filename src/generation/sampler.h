@@ -21,14 +21,14 @@ struct TokenProbability {
 // Chooses the next token:
 //   1. softmax(logits / temperature)
 //   2. top-k: keep the k likeliest
-//   3. top-p (Holtzman et al. 2019): scale the probabilities of those so that they sum to 1 again;
-//      add them up, the likeliest first, until the sum reaches p; keep only the tokens added
+//   3. top-p (Holtzman et al. 2019): scale the probabilities of the kept tokens so that they sum to
+//      1 again; add them up, the likeliest first, until the sum reaches p; keep the added tokens
 //   4. scale the probabilities of the kept tokens so that they sum to 1; lay them side by side in
 //      [0, 1), the likeliest first, and choose the token whose interval holds u
-// Of equally likely tokens the one with the lower id counts as likelier.
+// If tokens are equally likely, the one with the lower id counts as likelier.
 //
 //   logits   [vocab_size]  read; at least one
-//   u        the one random number, uniform in [0, 1)
+//   u        a random number, uniform in [0, 1)
 //   scratch  [vocab_size]  written: memory to work in, so that nothing is allocated per token
 //
 // With temperature 0, returns the token of the largest logit; top_k, top_p and u do not matter.

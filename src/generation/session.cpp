@@ -10,7 +10,7 @@
 namespace stagecraft {
 namespace {
 
-// The longest context, below one that is too long, whose texts fit into so many bytes.
+// The longest context below `too_long` whose n_texts texts fit into this number of bytes.
 std::size_t longest_context(const Engine& engine, std::size_t too_long, std::size_t n_texts,
                             double bytes) {
   std::size_t fits = 0;
@@ -56,7 +56,7 @@ Session::Session(Engine& engine, std::size_t context) try
       sequence_(engine.make_sequence(affordable_context(engine, context))),
       logits_(1, engine.plan().vocab_size) {
   tokens_.reserve(context);
-} catch (const std::bad_alloc&) {  // less than the machine has: a limit, a container
+} catch (const std::bad_alloc&) {  // a limit or a container allows less than the machine has
   throw Error("context: {} tokens take {:.1f} GB, more memory than this program may have", context,
               session_bytes(engine.plan(), engine.options(), context) * 1e-9);
 }
@@ -78,12 +78,12 @@ bool Session::feed(std::span<const TokenId> tokens, const std::function<bool()>&
   if (tokens.empty()) return true;
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   try {
-    // From where the sequence ends: after truncate it may have less than tokens_.
+    // Begins at the end of the sequence: after truncate, it may be shorter than tokens_.
     for (std::size_t at = sequence_->length(); at < tokens_.size(); at = sequence_->length()) {
       const auto rest = std::span<const TokenId>(tokens_).subspan(at);
       const auto piece = rest.first(std::min(rest.size(), engine_.max_rows()));
       const std::size_t wanted =
-          piece.size() == rest.size() ? 1 : 0;  // only the last scores matter
+          piece.size() == rest.size() ? 1 : 0;  // only the last logits are needed
       const Input input{sequence_.get(), piece, wanted};
       likeliest_ = -1;
       if (greedy && wanted == 1) {

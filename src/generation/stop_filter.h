@@ -7,15 +7,15 @@
 
 namespace stagecraft {
 
-// Lets a stream of text pass until one of the stop texts appears in it. What may be the beginning
-// of a stop text is held back until more text decides.
+// Passes on a stream of text until one of the stop texts appears in it. Text that may be the
+// beginning of a stop text is held back until more text decides.
 class StopFilter {
  public:
   explicit StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)) {}
 
-  // Takes the next piece; returns what can be shown now.
+  // Takes the next piece; returns the text that can be shown now.
   std::string push(std::string_view piece);
-  // The stream has ended: what was held back was no stop text.
+  // At the end of the stream: returns the text that was held back, which was not a stop text.
   std::string finish() { return std::exchange(held_, {}); }
 
   bool stopped() const { return stopped_; }

@@ -11,8 +11,8 @@
 namespace stagecraft {
 namespace {
 
-// Puts what each pass computes into its rows of the whole. Every pass meets the same activations in
-// the same order; the first one makes them.
+// Copies the results of each pass to their rows of the whole text. Every pass has the same
+// activations in the same order; the first pass creates them.
 class Collector {
  public:
   Collector(std::vector<Activation>& activations, std::size_t seq_len)
@@ -24,7 +24,7 @@ class Collector {
     q_len_ = q_len;
   }
 
-  // value: [q_len, width], or attention's probabilities [n_heads * q_len, kv_len].
+  // value: [q_len, width], or attention probabilities [n_heads * q_len, kv_len].
   void add(int layer, std::string_view name, MatrixView<const float> value) {
     const std::size_t blocks = value.rows() / q_len_;  // 1, or n_heads
     if (next_ == activations_.size()) activations_.push_back(make(layer, name, blocks, value));
@@ -39,7 +39,7 @@ class Collector {
  private:
   Activation make(int layer, std::string_view name, std::size_t blocks,
                   MatrixView<const float> value) const {
-    const bool per_key = name == "attn_probs";  // columns are keys: as many as the text has tokens
+    const bool per_key = name == "attn_probs";  // columns are keys: one per token of the text
     const std::size_t width = per_key ? seq_len_ : value.cols();
     Activation made;
     made.name = layer < 0 ? std::string(name) : fmt::format("layers.{}.{}", layer, name);
@@ -51,9 +51,9 @@ class Collector {
 
   std::vector<Activation>& activations_;
   std::size_t seq_len_;
-  std::size_t next_ = 0;   // which activation this pass meets next
+  std::size_t next_ = 0;   // index of the next activation of this pass
   std::size_t first_ = 0;  // the position of its first token
-  std::size_t q_len_ = 0;  // how many tokens it has
+  std::size_t q_len_ = 0;  // the number of its tokens
 };
 
 }  // namespace
@@ -77,7 +77,7 @@ std::vector<Activation> trace(Engine& engine, std::span<const TokenId> ids,
   const ProbeScope probe(engine,
                          [&](int layer, std::string_view name, MatrixView<const float> value) {
                            if (name != "logits")
-                             collector.add(layer, name, value);  // the pass returns them
+                             collector.add(layer, name, value);  // forward returns the logits
                          });
   for (const std::size_t q_len : passes) {
     const std::size_t first = sequence->length();

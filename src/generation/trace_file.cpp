@@ -65,7 +65,7 @@ std::vector<std::size_t> coordinates(std::span<const std::size_t> shape, std::si
   return at;
 }
 
-// A trace does not say how wide a head is, but how many there are and how wide q is.
+// A trace does not contain head_dim, but the number of heads and the width of q.
 std::size_t head_dim_of(const TraceFile& file, const std::string& prefix) {
   const StoredTensor* q = file.find(prefix + "q");
   const StoredTensor* probabilities = file.find(prefix + "attn_probs");

@@ -9,11 +9,11 @@
 
 namespace stagecraft {
 
-// The text of new tokens as a person sees it, as soon as it is certain: whole characters only, and
-// nothing that may still turn out to be the beginning of a stop text. Special tokens have no text.
+// The visible text of new tokens, as soon as it is certain: only whole characters, and nothing that
+// may still turn out to be the beginning of a stop text. Special tokens have no text.
 class VisibleText {
  public:
-  // `tokenizer` must outlive it. before: the tokens that stand before the new ones.
+  // `tokenizer` must outlive this object. before: the tokens before the new ones.
   VisibleText(const Tokenizer& tokenizer, std::span<const TokenId> before,
               std::vector<std::string> stops)
       : tokenizer_(&tokenizer), decoder_(tokenizer, before), filter_(std::move(stops)) {}
@@ -21,7 +21,7 @@ class VisibleText {
   std::string push(TokenId token) {
     return tokenizer_->is_special(token) ? std::string() : filter_.push(decoder_.push(token));
   }
-  // What was held back, once no token comes any more; nothing after a stop text.
+  // After the last token: the text that was held back; empty after a stop text.
   std::string finish() {
     std::string rest = filter_.push(decoder_.finish());
     return rest + filter_.finish();

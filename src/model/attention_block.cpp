@@ -10,7 +10,7 @@
 namespace stagecraft {
 namespace {
 
-// RMSNorm of every head on its own, in place: each head becomes a row.
+// RMSNorm of every head by itself, in place: each head is treated as a row.
 void norm_heads(MatrixView<float> x, std::span<const float> weight, float eps) {
   for (std::size_t t = 0; t < x.rows(); ++t) {
     const MatrixView<float> heads(x.row(t).data(), x.cols() / weight.size(), weight.size());
@@ -20,7 +20,7 @@ void norm_heads(MatrixView<float> x, std::span<const float> weight, float eps) {
 
 }  // namespace
 
-// Beside each step: the expression in PyTorch (Hugging Face's LlamaAttention and Qwen3Attention,
+// Above each step: the expression in PyTorch (Hugging Face's LlamaAttention and Qwen3Attention,
 // with the norm before it and the residual after it).
 void attention_block(const Config& config, const AttentionParameters& p, std::size_t layer,
                      MatrixView<float> x, KvCache& cache, Workspace& w) {

@@ -14,8 +14,8 @@ namespace stagecraft {
 //   layer  the number of the layer, from 0: it selects the cache's layer and the window
 //
 // Appends seq_len keys and values to the cache, but does not advance it: the other layers need the
-// same positions. Afterwards `probabilities` of the workspace holds the attention weights, where
-// trace and peek read them. Throws Error if the cache is full.
+// same positions. Afterwards `probabilities` of the workspace holds the attention weights; trace
+// and peek read them. Throws Error if the cache is full.
 void attention_block(const Config& config, const AttentionParameters& parameters, std::size_t layer,
                      MatrixView<float> x, KvCache& cache, Workspace& workspace);
 

@@ -10,13 +10,14 @@
 namespace stagecraft {
 namespace {
 
-// Frequencies stay between 0 and 1 radian a position, and in what f32 holds.
+// With these bounds, frequencies stay between 0 and 1 radian per position and can be represented in
+// f32.
 constexpr double kMinTheta = 1.0, kMaxTheta = 1e12;
 constexpr double kMaxFactor = 1e6;
 constexpr double kMinBand = 1e-3;
 
-// What other families put into a config.json to change the arithmetic: a part of the name, because
-// every family coins its own, and the one number that would change nothing.
+// Fields of a config.json with which other families change the arithmetic. `part` is a part of the
+// name, because every family uses its own name; `neutral` is the one number that changes nothing.
 struct ForeignArithmetic {
   std::string_view part;
   double neutral;
@@ -46,7 +47,8 @@ constexpr std::array kForeignArithmetic = {
     ForeignArithmetic{"per_layer_config", 0},
 };
 
-// What transformers takes where a file does not say. ("sliding_window": null says: none.)
+// Defaults of transformers for fields that a file leaves out. ("sliding_window": null means no
+// window.)
 constexpr std::size_t kDefaultWindow = 4096;
 constexpr std::size_t kDefaultMaxWindowLayers = 28;
 
@@ -58,9 +60,9 @@ bool is_number(JsonNode value, double number) {
 }
 
 bool changes_the_result(std::string_view key, JsonNode value) {
-  if (key == "is_causal") return is_false(value);  // transformers lets any family see the future so
-  if (key == "rope_scaling" || key == "rope_parameters") return false;  // honoured, see parse_rope
-  if (key == "quantization_config") return false;  // says how weights are stored: see below
+  if (key == "is_causal") return is_false(value);  // false lets any family attend to later tokens
+  if (key == "rope_scaling" || key == "rope_parameters") return false;  // supported: see parse_rope
+  if (key == "quantization_config") return false;  // how weights are stored: see below
   if (value.is_null() || is_false(value)) return false;
   if ((value.is_array() || value.is_object()) && value.size() == 0) return false;
   return std::any_of(kForeignArithmetic.begin(), kForeignArithmetic.end(),
@@ -79,7 +81,7 @@ RopeConfig::Type rope_type(const ConfigFields& fields, const std::string& name, 
               yarn ? ", llama3 or yarn" : " or llama3", printable(name));
 }
 
-// What transformers takes where the file does not say: the longer the context, the larger.
+// The default of transformers, which grows with the factor of the context.
 double yarn_attention_factor(const ConfigFields& fields, double factor) {
   const auto grown = [&](double weight) {
     return factor <= 1.0 ? 1.0 : 0.1 * weight * std::log(factor) + 1.0;
@@ -104,8 +106,9 @@ void parse_yarn(const ConfigFields& fields, RopeConfig& rope) {
 constexpr std::array<std::string_view, 6> kYarnFields = {
     kAttentionFactor, "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate"};
 
-// Whatever else stands beside the angles would change them and be lost: an attention_factor, an
-// mrope_section, other parameters for each type of layer.
+// Refuses other fields in the object of RoPE. They would change the frequencies, and ignoring them
+// would give wrong results: an attention_factor, an mrope_section, other parameters for each type
+// of layer.
 void refuse_foreign_rope(const ConfigFields& fields, std::span<const std::string_view> honoured) {
   constexpr std::array<std::string_view, 7> kKnown = {
       "rope_type",        "type",          "rope_theta", "factor", "low_freq_factor",
@@ -129,7 +132,7 @@ void refuse_field(const ConfigFields& fields, JsonNode value) {
 
 void refuse_foreign_arithmetic(const ConfigFields& fields,
                                std::initializer_list<std::string_view> honoured) {
-  parse_quantization(fields.object(), fields.where());  // throws if Checkpoint cannot honour it
+  parse_quantization(fields.object(), fields.where());  // throws if Checkpoint does not support it
   for (const JsonNode value : fields.object().members()) {
     const std::string_view key = value.key();
     if (std::ranges::find(honoured, key) != honoured.end()) continue;
@@ -182,7 +185,8 @@ RopeConfig parse_rope(const ConfigFields& top, const std::optional<ConfigFields>
   rope.factor = fields.number("factor", 1.0, kMaxFactor);
   if (rope.type == RopeConfig::Type::Linear) return rope;
 
-  // Beside the object it goes before inside; nowhere, the whole context is the original one.
+  // The field at the top takes precedence over the one inside the object. Without both, the whole
+  // context is the original one.
   const ConfigFields& outer = top.has(kOriginalContext) ? top : fields;
   rope.original_max_seq_len = static_cast<double>(outer.size_or(kOriginalContext, max_seq_len));
   if (rope.type == RopeConfig::Type::Yarn) {
@@ -227,8 +231,8 @@ PartialRope parse_partial_rope(const ConfigFields& fields, std::size_t max_seq_l
   return partial;
 }
 
-// Which layers look back only so far. Newer files list a type for each layer; older ones of Qwen
-// say from which layer on (and whether at all), Mistral's mean every layer.
+// Newer files list a type for each layer. Older files of Qwen give the first layer that has a
+// window, and whether windows are used at all. In files of Mistral, every layer has the window.
 std::vector<std::size_t> parse_windows(const ConfigFields& fields, const Config& config) {
   std::vector<std::size_t> windows(config.n_layers, 0);
   const bool qwen = config.model_type == "qwen2" || config.model_type == "qwen3";

@@ -19,7 +19,8 @@ bool has_gelu(const ConfigFields& fields) {
   return fields.text_or("hidden_act", "silu").starts_with("gelu");
 }
 
-// The course's layers know SiLU only, and so does parse_config: such a model has a plan alone.
+// The layers of the course and parse_config support only SiLU: a model with GELU has a plan, but no
+// Config.
 Plan llama_with_gelu(const ConfigText& text, const ConfigFields& fields) {
   auto with_silu = json_value(text.json);
   with_silu["hidden_act"] = "silu";
@@ -33,8 +34,8 @@ void refuse_stored_fields(const ConfigFields& fields) {
   }
 }
 
-// What ends a text according to generation_config.json, which has the last word; nullopt where a
-// model has no such file, or the file does not say.
+// The end tokens of generation_config.json, which take precedence over config.json; nullopt if the
+// model has no such file, or the file has no such field.
 std::optional<std::vector<TokenId>> generation_eos_ids(const ModelSource& model,
                                                        std::size_t vocab_size) {
   const std::filesystem::path path = model.path() / "generation_config.json";

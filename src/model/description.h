@@ -8,15 +8,15 @@
 
 namespace stagecraft {
 
-// What a model's files say about its arithmetic.
+// The arithmetic of a model, read from its files.
 struct ModelDescription {
   Plan plan;
-  // Of Llama's family, whose layers the course writes too; of no other.
+  // Only for the Llama family, whose layers the course also implements; else nullopt.
   std::optional<Config> config;
 };
 
-// Reads the config.json of a model's folder, or what a model file says instead. Throws Error naming
-// the file and the field.
+// Reads the config.json and generation_config.json of a folder, or the same information from a
+// model file. Throws Error naming the file and the field.
 ModelDescription describe_model(const ModelSource& model);
 
 }  // namespace stagecraft

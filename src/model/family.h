@@ -8,29 +8,29 @@
 
 namespace stagecraft {
 
-// What all models of one family share, beside what their config.json says.
+// The properties that all models with one "model_type" share, in addition to their config.json.
 struct Family {
   std::string_view model_type;  // "llama", "mistral", "qwen2" or "qwen3"
 
-  // What transformers takes where a file does not say.
+  // Defaults of transformers for fields that a file leaves out.
   std::size_t max_seq_len;  // "max_position_embeddings"
   std::size_t n_kv_heads;   // "num_key_value_heads"; 0: as many as query heads
   std::size_t head_dim;     // "head_dim"; 0: hidden_size / num_attention_heads
 
-  bool reads_attention_bias;  // does "attention_bias" mean anything? (biases of q, k, v and o)
-  bool always_qkv_bias;       // biases of q, k and v, whatever the file says
-  bool reads_mlp_bias;        // does "mlp_bias" mean anything?
+  bool reads_attention_bias;  // whether "attention_bias" is read (biases of q, k, v and o)
+  bool always_qkv_bias;       // q, k and v have biases, whatever the file says
+  bool reads_mlp_bias;        // whether "mlp_bias" is read
   bool qk_norm;               // RMSNorm of each head's q and k before RoPE
 };
 
-// The values of "model_type" that name these.
+// The values of "model_type" that belong to the Llama family.
 std::vector<std::string_view> llama_family_types();
 
-// Whether "model_type" names one of these: a model that the course's own layers compute.
+// Whether "model_type" belongs to the Llama family, whose models the course's own layers compute.
 bool is_llama_family(const ConfigFields& fields);
 
-// The family that "model_type" names. Throws Error if that is none of these, or if the model has
-// another activation than SiLU.
+// The properties of this "model_type". Throws Error if it does not belong to the Llama family, or
+// if the activation function is not SiLU.
 const Family& parse_family(const ConfigFields& fields);
 
 }  // namespace stagecraft

@@ -10,8 +10,8 @@
 namespace stagecraft {
 namespace {
 
-// Python's words and quotes, as JSON has them. Texts with quotes in them do not survive, and are no
-// JSON afterwards.
+// Replaces Python's words and quotes by those of JSON. The result is not valid JSON if a string
+// contains quotes.
 std::string as_json(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kWords = {
       {{"True", "true"}, {"False", "false"}, {"None", "null"}, {"'", "\""}}};
@@ -26,7 +26,7 @@ std::string as_json(std::string_view text) {
   return json;
 }
 
-// A number, True, None, a list, a dict; anything else is a text.
+// A number, True, None, a list or a dict as JSON; anything else stays a string.
 nlohmann::json value_of(const std::string& text) {
   const std::string json = as_json(text);
   try {

@@ -6,10 +6,9 @@
 
 namespace stagecraft {
 
-// The config.json of a .flm file. Its pairs are the members of the config.json that the model had,
-// each written as Python prints it ("True", "1e-06", "{'factor': 8.0}"): they become that
-// config.json again, and are read as any other, with the same refusals. Throws Error naming the
-// key.
+// The config.json of a .flm file. The key-value pairs of the file are the members of the original
+// config.json, each value written as Python prints it ("True", "1e-06", "{'factor': 8.0}"). They
+// are converted back to JSON and then read as any other config.json, with the same errors.
 std::string flm_config_json(const FlmFile& file);
 
 }  // namespace stagecraft

@@ -35,7 +35,7 @@ void check(const Config& config, std::span<const TokenId> tokens, const KvCache&
 
 }  // namespace
 
-// Beside each step: the expression in PyTorch (Hugging Face's LlamaForCausalLM).
+// Above each step: the expression in PyTorch (Hugging Face's LlamaForCausalLM).
 void forward(const Model& model, std::span<const TokenId> tokens, KvCache& cache, Workspace& w,
              MatrixView<float> logits) {
   const Config& config = model.config;

@@ -20,24 +20,24 @@
 namespace stagecraft {
 namespace {
 
-// Keys that change nothing of what is computed, or that others below say again.
+// Keys that do not influence the computation, or that repeat other keys below.
 constexpr std::array<std::string_view, 5> kWithoutEffect = {
-    "tensor_data_layout",                    // how q and k were ordered before they were converted
-    "rope.scaling.finetuned",                // whether training went on with the scaling
-    "rope.scaling.original_context_length",  // of other scalings than yarn
-    "attention.layer_norm_epsilon",          // of the other kind of norm
+    "tensor_data_layout",      // the order of q and k before the conversion
+    "rope.scaling.finetuned",  // whether the model was trained further with the scaling
+    "rope.scaling.original_context_length",  // of scalings other than yarn
+    "attention.layer_norm_epsilon",          // the key of the other kind of norm
     "attention.layer_norm_rms_epsilon",
 };
 
-// The keys of one architecture ("llama.block_count"), each asked for once: what nobody asked for is
-// not understood.
+// The keys of one architecture ("llama.block_count"). Remembers which keys were read:
+// refuse_leftovers refuses all others.
 class ArchitectureKeys {
  public:
   ArchitectureKeys(const GgufMetadata& metadata, std::string_view architecture)
       : metadata_(metadata), prefix_(fmt::format("{}.", architecture)) {}
 
   bool has(std::string_view name) { return metadata_.has(key(name)); }
-  // Whether there is a value other than 0, false and none.
+  // Whether there is a value that is not 0, false, "none" or empty.
   bool is_set(std::string_view name) { return has(name) && !metadata_.is_neutral(key(name)); }
   bool is_array(std::string_view name) { return has(name) && metadata_.is_array(key(name)); }
   std::vector<bool> flags(std::string_view name) { return metadata_.flags(key(name)); }
@@ -85,13 +85,14 @@ class ArchitectureKeys {
   std::vector<std::string> asked_;
 };
 
-// Rope of the first columns of each head. Half a column more, so that no rounding of the product
-// with head_dim ends below the whole number.
+// The factor for RoPE of the first `columns` columns of each head. Half a column is added, so that
+// a rounded product with head_dim is never below the whole number.
 double rotary_factor(std::size_t columns, std::size_t head_dim) {
   return std::min(1.0, (static_cast<double>(columns) + 0.5) / static_cast<double>(head_dim));
 }
 
-// The file has a number for each layer: 0 where it convolves, and the same where it attends.
+// The file has one number per layer: 0 for a convolution, and the same number for every layer with
+// attention.
 std::size_t heads_of_layers(ArchitectureKeys& keys, nlohmann::json& config) {
   constexpr std::string_view kHeads = "attention.head_count_kv";
   const std::vector<std::int64_t> heads = keys.integers(kHeads);
@@ -139,8 +140,8 @@ void expect_size(ArchitectureKeys& keys, std::string_view name, std::size_t valu
   if (keys.has(name) && keys.size(name) != value) keys.refuse(name, fmt::format("{}", value));
 }
 
-// Newer files say two sizes: those of the computation that llama.cpp prefers, in which all heads
-// share the latent as key and value, and ("_mla") those of the model.
+// Newer files store two sizes: the sizes of the computation that llama.cpp prefers, in which all
+// heads share the latent as key and value, and those of the model ("_mla").
 void add_latent_heads(ArchitectureKeys& keys, nlohmann::json& config) {
   const bool both = keys.has("attention.key_length_mla");
   const std::string_view key = both ? "attention.key_length_mla" : "attention.key_length";
@@ -159,8 +160,8 @@ void add_latent_heads(ArchitectureKeys& keys, nlohmann::json& config) {
   expect_size(keys, "attention.value_length", latent);
 }
 
-// How experts are chosen. The model type says how they are scored, and the file must agree; 0
-// groups are 1, and a scale of 0 is none.
+// How experts are chosen. The scoring function follows from the model type, and the file must
+// agree. A number of groups or a scale of 0 is read as 1.
 void add_routing(ArchitectureKeys& keys, const GgufArchitecture& architecture,
                  nlohmann::json& config) {
   constexpr std::string_view kScores = "expert_gating_func";
@@ -182,7 +183,7 @@ void add_yarn(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   constexpr GgufKey kKeys[] = {
       {"rope.scaling.yarn_beta_fast", "beta_fast"},
       {"rope.scaling.yarn_beta_slow", "beta_slow"},
-      {"rope.scaling.attn_factor", "attention_factor"},  // of older files
+      {"rope.scaling.attn_factor", "attention_factor"},  // key of older files
       {"rope.scaling.yarn_attn_factor", "attention_factor"},
   };
   nlohmann::json& rope = config["rope_scaling"];
@@ -192,7 +193,7 @@ void add_yarn(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   for (const GgufKey& key : kKeys) {
     if (keys.has(key.key)) rope[key.field] = keys.number(key.key);
   }
-  // Of DeepSeek; 0.1 times the field of config.json.
+  // Only in files of DeepSeek: 0.1 times the field of config.json.
   constexpr std::string_view kMultiplier = "rope.scaling.yarn_log_multiplier";
   if (architecture.latent_heads && keys.has(kMultiplier)) {
     rope["mscale"] = rope["mscale_all_dim"] = 10.0 * keys.number(kMultiplier);
@@ -207,10 +208,10 @@ void add_rope(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   if (architecture.rope_switch && keys.has(kSwitch) && !keys.is_set(kSwitch)) {
     keys.refuse(kSwitch, "true (a model without rope is not supported)");
   }
-  constexpr double kTheta = 10'000.0;  // of llama.cpp, whatever the architecture
+  constexpr double kTheta = 10'000.0;  // llama.cpp's default for every architecture
   config["rope_theta"] = keys.has("rope.freq_base") ? keys.number("rope.freq_base") : kTheta;
   std::string type(keys.text_or("rope.scaling.type", "none"));
-  // Older files have the factor only, under another name.
+  // Older files have only the factor, under another name.
   const bool older = type == "none" && keys.has("rope.scale_linear");
   const std::string_view factor = older ? "rope.scale_linear" : "rope.scaling.factor";
   if (type == "none" && keys.has(factor)) type = "linear";
@@ -245,8 +246,8 @@ void add_keys(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   }
 }
 
-// llama.cpp gives each value head of the delta rule the size of a key. The file also says how large
-// all value heads are together: the two must agree.
+// In llama.cpp, a value head of the delta rule has the size of a key. The file also gives the size
+// of all value heads together: the two must agree.
 void check_delta(ArchitectureKeys& keys, const nlohmann::json& config) {
   constexpr std::string_view kInner = "ssm.inner_size";
   if (!config.contains("linear_value_head_dim") || !keys.has(kInner)) return;
@@ -256,8 +257,8 @@ void check_delta(ArchitectureKeys& keys, const nlohmann::json& config) {
   }
 }
 
-// Which layers look back only so far: the file lists them, or gives the period (llama.cpp's
-// set_swa_pattern), or says nothing.
+// Which layers have a window: the file lists them, or gives the period (llama.cpp's
+// set_swa_pattern), or gives neither.
 std::vector<bool> sliding_layers(ArchitectureKeys& keys, const GgufArchitecture& architecture,
                                  std::size_t n_layers) {
   constexpr std::string_view kPattern = "attention.sliding_window_pattern";
@@ -288,7 +289,7 @@ void add_windows(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   }
 }
 
-// Where all layers have heads and blocks of one size, and one rope.
+// For models in which all layers have the same head size, block width and RoPE.
 void add_one_kind(ArchitectureKeys& keys, const GgufArchitecture& architecture,
                   nlohmann::json& config) {
   config["intermediate_size"] = keys.size("feed_forward_length");
@@ -303,7 +304,7 @@ void add_one_kind(ArchitectureKeys& keys, const GgufArchitecture& architecture,
 
 // ---- layers of two kinds: with a window, or global ----------------------------------------------
 
-// A number for each layer: where the file has one number, that.
+// One number per layer. If the file has only one number, all layers have it.
 std::vector<std::size_t> sizes_of_layers(ArchitectureKeys& keys, std::string_view name,
                                          std::size_t n_layers) {
   if (!keys.is_array(name)) return std::vector<std::size_t>(n_layers, keys.size(name));
@@ -320,7 +321,7 @@ std::vector<std::size_t> sizes_of_layers(ArchitectureKeys& keys, std::string_vie
   return sizes;
 }
 
-// The block of layers that share keys and values may be twice as wide.
+// Layers that share keys and values may have a feed-forward block of twice the width.
 void add_widths(ArchitectureKeys& keys, nlohmann::json& config) {
   constexpr std::string_view kWidth = "feed_forward_length";
   constexpr std::string_view kShared = "attention.shared_kv_layers";
@@ -339,7 +340,7 @@ void add_widths(ArchitectureKeys& keys, nlohmann::json& config) {
   config["use_double_wide_mlp"] = wide;
 }
 
-// The sizes of heads. Keys that end with "_swa" are of layers with a window.
+// The sizes of heads. Keys that end with "_swa" are for layers with a window.
 void add_two_sizes(ArchitectureKeys& keys, nlohmann::json& config) {
   constexpr std::string_view kHeads = "attention.head_count_kv";
   const std::size_t n_layers = config["num_hidden_layers"];
@@ -352,7 +353,7 @@ void add_two_sizes(ArchitectureKeys& keys, nlohmann::json& config) {
   expect_size(keys, "rope.dimension_count_swa", local);
   config["num_attention_heads"] = keys.size("attention.head_count");
   config["head_dim"] = local;
-  config["num_key_value_heads"] = n_kv_heads.front();  // where no layer has a window
+  config["num_key_value_heads"] = n_kv_heads.front();  // if no layer has a window
   const nlohmann::json& kinds = config["layer_types"];
   for (std::size_t i = 0; i < n_layers; ++i) {
     const auto first = static_cast<std::size_t>(std::ranges::find(kinds, kinds[i]) - kinds.begin());
@@ -368,7 +369,7 @@ void add_two_sizes(ArchitectureKeys& keys, nlohmann::json& config) {
   }
 }
 
-// The numbers of "rope_freqs.weight", one for each pair of a head.
+// The numbers of "rope_freqs.weight", one per pair of a head.
 std::span<const float> rope_factors(const GgufFile& file, std::size_t head_dim,
                                     std::vector<float>& copy) {
   const std::string& where = file.metadata().file();
@@ -381,8 +382,8 @@ std::span<const float> rope_factors(const GgufFile& file, std::size_t head_dim,
   return elements(*factors, copy);
 }
 
-// How much of each head rope turns in global layers: the pairs whose frequency is divided by 1. The
-// others have 1e30.
+// The share of each head that RoPE rotates in global layers: the pairs whose frequency is divided
+// by 1. The other pairs have the divisor 1e30.
 double rope_share(const GgufFile& file, std::size_t head_dim) {
   constexpr float kNever = 1e30f;
   std::vector<float> copy;
@@ -412,7 +413,7 @@ void add_two_ropes(ArchitectureKeys& keys, const GgufFile& file, nlohmann::json&
         {"partial_rotary_factor", rope_share(file, keys.size("attention.key_length"))}}}};
 }
 
-// Whether the values of global layers are their keys: then no tensor computes them.
+// Whether global layers use their keys as values: then the file has no tensor for values.
 bool values_are_keys(const GgufFile& file, const nlohmann::json& config) {
   const auto& kinds = config["layer_types"];
   const auto first = std::ranges::find(kinds, "full_attention") - kinds.begin();
@@ -428,15 +429,16 @@ void add_two_kinds(ArchitectureKeys& keys, const GgufFile& file,
   config["attention_k_eq_v"] = values_are_keys(file, config);
 }
 
-// llama.cpp divides scores by the root of head_dim, except in the widest model of a family, which
-// it knows by its number of layers: there by the root of the width of x per head.
+// llama.cpp divides scores by the root of head_dim. In the widest model of a family, which it
+// recognises by the number of layers, it divides by the root of dim / n_heads instead.
 void add_query_scalar(const GgufArchitecture& architecture, nlohmann::json& config) {
   const bool wide = config["num_hidden_layers"] == architecture.wide_model;
   const std::size_t dim = config["hidden_size"], n_heads = config["num_attention_heads"];
   config["query_pre_attn_scalar"] = wide ? nlohmann::json(dim / n_heads) : config["head_dim"];
 }
 
-// Where the file does not say how many tokens there are, it brings them.
+// The number of tokens in the vocabulary of the file, which must agree with "vocab_size"; without a
+// vocabulary, "vocab_size".
 std::size_t vocab_size(const GgufMetadata& metadata, ArchitectureKeys& keys) {
   const bool says = keys.has("vocab_size");
   constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
@@ -463,7 +465,7 @@ nlohmann::json eos_ids(const GgufMetadata& metadata, std::size_t vocab_size) {
 
 // ---- errors -------------------------------------------------------------------------------------
 
-// The key whose value gguf_config_json() writes into this field as it is; "" where there is none.
+// The key whose value gguf_config_json() copies into this field unchanged; "" if there is none.
 std::string_view key_of(const GgufArchitecture& architecture, std::string_view field) {
   constexpr GgufKey kKeys[] = {
       {"embedding_length", "hidden_size"},
@@ -478,7 +480,7 @@ std::string_view key_of(const GgufArchitecture& architecture, std::string_view f
       {"rope.scaling.original_context_length", "original_max_position_embeddings"},
       {"rope.scaling.factor", "factor"},
   };
-  // Where layers are of two kinds, each kind has a key.
+  // Not for architectures with two kinds of layers: there, each kind has a key of its own.
   constexpr GgufKey kKeysOfOneKind[] = {
       {"attention.head_count_kv", "num_key_value_heads"},
       {"attention.key_length", "head_dim"},
@@ -528,8 +530,8 @@ std::string gguf_config_json(const GgufFile& file) {
   if (architecture.predicts) keys.ignore("nextn_predict_layers");  // gguf_first_predicting_layer
   keys.refuse_leftovers();
 
-  // What a file says by the tensors that it has. A model with a part of its biases is refused
-  // when its tensors are taken.
+  // Flags that depend on which tensors the file has. A model that has only some of its biases is
+  // refused later, when its tensors are read.
   config["tie_word_embeddings"] = file.find("output.weight") == nullptr;
   for (const GgufTensorFlag& flag : architecture.flags) {
     const bool is_true = (file.find(flag.tensor) != nullptr) == flag.if_present;
@@ -551,7 +553,8 @@ std::string with_gguf_keys(const GgufFile& file, const std::string& where,
     const std::string key = fmt::format("{}.{}", architecture.name, key_of(architecture, field));
     return file.metadata().has(key) ? key : field;
   });
-  // Before a key there is nothing to say of the config.json that nobody sees.
+  // If the message names a key, the name of the converted config.json, which the user never sees,
+  // is left out.
   const std::size_t first = renamed.find('\'', std::min(where.size(), renamed.size()));
   const bool is_key = first != renamed.npos &&
                       renamed.substr(first + 1).starts_with(fmt::format("{}.", architecture.name));

@@ -8,18 +8,19 @@
 
 namespace stagecraft {
 
-// What the metadata of a GGUF file says, as the config.json that the model had before. Throws
-// Error, naming the key, for an architecture that gguf_architectures.cpp does not list and for any
-// key of the architecture that may change the result and is not understood.
+// The metadata of a GGUF file, converted back to the config.json of the original model. Throws
+// Error, naming the key, for an architecture that gguf_architectures.cpp does not list, and for an
+// unknown key of the architecture that may change the result.
 std::string gguf_config_json(const GgufFile& file);
 
-// An error about the text of gguf_config_json(), which calls it `where`, with the file's own keys
-// in the place of the fields of config.json: "model.gguf: 'llama.rope.freq_base': expected ...".
+// Rewrites an error message about the text of gguf_config_json(), which the message calls `where`:
+// fields of config.json become the keys of the file, for example "model.gguf:
+// 'llama.rope.freq_base': expected ...".
 std::string with_gguf_keys(const GgufFile& file, const std::string& where,
                            std::string_view message);
 
-// Adds what config.json cannot say: the factors of RoPE, which a file may have as a tensor. Throws
-// Error for one of another shape or type, and for a factor that is not positive.
+// Adds to `config` the factors of RoPE, which a file may store as a tensor and config.json cannot
+// express. Throws Error if the tensor has another shape or type, or if a factor is not positive.
 void take_rope_factors(const GgufFile& file, Config& config);
 
 }  // namespace stagecraft

@@ -9,15 +9,15 @@
 namespace stagecraft {
 
 // GGUF's name for the architecture of a model: "llama", "qwen2" or "qwen3". A Mistral without a
-// sliding window is a Llama there. Throws Error naming what GGUF, or llama.cpp, cannot express: a
-// window. `where` names the model.
+// sliding window is a Llama in GGUF. Throws Error if the model has a sliding window, which GGUF or
+// llama.cpp cannot express here. `where` names the model.
 std::string gguf_architecture(const Config& config, const std::string& where);
 
-// Adds "general.architecture" and the keys below it: the way back from gguf_config.h.
+// Adds "general.architecture" and the keys of the architecture: the reverse of gguf_config_json.
 void add_gguf_config(GgufWriter& writer, const Config& config, const std::string& where);
 
-// What "rope_freqs.weight" must hold: by how much each pair's frequency is divided. Empty if by
-// nothing. [head_dim / 2]
+// The values of the tensor "rope_freqs.weight": the frequency of each pair is divided by its value.
+// [head_dim / 2], or empty if no frequency changes.
 std::vector<float> gguf_rope_factors(const Config& config);
 
 }  // namespace stagecraft

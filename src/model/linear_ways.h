@@ -7,17 +7,18 @@
 
 namespace stagecraft {
 
-// Another way to compute a linear map: with packed or quantised weights, or on a GPU.
+// Another implementation of linear(): with packed or quantised weights, or on a GPU.
 struct LinearWay {
   int rank;  // linear() tries the ways from the lowest rank to the highest
-  // Computes what linear() promises; or does nothing and returns false, if the way does not take
-  // this weight. Whether it does must depend on the weight alone, so that a text has the same bits
-  // in one pass and in many.
+  // Computes y as linear() does and returns true, or returns false and does nothing if it does not
+  // support this weight. This decision must depend on the weight alone: then a text has the same
+  // bits whether it is computed in one pass or in several.
   bool (*compute)(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
                   ThreadPool& threads);
 };
 
-// A program that links other ways adds them before main() begins. Ours has none.
+// The implementations that a program has linked; each is added before main() begins. Stagecraft's
+// own program has none.
 inline std::vector<LinearWay> linear_ways;
 
 inline bool add_linear_way(const LinearWay& way) {
@@ -26,12 +27,12 @@ inline bool add_linear_way(const LinearWay& way) {
   return true;
 }
 
-// Below this many multiplications of the textbook's matmul_transb, waking a thread takes longer
-// than the work.
+// Below this number of multiplications of the textbook's matmul_transb, waking a thread takes
+// longer than the work.
 constexpr std::size_t kWorthSplitting = 100'000;
 
-// Calls part(0) to part(threads.size() - 1): at the same time, or one after the other where that is
-// faster. times_as_fast: how the kernel compares with the textbook's.
+// Calls part(0) to part(threads.size() - 1): in parallel, or one after the other if that is faster.
+// times_as_fast: the speed of the kernel in units of the textbook kernel's speed.
 template <class Part>
 void in_parts(ThreadPool& threads, std::size_t n_multiplications, std::size_t times_as_fast,
               Part&& part) {

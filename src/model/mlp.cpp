@@ -8,7 +8,7 @@
 
 namespace stagecraft {
 
-// Beside each step: the expression in PyTorch (Hugging Face's LlamaMLP, with the norm before it and
+// Above each step: the expression in PyTorch (Hugging Face's LlamaMLP, with the norm before it and
 // the residual after it).
 void mlp(const Config& config, const MlpParameters& p, MatrixView<float> x, Workspace& w) {
   const auto normed = w.normed.top_rows(x.rows());

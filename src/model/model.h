@@ -5,10 +5,10 @@
 
 namespace stagecraft {
 
-// A model as the layers of the course see it: its shape and its weights in f32.
+// A model for the layers of the course: its shape, and its weights in f32.
 struct Model {
   Config config;
-  Parameters parameters;  // looks at a Checkpoint, which must outlive it
+  Parameters parameters;  // may point into a Checkpoint, which must outlive it
 };
 
 }  // namespace stagecraft

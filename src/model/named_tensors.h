@@ -8,24 +8,24 @@
 
 namespace stagecraft {
 
-// Whether files may hold a tensor of this name although no model needs it: old files' frequencies
-// of rope, which are computed here, and the names that fit `unused` (Plan::unused).
+// Whether a tensor of this name may be left unread: the frequencies of RoPE in old files, which are
+// computed here, and the names that match `unused` (Plan::unused).
 bool is_not_needed(const std::string& name, std::span<const std::string> unused);
 
-// The tensors of a checkpoint while a model takes them by name, one after the other.
+// The tensors of a checkpoint, which a model takes by name. Remembers which names were taken.
 class NamedTensors {
  public:
   explicit NamedTensors(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
 
   bool has(const std::string& name) const { return checkpoint_.find(name) != nullptr; }
-  // The tensor of that name, or nullptr if there is none. It lives as long as the checkpoint.
+  // The tensor of this name, or nullptr if there is none. It lives as long as the checkpoint.
   const StoredTensor* take(const std::string& name);
 
-  // A tensor that was not taken belongs to a model that the config does not describe: one more
-  // layer, a bias. Throws Error naming it, unless it is_not_needed.
+  // Throws Error naming a tensor that was not taken, unless is_not_needed. Such a tensor belongs to
+  // a model that the config does not describe: one more layer, a bias.
   void refuse_leftovers(std::span<const std::string> unused = {}) const;
 
-  // The file, for errors: "models/story/model.safetensors".
+  // The name of the file, for errors: "models/story/model.safetensors".
   const std::string& where() const { return checkpoint_.name(); }
 
  private:

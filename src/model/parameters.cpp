@@ -11,7 +11,7 @@
 namespace stagecraft {
 namespace {
 
-// Hands out the tensors of a checkpoint as f32, each with its shape checked.
+// Returns the tensors of a checkpoint as f32 and checks their shapes.
 class Loader {
  public:
   Loader(NamedTensors& tensors, Parameters& parameters)
@@ -42,7 +42,7 @@ class Loader {
     if (tensor.dtype == DType::F32) {
       std::vector<float> copy;
       const auto values = elements(tensor, copy);
-      if (copy.empty()) return values.data();  // where they lie in the file
+      if (copy.empty()) return values.data();  // a view into the file
       const auto room = room_for(values.size());
       std::ranges::copy(values, room.begin());
       return room.data();
@@ -104,8 +104,8 @@ Parameters load_parameters(const Config& config, const Checkpoint& checkpoint) {
   NamedTensors tensors(checkpoint);
   Loader load(tensors, parameters);
 
-  // A tied model needs one table, and files store it under either name. Where both are there they
-  // are two: so transformers reads it, and equal ones do no harm.
+  // A tied model needs one table, and files store it under either name. If a file has both names,
+  // two tables are used, as in transformers; if they are equal, this does no harm.
   const bool one_table = config.tied_embeddings && tensors.has(embedding) != tensors.has(lm_head);
   parameters.embedding = load.matrix(one_table && tensors.has(lm_head) ? lm_head : embedding,
                                      config.vocab_size, config.dim);

@@ -35,22 +35,22 @@ struct LayerParameters {
 };
 
 // Every weight of a model as f32. F32 tensors are views into the mapped file of the checkpoint,
-// which must outlive this; F16, BF16 and quantised ones were converted to f32 into `converted`.
+// which must outlive this; F16, BF16 and quantised tensors were converted to f32 into `converted`.
 struct Parameters {
   MatrixView<const float> embedding;  // [vocab_size, dim]
   std::vector<LayerParameters> layers;
   std::span<const float> final_norm;  // [dim]
-  Linear lm_head;                     // [vocab_size, dim]; the embedding itself where tied
+  Linear lm_head;                     // tied: the embedding itself
 
   std::vector<Matrix<float>> converted;
 };
 
-// Takes the named tensors of a Hugging Face checkpoint. If config.tied_embeddings is true and the
+// Reads the tensors of a Hugging Face checkpoint by name. If config.tied_embeddings is true and the
 // file holds only one of model.embed_tokens.weight and lm_head.weight, that table is the embedding
 // and the output head. If the file holds both tables, each is used for its own purpose, whatever
 // the config says. Throws Error that names the tensor
 //   - if a tensor is missing or has another shape;
-//   - if its dtype is none of F32, F16, BF16 and the quantised ones;
+//   - if its dtype is not F32, F16, BF16 or a quantised type;
 //   - if the checkpoint holds a tensor that no part of this model uses.
 Parameters load_parameters(const Config& config, const Checkpoint& checkpoint);
 

@@ -31,7 +31,7 @@ struct Placement {
 };
 
 // The Placement of a text whose first pass has these tokens. Throws Error if the plan has a
-// PromptRule and no token ends the prompt, or if a prompt that is not empty has no mask.
+// PromptRule and no token ends the prompt, or if a prompt that is not empty has no mask token.
 Placement place_text(const Plan& plan, std::span<const TokenId> tokens);
 
 // The smallest number of tokens for the first pass of this text: under a PromptRule, the whole

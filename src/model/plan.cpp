@@ -51,7 +51,7 @@ class PlanText {
     return i;
   }
 
-  // All layers from step i on; those that differ in nothing are printed once.
+  // Adds all layers from step i on; equal layers are printed once.
   std::size_t add_layers(std::size_t i, std::string& out) const {
     std::vector<std::pair<std::string, std::vector<int>>> kinds;
     while (i < plan_.steps.size() && plan_.steps[i].layer != kNone) {
@@ -82,7 +82,7 @@ class PlanText {
     return out;
   }
 
-  // Linears of the same input share a line, and so do buffers that are rotated alike.
+  // Linears of the same input share a line, and so do buffers that are rotated in the same way.
   std::vector<Line> lines(std::size_t begin, std::size_t end) const {
     std::vector<Line> lines;
     while (begin < end) {
@@ -283,7 +283,8 @@ class PlanText {
   static std::string factor(float scale) {
     return scale == 1.0f ? "" : fmt::format("{:g} * ", scale);
   }
-  // "u"; of a wider one "c[8:12]", or "c[this layer's 4]" where each layer has its own
+  // "u"; if u is wider than out: "c[8:12]", or "c[this layer's 4]" if each layer has its own
+  // columns
   std::string columns_of_up(const ActivateStep& s, int layer) const {
     const std::size_t width = plan_.buffer(s.out).width;
     if (plan_.buffer(s.up).width == width) return buffer(s.up);
@@ -292,8 +293,8 @@ class PlanText {
     }
     return fmt::format("{}[{}:{}]", buffer(s.up), s.first_column, s.first_column + width);
   }
-  // "q_proj", or "qkv_proj[96:128]": rows of a taller tensor; "[0:8 of each 24]": where they
-  // alternate with others; "c_fc^T": stored transposed
+  // "q_proj"; "qkv_proj[96:128]": rows of a larger tensor; "[0:8 of each 24]": rows that alternate
+  // with rows of other weights; "c_fc^T": stored transposed
   std::string weight(WeightId id) const {
     const Weight& one = plan_.weight(id);
     const std::string text = short_name(one.name) + (one.transposed ? "^T" : "");

@@ -14,14 +14,15 @@
 
 namespace stagecraft {
 
-// A model as a short list of steps over named buffers. One file of architectures/ writes it from a
-// config.json; everything else reads it: the loader (which tensors, of which shapes), the backends
-// (what to compute), `info` (memory, parameters), `trace` (the names of the steps), `convert`.
+// A model as a short list of steps over named buffers. One file of architectures/ writes the plan
+// from a config.json; everything else reads it: the loader (which tensors, of which shapes), the
+// backends (what to compute), `info` (memory, parameters), `trace` (the names of the steps),
+// `convert`.
 //
 // A plan describes the arithmetic and nothing else: no number formats of weights, no instruction
 // sets, no threads, no file formats. docs/model-architectures.md prints the plans of real models.
 
-// Indices into Plan::buffers, weights, caches, states and frequencies. kNone: there is none.
+// Indices into Plan::buffers, weights, caches, states and frequencies. kNone: no such object.
 using BufferId = int;
 using WeightId = int;
 using CacheId = int;
@@ -35,65 +36,68 @@ struct Buffer {
   std::size_t width = 0;
 };
 
-// A tensor that the model needs: an expression over the tensors of its file.
+// A matrix or vector that the model needs, and where it lies in the tensors of the file.
 struct Weight {
   std::string name;                // in a Hugging Face checkpoint
   std::vector<std::size_t> shape;  // [outputs, inputs], or [n] for a norm or a bias
-  std::string or_name = {};        // the name that it may have instead: one table for two uses
+  std::string or_name = {};        // another name that a file may use: one table with two uses
   float plus = 0.0f;               // added to every element: Gemma stores the norm's weight - 1
-  // Where the stored tensor is taller: this weight is rows first_row and on of its of_rows rows.
+  // If the stored tensor has more rows: this weight is some of its of_rows rows, from first_row on.
   std::size_t first_row = 0;
   std::size_t of_rows = 0;  // 0: the weight is the whole tensor
-  // Where the rows of several weights alternate (GPT-NeoX: q, k and v of one head, then of the
-  // next): row_block rows are this weight's, and its next ones begin row_stride rows later.
-  std::size_t row_block = 0;  // 0: its rows follow each other
+  // If the rows of several weights alternate (GPT-NeoX: q, k and v of one head, then of the next):
+  // blocks of row_block rows belong to this weight, and a block begins every row_stride rows.
+  std::size_t row_block = 0;  // 0: the rows are contiguous
   std::size_t row_stride = 0;
   bool transposed = false;  // a matrix that is stored as [inputs, outputs]
-  // Where the stored matrix has more inputs (columns): this weight begins at column first_input,
-  // and the stored matrix has of_inputs columns.
+  // If the stored matrix has more inputs (columns): this weight begins at column first_input, and
+  // the stored matrix has of_inputs columns.
   std::size_t first_input = 0;
-  std::size_t of_inputs = 0;  // 0: it has all of them
-  // Where one tensor holds several weights, one after the other: the index of this weight, and how
+  std::size_t of_inputs = 0;  // 0: the weight has all columns
+  // If one tensor holds several weights, one after the other: the index of this weight, and how
   // many there are.
   std::size_t slice = 0;
   std::size_t of_slices = 0;  // 0: the weight has its own tensor
-  // Of a vector that is stored as a matrix: the rows of that matrix. 0: it is stored as a vector.
+  // If a vector is stored as a matrix: the number of rows of this matrix. 0: stored as a vector.
   std::size_t folded_rows = 0;
   // The taps of a convolution, which PyTorch stores as [columns, 1, taps].
   bool taps = false;
-  // A router: rounding it, or the rows that it is multiplied with, would choose other experts.
+  // Whether this weight and the rows that it is multiplied with are never rounded to fewer bits.
+  // Otherwise a router could choose other experts. Also used for the latent attention of DeepSeek.
   bool exact = false;
 
   bool is_matrix() const { return shape.size() == 2; }
   std::size_t elements() const {
     return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
   }
-  // Whether its rows lie in the file as they are used.
+  // Whether the rows in the file can be used as they are, without a copy.
   bool is_contiguous() const { return row_block == 0 && !transposed && of_inputs == 0; }
-  // Where row i lies in the stored tensor.
+  // The row of the stored tensor that holds row i.
   std::size_t stored_row(std::size_t i) const {
     return first_row + (row_block == 0 ? i : i / row_block * row_stride + i % row_block);
   }
 };
 
-// Which of a token's positions rope takes. They differ only under a PromptRule; see Placement.
+// Which of the two positions of a token RoPE uses. They differ only under a PromptRule; see
+// Placement.
 enum class Positions { Text, Answer };
 
-// How far rope turns each pair of a head, in radians per position.
+// The angle by which RoPE rotates each pair of a head, in radians per position.
 struct Frequencies {
   std::string name;           // "theta 10000"
   std::vector<float> values;  // [head_dim / 2], or fewer: see RopeStep
   Positions positions = Positions::Text;
 };
 
-// Of a model that counts prompt and answer apart and whose prompt sees itself both ways (GLM, Du et
-// al. 2022). Placement says what follows for each token.
+// For a model that numbers the positions of prompt and answer separately, and whose prompt tokens
+// see the whole prompt, later tokens too (GLM, Du et al. 2022). Placement gives the positions of
+// each token.
 struct PromptRule {
-  TokenId end = 0;             // the first such token ends the prompt, and is the answer's first
-  std::vector<TokenId> masks;  // where the answer goes: the first of these that the prompt has
+  TokenId end = 0;             // the first token with this id ends the prompt and begins the answer
+  std::vector<TokenId> masks;  // mark the place of the answer: the first that the prompt has counts
 };
 
-// Keys and values of all positions of a text, of one layer. They outlive a pass.
+// The keys and values of all positions of a text, for one layer. They outlive a pass.
 struct CacheShape {
   std::size_t n_kv_heads = 0;
   std::size_t head_dim = 0;
@@ -101,9 +105,9 @@ struct CacheShape {
   std::size_t width() const { return n_kv_heads * head_dim; }
 };
 
-// What a layer keeps of a text, of a size that does not grow with the text. All numbers are 0
-// before the first token. Each token overwrites some of them, so a text with such a state cannot be
-// cut at any length (Sequence::truncate).
+// The state of a layer, whose size does not grow with the text. All numbers are 0 before the first
+// token. Each token overwrites some of them, so a text with a state can be cut only at some lengths
+// (Sequence::truncate).
 struct StateShape {
   std::size_t rows = 0;
   std::size_t width = 0;
@@ -112,8 +116,9 @@ struct StateShape {
 // ---- steps ------------------------------------------------------------------------------------
 // `out` is written; the other buffers are read, except x, which is read and written.
 
-// out[t] = scale * table[token t] + positions[position of t]; without one of the tables, the other.
-// Without both, out[t] is the row that the caller of the pass brings for token t (Input::rows).
+// out[t] = scale * table[token t] + positions[position of t]; the term of an absent table is left
+// out. Without both tables, out[t] is the row that the caller of the pass provides for token t
+// (Input::rows).
 struct EmbedStep {
   BufferId out;
   WeightId table;  // [vocab_size, width], or kNone
@@ -121,17 +126,17 @@ struct EmbedStep {
   WeightId positions = kNone;  // [Plan::max_positions, width]
 };
 
-// The norm of each group of a row; out may be in:
+// The norm of each group of columns of a row; out may be in:
 //   Rms    out = weight * in / sqrt(mean(in^2) + eps)                     (Zhang and Sennrich 2019)
 //   Layer  out = weight * (in - mean(in)) / sqrt(variance(in) + eps) + bias      (Ba et al. 2016)
 struct NormStep {
   enum class Kind { Rms, Layer };
   BufferId out, in;
-  WeightId weight;        // [group]; [width of a row]: each group has its own; kNone: 1
-  std::size_t group = 0;  // the width of a row, or the size of a head
+  WeightId weight;        // [group]: all groups share it; [width of in]: one per group; kNone: 1
+  std::size_t group = 0;  // numbers per group: the width of `in`, or the size of a head
   float eps = 0.0f;
   Kind kind = Kind::Rms;
-  WeightId bias = kNone;  // [group], of Layer; kNone: 0
+  WeightId bias = kNone;  // [group], only for Layer; kNone: 0
 };
 
 // out = in * weight^T + bias
@@ -141,9 +146,9 @@ struct LinearStep {
   WeightId bias = kNone;
 };
 
-// An activation function, and the product with what it gates; out may be gate or up:
-//   out = f(gate) * up, or f(gate) where there is no up
-// up may be wider than out: then as many columns of it are read, from first_column on.
+// An activation function, times the buffer that it gates; out may be gate or up:
+//   out = f(gate) * up, or f(gate) without up
+// If up is wider than out, the columns of up from first_column on are used.
 struct ActivateStep {
   enum class Function { Silu, GeluTanh, Gelu, Relu, Sigmoid, Identity };
   static constexpr std::size_t kFunctions = static_cast<std::size_t>(Function::Identity) + 1;
@@ -162,8 +167,8 @@ struct ActivateStep {
 // With groups, only experts of the best groups can be chosen (operators/route.h).
 struct RouteStep {
   enum class Score { Softmax, Sigmoid };
-  BufferId x;                // as wide as there are experts
-  std::size_t n_chosen = 0;  // at most as many as stand in the chosen groups
+  BufferId x;                // width: the number of experts
+  std::size_t n_chosen = 0;  // at most the number of experts in the chosen groups
   bool normed = false;
   Score score = Score::Softmax;
   WeightId bias = kNone;  // [width of x]
@@ -175,7 +180,7 @@ struct RouteStep {
 // rows in which its share is not 0. The weights of experts without such a row are not read:
 //   g, u = gate_e . in + bias, up_e . in + bias
 //   out  = sum over e of shares[e] * (down_e . (f(g) * u) + bias)
-// Where there is a limit, f(g) * u is the clamped SwiGLU of gpt-oss (operators/clamped_swiglu.h).
+// With a limit, f(g) * u is the clamped SwiGLU of gpt-oss (operators/clamped_swiglu.h).
 struct ExpertsStep {
   struct Expert {
     WeightId gate, up;  // [hidden, width of in]
@@ -185,8 +190,8 @@ struct ExpertsStep {
   BufferId out, in, shares;
   std::vector<Expert> experts;  // [width of shares], all of one shape
   ActivateStep::Function function = ActivateStep::Function::Silu;
-  float limit = 0.0f;  // 0: none
-  float alpha = 1.0f;  // with a limit
+  float limit = 0.0f;  // 0: no limit
+  float alpha = 1.0f;  // used only with a limit
 };
 
 // x += scale * in
@@ -197,13 +202,13 @@ struct AddStep {
 
 // x = scale * by * x, then one of two ways to keep every number in a range:
 //   soft_cap  x = cap * tanh(x / cap)
-//   clip      x = clip or -clip where it is beyond them
+//   clip      x = clip if x > clip, -clip if x < -clip
 struct MapStep {
   BufferId x;
   float scale = 1.0f;
-  float soft_cap = 0.0f;  // 0: none
-  float clip = 0.0f;      // 0: none
-  WeightId by = kNone;    // [1], or [width of x]: a number for each column; kNone: 1
+  float soft_cap = 0.0f;  // 0: no soft cap
+  float clip = 0.0f;      // 0: no clip
+  WeightId by = kNone;    // [1], or [width of x]: one number per column; kNone: 1
 };
 
 // Rotary position embedding of every head of x, in place. With fewer than head_dim / 2 frequencies,
@@ -225,8 +230,8 @@ struct StoreStep {
   BufferId k, v;
 };
 
-// Attention of q over what each token sees (Placement), usually all positions up to its own. An
-// earlier step of the pass has stored the keys and values; layers may share a cache.
+// Attention of q over the tokens that each token sees (Placement), usually all positions up to its
+// own. An earlier step of the pass has stored the keys and values; layers may share a cache.
 //   scores = soft_cap(scale * q . k) + slope of the head * (position of k - position of q)
 //   out = softmax(scores) . v
 // A sink is the score of one more key that has no value: it counts in the sum of softmax, and adds
@@ -234,26 +239,27 @@ struct StoreStep {
 struct AttentionStep {
   BufferId out, q;
   CacheId cache;
-  std::size_t n_heads = 0;  // a multiple of the cache's n_kv_heads; neighbours share
+  std::size_t n_heads = 0;  // a multiple of n_kv_heads of the cache; neighbours share a kv head
   float scale = 0.0f;
-  std::size_t window = 0;  // a query sees this many positions, itself included; 0: all before it
-  float soft_cap = 0.0f;   // 0: none
-  std::vector<float> slopes = {};  // [n_heads], of ALiBi (Press et al. 2021); empty: none
-  WeightId sinks = kNone;          // [n_heads]; kNone: none
+  std::size_t window = 0;  // positions that a query sees, its own included; 0: all before it
+  float soft_cap = 0.0f;   // 0: no soft cap
+  std::vector<float> slopes = {};  // [n_heads], of ALiBi (Press et al. 2021); empty: no ALiBi
+  WeightId sinks = kNone;          // [n_heads]; kNone: no sinks
 };
 
 // A causal convolution of each column of `in` by itself, over its last n_taps rows:
 //   out[t][c] = bias[c] + sum over j of taps[c][j] * in[t - n_taps + 1 + j][c]
-// The state holds the last n_taps - 1 rows of `in`. Rows before the text are 0.
+// The state holds the last n_taps - 1 rows of `in`. Rows before the first token are 0.
 struct ShortConvStep {
-  BufferId out, in;  // of the same width; not the same buffer
+  BufferId out, in;  // of the same width; must not be the same buffer
   WeightId taps;     // [width, n_taps]
   StateId state;     // [n_taps - 1, width]
   WeightId bias = kNone;
 };
 
 // The gated delta rule (Yang et al. 2024; operators/gated_delta.h). Each head keeps a matrix, which
-// maps keys to values. For each token, the matrix fades, is corrected, and is read with the query.
+// maps keys to values. Each token multiplies the matrix by a number below 1 (the matrix fades),
+// corrects it, and reads it with the query.
 struct DeltaStep {
   BufferId out;          // [heads * value_dim]
   BufferId in;           // [2 * n_key_heads * key_dim + heads * value_dim]: q, k and v side by side
@@ -261,14 +267,14 @@ struct DeltaStep {
   WeightId rate, shift;  // [heads]
   StateId state;         // [heads * key_dim, value_dim]
   std::size_t n_key_heads = 0, key_dim = 0;
-  bool in_turn = false;  // DeltaShape
+  bool in_turn = false;  // as DeltaShape::in_turn
 };
 
 // Multiplies each head of `in` by its own matrix: out_h = weights[h] . in_h. It uses the columns of
 // in_h from first_column on.
 struct HeadsLinearStep {
-  BufferId out, in;               // of as many heads as there are weights
-  std::vector<WeightId> weights;  // [width of a head of out, inputs], all of one shape
+  BufferId out, in;               // each of weights.size() heads
+  std::vector<WeightId> weights;  // [width of a head of out, inputs], all of the same shape
   std::size_t first_column = 0;
 };
 
@@ -278,9 +284,9 @@ struct JoinStep {
   std::size_t n_heads = 1;
 };
 
-// From here on buffers hold only the rows whose logits are wanted.
+// From this step on, buffers hold only the rows whose logits are wanted.
 struct SelectStep {
-  BufferId x;  // the buffer that goes on
+  BufferId x;  // the buffer that later steps read
 };
 
 using StepKind = std::variant<EmbedStep, NormStep, LinearStep, ActivateStep, RouteStep, ExpertsStep,
@@ -290,22 +296,22 @@ using StepKind = std::variant<EmbedStep, NormStep, LinearStep, ActivateStep, Rou
 struct Step {
   StepKind kind;
   int layer = kNone;      // kNone: before the first layer or after the last
-  std::string name = {};  // of its result in a trace ("q_rope"); "" where nothing new is computed
+  std::string name = {};  // of its result in a trace ("q_rope"); "" if it computes nothing new
 };
 
 struct Plan {
-  std::string model_type;  // "llama", "gemma2": as in config.json
+  std::string model_type;  // as in config.json: "llama", "gemma2"
   std::size_t vocab_size = 0;
   std::size_t n_layers = 0;
   std::size_t max_seq_len = 0;   // the context that the model was trained for
   std::vector<TokenId> eos_ids;  // tokens that end a text; may be empty
-  // Rows of the table of learned positions: no text can be longer. 0: there is no such table.
+  // Rows of the table of learned positions: no text can be longer. 0: no such table.
   std::size_t max_positions = 0;
-  std::optional<PromptRule> prompt;  // none: token i stands at position i and sees 0 to i
-  // "transformer.": files may leave it out of the names of tensors that begin with it.
+  std::optional<PromptRule> prompt;  // nullopt: token i has position i and sees tokens 0 to i
+  // A prefix that files may leave out of the names of tensors ("transformer.").
   std::string optional_prefix;
-  // Tensors that files may hold although no step needs them: the last part of their names (masks of
-  // attention), or, if it ends with a dot, the first part.
+  // Tensors that files may hold although no step needs them: a suffix of their names (masks of
+  // attention), or, if it ends with a dot, a prefix.
   std::vector<std::string> unused;
 
   std::vector<Buffer> buffers;
@@ -314,7 +320,7 @@ struct Plan {
   std::vector<StateShape> states;
   std::vector<Frequencies> frequencies;
   std::vector<Step> steps;
-  BufferId logits = kNone;  // [rows that are scored, vocab_size]
+  BufferId logits = kNone;  // [rows to be scored, vocab_size]
 
   const Buffer& buffer(BufferId id) const { return buffers[static_cast<std::size_t>(id)]; }
   const Weight& weight(WeightId id) const { return weights[static_cast<std::size_t>(id)]; }
@@ -322,7 +328,7 @@ struct Plan {
   const StateShape& state(StateId id) const { return states[static_cast<std::size_t>(id)]; }
 };
 
-// Writes a plan, step by step: what a file of architectures/ uses.
+// Writes a plan, step by step. The files of architectures/ use it.
 class PlanWriter {
  public:
   explicit PlanWriter(Plan& plan) : plan_(plan) {}
@@ -333,12 +339,12 @@ class PlanWriter {
   StateId state(StateShape shape);
   FrequenciesId frequencies(Frequencies table);
 
-  void layer(int index) { layer_ = index; }  // of the steps that follow; or kNone
+  void layer(int index) { layer_ = index; }  // the layer of all following steps, or kNone
   void step(std::string name, StepKind kind);
 
-  // Steps with their weights. linear: `weight` + ".weight" and, where asked for, + ".bias", of the
-  // sizes of the buffers; `rows` says how both are stored, its name and shape are not read.
-  // norm: in groups as wide as the weight.
+  // Each adds a step and its weights. linear: `weight` + ".weight" and, if `bias`, `weight` +
+  // ".bias", with the sizes of the buffers; `rows` describes how both are stored (its name and
+  // shape are ignored). norm: the groups are as wide as the weight.
   void linear(std::string name, BufferId out, BufferId in, const std::string& weight, bool bias,
               Weight rows = {});
   void norm(std::string name, BufferId out, BufferId in, Weight weight, float eps);
@@ -348,48 +354,49 @@ class PlanWriter {
   int layer_ = kNone;
 };
 
-// ", 8 of 16 columns of each head", or nothing where rope rotates whole heads. first: the first
-// column that is rotated.
+// ", 8 of 16 columns of each head", or "" if RoPE rotates whole heads. first: the first rotated
+// column.
 std::string rotated_text(std::size_t columns, std::size_t head_dim, std::size_t first = 0);
 
-// The plan as text, one step per line. Layers that differ in nothing are printed once.
+// The plan as text, one step per line. Equal layers are printed once.
 std::string plan_text(const Plan& plan);
 
-// What flows between steps.
+// The buffers that a step reads, in the order of its members.
 std::vector<BufferId> buffers_read(const StepKind& kind);
-// The weights of a step: of an embedding its whole tables, of experts those of all of them.
+// The weights of a step: for an embedding its whole tables, for experts the weights of all experts.
 std::vector<WeightId> weights_read(const StepKind& kind);
 BufferId buffer_written(const StepKind& kind);  // kNone for a step that only writes a cache
-// By WeightId: whether a step reads the weight. All are read, but in a part of a model
+// By WeightId: whether a step reads the weight. Always true, except in a part of a model
 // (model/plan_split.h).
 std::vector<bool> weights_of_steps(const Plan& plan);
-// The buffer whose rows the caller of a pass brings; kNone: the plan reads tokens.
+// The buffer whose rows the caller of a pass provides; kNone: the plan reads tokens.
 BufferId brought_rows(const Plan& plan);
 // Whether the contents of `buffer` after this step are still read: by a later step, or as logits.
 bool is_read_after(const Plan& plan, std::size_t step, BufferId buffer);
-// This step, if it is x += result and nobody reads the result later: what computes the result may
-// then write the sum instead. Else null.
+// The AddStep at index `step` if it computes x += result (scale 1) and no later step reads
+// `result`; else null. The step that computes `result` may then write the sum instead.
 const AddStep* sum_after(const Plan& plan, std::size_t step, BufferId result);
 
-// How many positions of a cache with this capacity a text may have.
+// The most positions that a text may have in a cache with this capacity.
 std::size_t context_limit(const Plan& plan, std::size_t capacity);
 
-// Throws Error, in the name of forward(), where a text of `length` positions in a cache with this
-// capacity has no room for these tokens, or one of them is not in the vocabulary.
+// Throws Error, as forward(), if a text of `length` positions in a cache with this capacity has no
+// room for these tokens, or if a token is not in the vocabulary.
 void check_next_tokens(const Plan& plan, std::span<const TokenId> tokens, std::size_t length,
                        std::size_t capacity);
 
 // Whether a step writes something that outlives the pass: keys and values, or a state.
 bool writes_state(const StepKind& kind);
 
-// The most query heads of a layer; 0 where no layer attends.
+// The largest number of query heads of a layer; 0 if no layer has attention.
 std::size_t max_heads(const Plan& plan);
 
-// The numbers inside an expert, and the most experts that have a share in a row.
+// expert_width: the width inside an expert. most_chosen: the most experts whose share in a row is
+// not 0.
 std::size_t expert_width(const Plan& plan, const ExpertsStep& step);
 std::size_t most_chosen(const Plan& plan, const ExpertsStep& step);
 
-// Numbers in all matrices, or in all vectors. A table with two uses counts twice.
+// The number of elements of all matrices, or of all vectors. A table with two uses counts twice.
 std::size_t weight_elements(const Plan& plan, bool matrices);
 
 }  // namespace stagecraft

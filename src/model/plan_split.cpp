@@ -9,15 +9,15 @@
 namespace stagecraft {
 namespace {
 
-// The first step of the last n layers. Steps without a layer stand before the first one or after
-// the last.
+// The first step of the last n layers. Steps without a layer come before the first layer or after
+// the last one.
 std::size_t first_step(const Plan& plan, std::size_t n) {
   const auto layer = static_cast<int>(plan.n_layers - n);
   return static_cast<std::size_t>(std::ranges::find(plan.steps, layer, &Step::layer) -
                                   plan.steps.begin());
 }
 
-// Which caches and states some steps use.
+// The caches and states that some steps use.
 struct Kept {
   std::vector<bool> caches, states;
 
@@ -40,7 +40,7 @@ bool have_common(const std::vector<bool>& a, const std::vector<bool>& b) {
   return false;
 }
 
-// The buffers whose contents pass from the steps before `step` to the others.
+// The buffers that steps before `step` write and later steps read.
 std::vector<BufferId> passed_on(const Plan& plan, std::size_t step) {
   std::vector<BufferId> buffers;
   for (std::size_t id = 0; id < plan.buffers.size(); ++id) {
@@ -50,7 +50,8 @@ std::vector<BufferId> passed_on(const Plan& plan, std::size_t step) {
   return buffers;
 }
 
-// Whether no layer stands on the wrong side of this step.
+// Whether all steps of layers before the last n come before `step`, and all steps of the last n
+// after it.
 bool is_between_layers(const Plan& plan, std::size_t step, std::size_t n) {
   const auto layer = static_cast<int>(plan.n_layers - n);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
@@ -60,7 +61,7 @@ bool is_between_layers(const Plan& plan, std::size_t step, std::size_t n) {
   return true;
 }
 
-// A plan with these steps of `plan`, and memory for nothing else.
+// A plan with only these steps of `plan`, and no memory for caches and states that they do not use.
 Plan with_steps(const Plan& plan, std::span<const Step> steps) {
   Plan part = plan;
   part.steps.assign(steps.begin(), steps.end());
@@ -93,7 +94,8 @@ SplitPlan split_plan(const Plan& plan, std::size_t n) {
   const std::span<const Step> steps(plan.steps);
 
   SplitPlan parts{with_steps(plan, steps.first(step)), with_steps(plan, steps.subspan(step))};
-  // A copy of x: its memory is the caller's, and steps that write it would have to know that.
+  // A copy of x, because the caller owns the memory of logits: otherwise every step that writes x
+  // would need to know that.
   PlanWriter front(parts.front);
   parts.front.logits = front.buffer("rows", plan.buffer(x).width);
   front.step("", ActivateStep{parts.front.logits, x, kNone, ActivateStep::Function::Identity});

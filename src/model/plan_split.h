@@ -6,26 +6,27 @@
 
 namespace stagecraft {
 
-// A model in two parts that run one after the other, each on a backend of its own: the last n
-// layers with the head, and what comes before them. Each part is a plan:
+// A model in two parts that run one after the other, each on its own backend: the back is the last
+// n layers and the head, the front is everything before them. Each part is a plan:
 //
 //   front  reads tokens     embedding, layers 0, 1, ...    its logits: the residual stream
-//   back   reads the rows   ..., the last layers, head     its logits: the model's
+//   back   reads the rows   ..., the last layers, head     its logits: those of the model
 //
-// Every token needs its row in the back, for its keys and values there: the front scores all.
-// Buffers, weights, caches and states have the same ids in the model and in both parts, so steps
-// are copied as they are. A part makes no memory for what only the other one uses: no step of the
-// part reads such a weight (weights_of_steps), and such a cache or state has no size.
+// The back stores keys and values for every token, so the front must compute a row for every token,
+// not only for those to be scored. Buffers, weights, caches and states have the same ids in the
+// model and in both parts, so steps are copied as they are. A part allocates no memory for objects
+// that only the other part uses: no step of the part reads such a weight (weights_of_steps), and
+// such a cache or state has size 0.
 struct SplitPlan {
   Plan front, back;
 };
 
-// Whether the last n layers can be such a part: the residual stream is all that passes from the
-// front to the back, and no layer of the back reads keys and values of the front. Layers of Gemma 4
-// may do so, and then only some n can be.
+// Whether the last n layers can be the back: only the residual stream may pass from the front to
+// the back, and no layer of the back may read keys and values of the front. In Gemma 4, layers may
+// share keys and values, so only some n are possible.
 bool can_split(const Plan& plan, std::size_t n);
 
-// n: from 1 to the number of layers - 1, and can_split.
+// Throws Error unless can_split(plan, n).
 SplitPlan split_plan(const Plan& plan, std::size_t n);
 
 }  // namespace stagecraft

@@ -13,8 +13,8 @@ bool is_readable(DType dtype) {
   return dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16 || is_quantized(dtype);
 }
 
-// Whether the file may store several weights in this tensor one after the other as rows of one
-// matrix, where the plan expects one more dimension.
+// Whether the file stores several weights of this tensor one after the other as rows of one matrix,
+// although the plan expects one more dimension.
 bool is_one_matrix(const Weight& weight, const std::vector<std::size_t>& shape,
                    const std::vector<std::size_t>& found) {
   if (weight.of_slices == 0 || shape.size() != 3 || found.size() != 2) return false;
@@ -27,7 +27,7 @@ void copy_columns(const Weight& weight, const StoredTensor& stored, std::size_t 
   const std::size_t inputs = weight.shape[1];
   const std::size_t columns = weight.of_rows != 0 ? weight.of_rows : weight.shape[0];
   const std::size_t stored_inputs = weight.of_inputs != 0 ? weight.of_inputs : inputs;
-  const std::size_t size = stored.bytes.size() / (stored_inputs * columns);  // of a number
+  const std::size_t size = stored.bytes.size() / (stored_inputs * columns);  // bytes per number
   to.resize(count * inputs * size);
   for (std::size_t k = 0; k < inputs; ++k) {
     for (std::size_t i = 0; i < count; ++i) {

@@ -7,7 +7,7 @@ namespace {
 
 double count(std::size_t n) { return static_cast<double>(n); }
 
-// Of all weights that the step reads, the numbers for one token.
+// The number of weight elements that the step uses for one token.
 double weights_for_one(const Plan& plan, const StepKind& kind) {
   double numbers = 0.0;
   for (const WeightId id : weights_read(kind)) numbers += count(plan.weight(id).elements());
@@ -25,7 +25,7 @@ Work of_attention(const Plan& plan, const AttentionStep& step, std::size_t kv_le
           2.0 * seen * count(cache.width())};
 }
 
-// The state of all heads fades, is read with k, is corrected, and is read with q.
+// Each token scales the state of all heads, reads it with k, corrects it, and reads it with q.
 Work of_delta(const Plan& plan, const DeltaStep& step) {
   const StateShape& state = plan.state(step.state);
   const double numbers = count(state.rows * state.width);
@@ -35,7 +35,7 @@ Work of_delta(const Plan& plan, const DeltaStep& step) {
 }  // namespace
 
 Work work_per_token(const Plan& plan, const StepKind& kind, std::size_t kv_len) {
-  if (const auto* embed = std::get_if<EmbedStep>(&kind)) {  // a row of each table
+  if (const auto* embed = std::get_if<EmbedStep>(&kind)) {  // one row of each table
     return {0.0, count(weights_read(kind).size() * plan.buffer(embed->out).width)};
   }
   if (std::holds_alternative<NormStep>(kind)) return {0.0, weights_for_one(plan, kind)};

@@ -40,7 +40,7 @@ void attention(MatrixView<const float> q, MatrixView<const float> keys,
 
     matmul_transb(scale, q_h, k_h, 0.0f, scores);
     for (std::size_t i = 0; i < q_len; ++i) {
-      const std::size_t last = past + i + 1;  // a position sees itself and what came before
+      const std::size_t last = past + i + 1;  // a position sees itself and all before it
       const std::size_t first = shape.window != 0 && last > shape.window ? last - shape.window : 0;
       const std::span<float> p = scores.row(i);
       masked_softmax(p, first, last);

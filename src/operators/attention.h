@@ -25,8 +25,8 @@ struct AttentionShape {
 //   probabilities  [n_heads * q_len, kv_len]        written: row h * q_len + i is head h, query i
 //   out            [q_len, n_heads * head_dim]      written; must not overlap the others
 //
-// A query's bits do not depend on the other queries. May be called from several threads at once.
-// The caller passes shapes that agree. The reference version checks this and throws Error
+// The bits of a row of `out` do not depend on the other queries. May be called from several threads
+// at once. The caller passes shapes that agree. The reference version checks this and throws Error
 // (operators/check_attention.h). Your version need not check it.
 void attention(MatrixView<const float> q, MatrixView<const float> keys,
                MatrixView<const float> values, const AttentionShape& shape,

@@ -7,7 +7,7 @@
 
 namespace stagecraft {
 
-// In this order of arguments, min and clamp leave NaN what it is.
+// In this order of arguments, NaN stays NaN in min and clamp.
 void clamped_swiglu(std::span<const float> gate, std::span<const float> up, float alpha,
                     float limit, std::span<float> y) {
   check_size("clamped_swiglu", "up", gate.size(), up.size());

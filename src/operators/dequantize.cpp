@@ -14,7 +14,7 @@ namespace stagecraft {
 namespace {
 
 using Bytes = const std::uint8_t*;
-using Index = std::uint32_t;  // of an element in its block
+using Index = std::uint32_t;  // index of an element in its block
 
 float half(std::uint16_t bits) {
   float value = 0.0f;
@@ -22,10 +22,11 @@ float half(std::uint16_t bits) {
   return value;
 }
 
-// An f16 at any byte.
+// Reads an f16 that need not be aligned.
 float half_at(Bytes bytes) { return half(static_cast<std::uint16_t>(bytes[0] | bytes[1] << 8)); }
 
-// The two numbers of 4 bits in a byte: in a block of 32 the low ones come first, then the high.
+// The two 4-bit numbers of a byte. In a block of 32, the low ones are elements 0 to 15, the high
+// ones 16 to 31.
 int low(std::uint8_t byte) { return byte & 0xf; }
 int high(std::uint8_t byte) { return byte >> 4; }
 int bit(Bytes bits, Index i) { return bits[i / 8] >> (i % 8) & 1; }
@@ -82,8 +83,8 @@ void iq4_nl(Bytes block, float* out) {  // d, 16 bytes
   }
 }
 
-// Twice the values of a float with a sign, two bits of exponent and one of mantissa (OCP
-// Microscaling Formats 1.0, 5.3.3), so that all are integers.
+// The values of a 4-bit float with 1 sign, 2 exponent and 1 mantissa bits (OCP Microscaling Formats
+// 1.0, 5.3.3), times 2, so that all are integers.
 constexpr std::int8_t kMicroscaled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 void mxfp4(Bytes block, float* out) {  // the exponent of d, 16 bytes
@@ -96,7 +97,7 @@ void mxfp4(Bytes block, float* out) {  // the exponent of d, 16 bytes
 }
 
 // ---- blocks of 256 ------------------------------------------------------------------------------
-// All elements of a group, which share a scale, in the inner loop.
+// Each inner loop runs over the elements of a group, which share a scale.
 
 // Each 32 bytes hold 128 elements: the first 32 in their lowest two bits, and so on.
 int two_bits(Bytes bytes, Index i) {
@@ -121,7 +122,7 @@ void q3_k(Bytes block, float* out) {  // 32 bytes of third bits, 64 of q, 12 of 
   const Bytes scales = block + 96;
   const float d = half_at(block + 108);
   for (Index group = 0; group < 16; ++group) {
-    // A scale has 4 bits in the first 8 bytes and 2 in the last 4.
+    // The low 4 bits of a scale are in the first 8 bytes, the high 2 bits in the last 4.
     const int lowest = group < 8 ? low(scales[group]) : high(scales[group - 8]);
     const int highest = scales[8 + group % 4] >> (group / 4 * 2) & 3;
     const float dl = d * f32((lowest | highest << 4) - 32);
@@ -132,7 +133,7 @@ void q3_k(Bytes block, float* out) {  // 32 bytes of third bits, 64 of q, 12 of 
   }
 }
 
-// Q4_K, Q5_K, Q6_K and IQ4_XS, whose groups have 32 elements, but those of Q6_K 16.
+// Q4_K, Q5_K and IQ4_XS, with groups of 32 elements, and Q6_K, with groups of 16.
 template <DType kType>
 void k_block(Bytes bytes, float* out) {
   constexpr Index kGroup = kType == DType::Q6_K ? 16 : 32;
@@ -153,7 +154,7 @@ void k_block(Bytes bytes, float* out) {
   }
 }
 
-void q8_k(Bytes block, float* out) {  // d as f32, 256 signed bytes, 16 sums that nobody needs here
+void q8_k(Bytes block, float* out) {  // d as f32, 256 signed bytes, 16 sums (not used)
   float d = 0.0f;
   std::memcpy(&d, block, sizeof d);
   for (Index i = 0; i < 256; ++i) out[i] = d * f32(static_cast<std::int8_t>(block[4 + i]));
@@ -211,13 +212,13 @@ void dequantize(DType dtype, std::span<const std::byte> blocks, std::span<float>
 
 bool fits_q8_0(DType dtype) { return dtype == DType::Q5_0 || dtype == DType::IQ4_NL; }
 
-// q is what the block stands for where d is 1.
+// With d = 1, a block dequantises to q.
 void blocks_as_q8_0(DType dtype, std::span<const std::byte> blocks, std::span<std::byte> out) {
   if (!fits_q8_0(dtype)) {
     throw Error("blocks_as_q8_0: expected Q5_0 or IQ4_NL, found {}", dtype_name(dtype));
   }
   constexpr std::size_t kElements = 32;
-  constexpr std::byte kOne[] = {std::byte{0x00}, std::byte{0x3c}};  // as f16
+  constexpr std::byte kOne[] = {std::byte{0x00}, std::byte{0x3c}};  // 1 as f16
   const OneBlock one_block = function_for(dtype);
   const std::size_t from_bytes = dtype_block(dtype).bytes;
   const std::size_t to_bytes = dtype_block(DType::Q8_0).bytes;

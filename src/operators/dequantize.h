@@ -7,32 +7,34 @@
 
 namespace stagecraft {
 
-// Quantised numbers to f32, bit for bit as ggml's reference does it (ggml-quants.c,
-// dequantize_row_*). A block holds small integers q and what they are to be multiplied with:
+// Converts quantised blocks to f32, with the same bits as ggml's reference (ggml-quants.c,
+// dequantize_row_*). A block holds small integers q and their scales:
 //
-//   Q4_0, Q5_0, Q8_0   32 elements   d * q                  q signed, or less half its range
-//   Q4_1, Q5_1         32 elements   d * q + m              q from 0
-//   Q3_K, Q6_K        256 elements   d * scale * q          a scale for each 16
-//   Q2_K, Q4_K, Q5_K  256 elements   d * scale * q - dmin * min    for each 16, 32 and 32
+//   Q4_0, Q5_0, Q8_0   32 elements   d * q                  q signed; stored as q + 8, + 16 and q
+//   Q4_1, Q5_1         32 elements   d * q + m              q unsigned
+//   Q3_K, Q6_K        256 elements   d * scale * q          q signed; a scale per 16 elements
+//   Q2_K, Q4_K, Q5_K  256 elements   d * scale * q - dmin * min    q unsigned; a scale and a min
+//                                                                  per 16, 32 and 32 elements
 //   Q8_K              256 elements   d * q                  d in f32
-//   IQ4_NL             32 elements   d * table[q]           16 values, the denser the nearer to 0
-//   IQ4_XS            256 elements   d * scale * table[q]   the same values, a scale for each 32
-//   MXFP4              32 elements   d * table[q]           4-bit floats, d a power of 2
+//   IQ4_NL             32 elements   d * table[q]           16 values, closer together near 0
+//   IQ4_XS            256 elements   d * scale * table[q]   the same values; a scale per 32
+//   MXFP4              32 elements   d * table[q]           4-bit floats; d a power of 2
 //
-// All others than Q8_K and MXFP4 keep d in f16.
+// d is an f16, except in Q8_K and MXFP4.
 //
-//   dtype   a quantised one
+//   dtype   a quantised type
 //   blocks  read: whole blocks, as stored
-//   out     written: all their elements; must not overlap blocks
+//   out     written: all elements of the blocks; must not overlap blocks
 //
 // Throws Error if dtype is not quantised or sizes disagree.
 void dequantize(DType dtype, std::span<const std::byte> blocks, std::span<float> out);
 
-// Whether each block is d * q with d in f16 and q in a byte, but is stored in fewer bits than Q8_0:
-// Q5_0 and IQ4_NL. As Q8_0 it loses nothing.
+// True for Q5_0 and IQ4_NL: their elements are d * q, with d an f16 and a q that fits into a signed
+// byte, so a conversion to Q8_0 loses nothing.
 bool fits_q8_0(DType dtype);
 
-// Blocks of such a type as Q8_0. out: as many blocks. Throws Error as dequantize.
+// Converts blocks to Q8_0. out: as many blocks; must not overlap blocks. Throws Error unless
+// fits_q8_0(dtype), or if sizes disagree.
 void blocks_as_q8_0(DType dtype, std::span<const std::byte> blocks, std::span<std::byte> out);
 
 }  // namespace stagecraft

@@ -5,9 +5,9 @@
 
 namespace stagecraft {
 
-// Numbers of 8 bits to f32: e4m3fn, which is 1 sign, 4 exponent (bias 7) and 3 mantissa bits
-// (Micikevicius et al. 2022, "FP8 formats for deep learning"). There are no infinities: the largest
-// number is 448, and all bits but the sign set is NaN.
+// Converts 8-bit floats to f32. Their format is e4m3fn: 1 sign, 4 exponent (bias 7) and 3 mantissa
+// bits (Micikevicius et al. 2022, "FP8 formats for deep learning"). It has no infinities: the
+// largest number is 448. A byte with all bits set, or all but the sign, is NaN.
 //
 //   bytes  [n]  read: the numbers as stored
 //   out    [n]  written; must not overlap bytes

@@ -10,7 +10,7 @@ namespace {
 
 std::uint16_t rounded_to_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
-  if (std::isnan(value)) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);  // stays one
+  if (std::isnan(value)) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);  // NaN stays NaN
   return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
@@ -22,13 +22,13 @@ std::uint16_t rounded_to_f16(float value) {
   if (std::isnan(value)) {
     half = 0x7e00u;
   } else if (magnitude >= std::bit_cast<std::uint32_t>(65520.0f)) {
-    half = 0x7c00u;  // beyond the middle between the largest, 65504, and what would follow
+    half = 0x7c00u;  // half-way between the largest f16, 65504, and 65536
   } else if (magnitude < std::bit_cast<std::uint32_t>(0x1p-14f)) {
-    // A subnormal counts 2^-24. Added to 0.5, whose last bit is 2^-24, the sum is rounded to those.
+    // Subnormals are multiples of 2^-24, the last bit of 0.5: adding 0.5 rounds to such a multiple.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     half = std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0.5f);
   } else {
-    // 13 bits of the mantissa go. A carry out of it is the next exponent, as it should be.
+    // Drops 13 bits of the mantissa. A carry out of the mantissa correctly increases the exponent.
     const std::uint32_t rounded = magnitude + 0xfffu + (magnitude >> 13 & 1u);
     half = (rounded >> 13) - ((127u - 15u) << 10);
   }

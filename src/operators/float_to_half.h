@@ -5,9 +5,10 @@
 
 namespace stagecraft {
 
-// f32 to half precision, the inverse of half_to_float.h. Rounds to the nearest number; of two
-// equally near ones to the one whose last bit is 0, as IEEE 754 and PyTorch do. A number beyond the
-// largest becomes infinity, one below the smallest becomes zero; the sign stays. NaN stays NaN.
+// Converts f32 to half precision, the inverse of half_to_float.h. Rounds to the nearest number; if
+// two are equally near, to the one whose last bit is 0 (ties to even), as IEEE 754 and PyTorch do.
+// A magnitude that is too large becomes infinity, one that is too small becomes zero; the sign
+// stays. NaN stays NaN.
 //
 //   values  [n]  read
 //   bits    [n]  written: as stored, one 16-bit word each; must not overlap values

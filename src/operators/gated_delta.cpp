@@ -41,7 +41,7 @@ void step(const Token& token, MatrixView<float> state, std::span<float> out) {
 
 }  // namespace
 
-// softplus(x) = log(1 + e^x), which is x where e^x is large.
+// softplus(x) = log(1 + e^x), which in f32 equals x if x > 20.
 float delta_kept(float decay, float rate) {
   constexpr float kLarge = 20.0f;
   const float softplus = decay > kLarge ? decay : std::log1p(std::exp(decay));

@@ -7,12 +7,12 @@
 namespace stagecraft {
 
 struct DeltaShape {
-  std::size_t n_heads = 0;      // value heads, each with its own matrix
-  std::size_t n_key_heads = 0;  // divides n_heads; several value heads share keys and queries
-  std::size_t key_dim = 0, value_dim = 0;  // numbers of a head
-  bool in_turn = false;  // value head h has key head h % n_key_heads; else neighbours share one
+  std::size_t n_heads = 0;                 // value heads, each with its own matrix
+  std::size_t n_key_heads = 0;             // divides n_heads: several value heads share a key head
+  std::size_t key_dim = 0, value_dim = 0;  // numbers per head
+  bool in_turn = false;  // value head h uses key head h % n_key_heads; else neighbours share one
 
-  // Whose keys and queries a value head has.
+  // The key head whose keys and queries value head `head` uses.
   std::size_t key_head(std::size_t head) const {
     return in_turn ? head % n_key_heads : head / (n_heads / n_key_heads);
   }
@@ -21,8 +21,8 @@ struct DeltaShape {
 };
 
 // The gated delta rule of Gated DeltaNet (Yang et al. 2024). A head's matrix S [key_dim, value_dim]
-// maps keys to values. Each token multiplies S by a number below 1 (S fades), corrects the value
-// that S holds for the token's key, and reads S with the token's query:
+// maps keys to values. Each token multiplies S by a number from 0 to 1 (S fades), corrects the
+// value that S holds for the token's key, and reads S with the token's query:
 //   S = kept * S,  kept = exp(-exp(rate) * softplus(decay + shift))
 //   S = S + k (sigmoid(beta) * (v - S^T k))^T
 //   out = S^T q
@@ -31,8 +31,9 @@ struct DeltaShape {
 //   in           [seq_len, 2 * keys + values]   read: q, k and v of all heads side by side
 //   beta, decay  [seq_len, n_heads]             read
 //   rate, shift  [n_heads]                      read
-//   state        [n_heads * key_dim, value_dim]  S of each head; 0 before the first token
-//   out          [seq_len, values]              written
+//   state        [n_heads * key_dim, value_dim]  read and written: S of each head; must be 0 before
+//                                               the first token
+//   out          [seq_len, values]              written; must not overlap the others
 //
 // Tokens are computed one after the other, so the bits do not depend on how a text is cut into
 // passes. Throws Error if shapes disagree.
@@ -41,9 +42,9 @@ void gated_delta(MatrixView<const float> in, MatrixView<const float> beta,
                  std::span<const float> shift, const DeltaShape& shape, MatrixView<float> state,
                  MatrixView<float> out);
 
-// Is added to the square of a length, so that a row of zeros is not divided by 0.
+// Added to the squared length of q or k, so that a row of zeros is not divided by 0.
 inline constexpr float kDeltaEps = 1e-6f;
-// exp(-exp(rate) * softplus(decay)): 0 to 1
+// kept = exp(-exp(rate) * softplus(decay)), from 0 to 1; decay includes the shift.
 float delta_kept(float decay, float rate);
 
 }  // namespace stagecraft

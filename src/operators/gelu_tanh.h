@@ -8,7 +8,7 @@ namespace stagecraft {
 //   gelu_tanh(x) = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))
 float gelu_tanh(float x);
 
-// The same of each number:
+// y[i] = gelu_tanh(x[i]):
 //   x  [n]  read; n may be 0
 //   y  [n]  written; may be x itself, else must not overlap it
 //

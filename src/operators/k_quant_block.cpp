@@ -7,8 +7,9 @@ namespace {
 
 using Bytes = const std::uint8_t*;
 
-// Eight scales and eight minima of 6 bits in 12 bytes. The last four of each have their low bits in
-// the last four bytes, and their high bits over the first four's.
+// Unpacks eight scales and eight minima of 6 bits each from 12 bytes. The first eight bytes hold
+// the first four scales and the first four minima. Of the last four scales and minima, the last
+// four bytes hold the low bits; the high bits are above the 6 bits of the first four.
 void read_scales(Bytes packed, KBlock& block) {
   for (std::size_t i = 0; i < 4; ++i) {
     const int scale = packed[i], min = packed[4 + i], low = packed[8 + i];
@@ -19,7 +20,8 @@ void read_scales(Bytes packed, KBlock& block) {
   }
 }
 
-// Runs of `run` bytes hold 2 * run elements each: the first half of them in their low four bits.
+// Each run of `run` bytes holds 2 * run elements: the first half of them in the low four bits, the
+// second half in the high four bits.
 void read_nibbles(Bytes packed, std::size_t run, KBlock& block) {
   for (std::size_t begin = 0; begin < kKBlock; begin += 2 * run, packed += run) {
     for (std::size_t i = 0; i < run; ++i) {

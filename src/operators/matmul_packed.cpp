@@ -8,23 +8,24 @@
 namespace stagecraft {
 namespace {
 
-// Eight numbers that the processor treats as one: GCC and Clang know such types, give them one
-// register of AVX (or two of NEON, or whatever there is), and arithmetic with a scalar spreads it.
-// It may start at any address that a float may.
+// A vector of eight floats, a type that GCC and Clang know. It fills one AVX register or two NEON
+// registers. In arithmetic with a scalar, the scalar is broadcast to all lanes. A Lanes may start
+// at any address at which a float may start.
 using Lanes [[gnu::vector_size(32), gnu::aligned(4), gnu::may_alias]] = float;
 
-constexpr std::size_t kVector = 8;   // numbers in a Lanes
-constexpr std::size_t kPanel = 16;   // rows of B that are computed together: two Lanes
-constexpr std::size_t kRows = 6;     // rows of A with them: 6 x 2 sums, 2 of B, 1 of A = 15 of 16
-constexpr std::size_t kAbreast = 4;  // panels for a single row, whose sums would else wait for
-                                     // each other: an FMA takes four cycles, two start in each
+constexpr std::size_t kVector = 8;   // floats in a Lanes
+constexpr std::size_t kPanel = 16;   // rows of B in a panel: two Lanes
+constexpr std::size_t kRows = 6;     // rows of A in a tile: 6 x 2 sums, 2 of B, 1 of A: 15 of 16
+                                     // registers
+constexpr std::size_t kAbreast = 4;  // panels in a tile of a single row: 8 sums, because an FMA
+                                     // takes four cycles and two start in each cycle
 
 // c[r][p * 16 + lane] = sum over k of a[r][k] * panel p's [k][lane]: one outer product per k. All
-// sums stay in registers, and no lane is added to another. So the bits depend on the order of k
-// alone, whatever Rows and Panels are.
+// sums stay in registers, and no lane is added to another. So the bits depend only on the order of
+// k, not on Rows and Panels.
 //
-//   panels  Panels of them, each [k, 16], one after the other
-//   width   of the columns of c how many there are; the others are padding
+//   panels  `Panels` panels of [k, 16], one after the other
+//   width   number of columns that c has; the other lanes are padding
 template <std::size_t Rows, std::size_t Panels>
 void tile(MatrixView<const float> a, const float* panels, std::size_t width, MatrixView<float> c) {
   constexpr std::size_t kVectors = Panels * kPanel / kVector;
@@ -49,8 +50,8 @@ void tile(MatrixView<const float> a, const float* panels, std::size_t width, Mat
 
 }  // namespace
 
-// [n / 16][k][16]: what a step of the tile reads lies side by side, and the next step's after it.
-// The rows that are missing in the last panel are zeros.
+// [n / 16][k][16]: the 16 weights of a panel for one k lie side by side, then those of the next k.
+// The last panel is filled up with rows of zeros.
 PackedMatrix pack_b(MatrixView<const float> b) {
   const std::size_t panels = (b.rows() + kPanel - 1) / kPanel;
   PackedMatrix packed{b.rows(), b.cols(), Matrix<float>(panels, b.cols() * kPanel)};
@@ -65,7 +66,7 @@ void matmul_packed(MatrixView<const float> a, const PackedMatrix& b, MatrixView<
   check_size("matmul_packed", "columns of b", a.cols(), b.cols);
   check_shape("matmul_packed", "c", a.rows(), b.rows, c);
   const std::size_t rows_in_tiles = a.rows() - a.rows() % kRows;
-  // A panel outside: it stays in the first cache while all rows of A pass by.
+  // The outer loop runs over panels: a panel stays in L1 while all rows of A are multiplied by it.
   for (std::size_t n = 0; n < b.rows && rows_in_tiles > 0; n += kPanel) {
     const float* panel = b.data.data() + n * b.cols;
     const std::size_t width = std::min(kPanel, b.rows - n);

@@ -8,9 +8,9 @@
 namespace stagecraft {
 namespace {
 
-// Sixteen partial sums instead of one: an addition waits for the one before it in the same sum, so
-// sixteen sums keep the adder busy, let the compiler use vector registers without being allowed to
-// reorder anything, and lose fewer bits than one long sum.
+// Sixteen partial sums instead of one. Each addition waits for the previous one in the same sum, so
+// sixteen sums keep the adder busy. The compiler can keep them in vector registers without
+// reordering any addition. And they lose fewer bits than one long sum.
 float dot(std::span<const float> a, std::span<const float> b) {
   constexpr std::size_t kLanes = 16;
   std::array<float, kLanes> sums{};
@@ -31,7 +31,8 @@ void matmul_transb(float alpha, MatrixView<const float> a, MatrixView<const floa
                    MatrixView<float> c) {
   check_size("matmul_transb", "columns of b", a.cols(), b.cols());
   check_shape("matmul_transb", "c", a.rows(), b.rows(), c);
-  // b outside: each of its rows, usually a weight too large for the cache, is fetched once.
+  // The outer loop runs over b, usually a weight that is too large for the cache: each of its rows
+  // is read from memory only once.
   for (std::size_t n = 0; n < b.rows(); ++n) {
     for (std::size_t m = 0; m < a.rows(); ++m) {
       const float product = alpha * dot(a.row(m), b.row(n));

@@ -25,22 +25,23 @@ float value_of(std::uint16_t half) {
 
 #if defined(__AVX2__) && defined(__F16C__)
 
-// Sixteen bytes as 16-bit numbers; madd multiplies them and adds neighbours, in 32 bits.
+// Converts sixteen bytes to 16-bit numbers. madd multiplies them and adds neighbouring products, in
+// 32 bits.
 __m256i products(const std::int8_t* a, const std::int8_t* b) {
   const __m256i x = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(a)));
   const __m256i y = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(b)));
   return _mm256_madd_epi16(x, y);
 }
 
-// A block's eight partial sums stay in their lanes: they are scaled there, and added across once a
-// row.
+// The eight partial sums of a block stay in their lanes and are scaled there. The lanes are added
+// only once per row.
 __m256 with_block(__m256 sums, const BlockQ8_0& a, const BlockQ8_0& b) {
   const __m256i whole = _mm256_add_epi32(products(a.q, b.q), products(a.q + 16, b.q + 16));
   const __m256 scale = _mm256_set1_ps(_cvtsh_ss(a.scale) * _cvtsh_ss(b.scale));
   return _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(whole), sums);
 }
 
-// Two vectors of sums, because an FMA waits for the one before it in the same sum.
+// Two vectors of sums, because an FMA waits for the previous one in the same sum.
 float dot(const BlockQ8_0* a, const BlockQ8_0* b, std::size_t n) {
   __m256 even = _mm256_setzero_ps();
   __m256 odd = _mm256_setzero_ps();

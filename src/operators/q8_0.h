@@ -6,7 +6,7 @@
 
 namespace stagecraft {
 
-// 32 numbers in 34 bytes, ggml's Q8_0 as GGUF files hold it: number i is scale * q[i].
+// 32 numbers in 34 bytes, in the format Q8_0 of ggml and GGUF files: number i is scale * q[i].
 struct BlockQ8_0 {
   static constexpr std::size_t kSize = 32;
   std::uint16_t scale;  // the bits of an f16; in a file of another program it may be negative
@@ -14,12 +14,12 @@ struct BlockQ8_0 {
 };
 static_assert(sizeof(BlockQ8_0) == 34);
 
-// f32 to blocks, bit for bit as ggml's reference does it (ggml-quants.c, quantize_row_q8_0_ref). In
-// each block, all of it in f32:
+// Converts f32 to blocks, with the same bits as ggml's reference (ggml-quants.c,
+// quantize_row_q8_0_ref). For each block, computed in f32:
 //   d     = max_i |x[i]| / 127
-//   scale = d as f16, rounded to the nearest, halves to even (operators/float_to_half.h does that)
-//   q[i]  = round(x[i] * (1 / d)), halves away from zero; with d before it is rounded to f16
-// A block of zeros is all zeros, its scale too.
+//   scale = d as f16, rounded to the nearest, ties to even (operators/float_to_half.h does that)
+//   q[i]  = round(x[i] * (1 / d)), ties away from zero; d is the f32 value, not yet rounded to f16
+// For a block of zeros, the scale and all q are 0.
 //
 //   x       [32 * n]  read; finite, and no d is too large or too small for an f16
 //   blocks  [n]       written; must not overlap x
@@ -28,7 +28,7 @@ static_assert(sizeof(BlockQ8_0) == 34);
 // version checks this and throws Error (operators/check.h). Your version need not check it.
 void quantize_q8_0(std::span<const float> x, std::span<BlockQ8_0> blocks);
 
-// Blocks to f32: x[i] = scale * q[i], exactly.
+// Converts blocks to f32: x[i] = scale * q[i], exactly.
 //
 //   blocks  [n]       read; q may be any int8_t, also -128
 //   x       [32 * n]  written; must not overlap blocks
@@ -36,8 +36,8 @@ void quantize_q8_0(std::span<const float> x, std::span<BlockQ8_0> blocks);
 // May be called from several threads at once. Sizes agree, as above.
 void dequantize_q8_0(std::span<const BlockQ8_0> blocks, std::span<float> x);
 
-// The dot product of two rows in blocks: the sum over blocks of scale_a * scale_b * s, where s is
-// the sum of the block's 32 products q_a * q_b. They are whole numbers, so s is exact.
+// The dot product of two rows of blocks: the sum over blocks of scale_a * scale_b * s, where s is
+// the sum of the block's 32 products q_a * q_b. These products are whole numbers, so s is exact.
 //
 //   a, b  [n]  read; q may be any int8_t, also -128
 //

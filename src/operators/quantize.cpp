@@ -15,7 +15,7 @@ constexpr std::size_t kBlock = 32;
 using Values = std::span<const float, kBlock>;
 using Bytes = std::uint8_t*;
 
-// d or m, as the f16 that a block begins with. False where it is too large for one.
+// Writes d or m as f16. Returns false if it is too large for an f16.
 bool put_half(float value, Bytes bytes) {
   std::uint16_t bits = 0;
   f32_to_f16({&value, 1}, {&bits, 1});
@@ -24,7 +24,7 @@ bool put_half(float value, Bytes bytes) {
   return (bits & 0x7c00u) != 0x7c00u;
 }
 
-// 0 also for a d so small that its inverse is infinite: as f16 it is 0 as well.
+// 1 / d, or 0 if that is infinite: such a d is 0 as f16, too.
 float inverse(float d) {
   const float id = 1.0f / d;
   return std::isfinite(id) ? id : 0.0f;
@@ -48,7 +48,8 @@ bool q8_0(Values x, Bytes block) {  // d, 32 signed bytes
 }
 
 bool q4_0(Values x, Bytes block) {  // d, 16 bytes
-  // The one farthest from zero, sign and all, becomes -8 exactly: the side that has a step more.
+  // The value with the largest magnitude becomes exactly -8, whatever its sign: q has the range -8
+  // to 7.
   float farthest = 0.0f;
   for (const float value : x) {
     if (std::abs(farthest) < std::abs(value)) farthest = value;
@@ -87,7 +88,8 @@ OneBlock function_for(DType dtype) {
   throw Error("quantize: expected Q8_0, Q4_0 or Q4_1, found {}", dtype_name(dtype));
 }
 
-// Names the worst element of a block that cannot be written.
+// Throws Error, naming the worst element of a block that cannot be quantised: a NaN, or the largest
+// magnitude.
 [[noreturn]] void refuse(DType dtype, std::span<const float> values, std::size_t block) {
   std::size_t worst = block;
   for (std::size_t i = block; i < block + kBlock; ++i) {

@@ -4,7 +4,7 @@
 
 namespace stagecraft {
 
-// ReLU (Nair and Hinton 2010): relu(x) = x where x > 0, else 0; NaN stays NaN.
+// ReLU (Nair and Hinton 2010): relu(x) = x if x > 0, else 0; NaN stays NaN.
 //   x  [n]  read; n may be 0
 //   y  [n]  written; may be x itself, else must not overlap it
 //

@@ -18,8 +18,8 @@ namespace stagecraft {
 //   first_position  the position of row 0, counted from the start of the whole text. It equals the
 //                   number of tokens in the cache.
 //
-// May be called from several threads at once. The columns of x are a multiple of head_dim. The
-// reference version checks this and throws Error. Your version need not check it.
+// May be called from several threads at once. The number of columns of x is a multiple of head_dim.
+// The reference version checks this and throws Error. Your version need not check it.
 void rope(MatrixView<float> x, std::span<const float> inv_freq, std::size_t first_position);
 
 }  // namespace stagecraft

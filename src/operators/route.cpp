@@ -61,7 +61,7 @@ class Choice {
 
   std::span<const float> shares_;
   const Routing& how_;
-  std::size_t size_;  // of a group
+  std::size_t size_;  // experts per group
   std::array<float, kMaxGroups> good_ = {};
   std::array<bool, kMaxGroups> open_ = {};
 };
@@ -90,7 +90,7 @@ void route(std::span<float> shares, const Routing& how) {
   const std::size_t n = shares.size();
   check(n, how);
   const Choice choice(shares, how);
-  std::size_t last = n;  // that was chosen; n: none
+  std::size_t last = n;  // the last chosen expert; n: none yet
   for (std::size_t i = 0; i < how.n_chosen; ++i) {
     std::size_t next = n;
     for (std::size_t e = 0; e < n; ++e) {

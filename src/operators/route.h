@@ -20,17 +20,17 @@ struct Routing {
   // [n_experts], or empty. Added to the shares when experts and groups are chosen; the result does
   // not contain it.
   std::span<const float> bias = {};
-  float scale = 1.0f;  // of the result
+  float scale = 1.0f;  // the result is multiplied by it
   RouteGroups groups = {};
 };
 
-// Which experts a token goes to, and how much of the result comes from each (Shazeer et al. 2017):
+// Chooses the experts of a token, and how much of the result comes from each (Shazeer et al. 2017):
 // the n_chosen largest numbers of a row stay, the others become 0. Of equal numbers, the first is
 // chosen. NaN counts as the largest number, so that the result shows it.
 //
 //   shares  [n_experts]  read and written, in place; for example the softmax of the router's scores
 //
-// Throws Error if a number in `how` is out of range.
+// Throws Error if a number in `how` is out of range or bias has another size.
 void route(std::span<float> shares, const Routing& how);
 
 // y[i] = 1 / (1 + exp(-x[i])); x and y [n], y may be x. Throws Error if sizes disagree.

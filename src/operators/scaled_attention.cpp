@@ -38,7 +38,7 @@ void scaled_attention(MatrixView<const float> q, MatrixView<const float> keys,
     const auto scores = probabilities.row_range(head * q_len, q_len);
     matmul_transb(scale, q.col_range(head * shape.head_dim, shape.head_dim), k_h, 0.0f, scores);
     for (std::size_t i = 0; i < q_len; ++i) {
-      // A position sees itself and what came before, and all of a prompt.
+      // A position sees itself, all before it, and the first `prompt` positions.
       const std::size_t last = std::max(past + i + 1, prompt);
       const std::size_t first = shape.window != 0 && last > shape.window ? last - shape.window : 0;
       const std::span<float> p = scores.row(i);

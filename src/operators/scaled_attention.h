@@ -4,14 +4,16 @@
 
 namespace stagecraft {
 
-// attention() with a scale of the model's own and, where soft_cap is not 0, capped scores (Gemma
-// 2); where there are slopes, ALiBi is added (Press et al. 2021): keys far back count less.
+// attention() with a scale of the model's own. If soft_cap is not 0, scores are capped (Gemma 2).
+// If there are slopes, ALiBi is added (Press et al. 2021): the farther back a key is, the lower its
+// score.
 //   scores = soft_cap * tanh(scale * q_h . k_j / soft_cap) + slopes[h] * (j - position of q)
 //
 //   slopes  [n_heads], or empty  read
-//   sinks   [n_heads], or empty  read: the score of one more key without a value, which counts in
-//                                the sum of softmax (Xiao et al. 2023; gpt-oss)
-//   prompt  every query sees at least so many first keys; at most keys.rows(), and 0 with slopes
+//   sinks   [n_heads], or empty  read: the score of one more key that has no value; it counts only
+//                                in the sum of softmax (Xiao et al. 2023; gpt-oss)
+//   prompt  every query sees the first `prompt` keys, also those after its own position; at most
+//           keys.rows(), and 0 if there are slopes or a window
 //
 // The other shapes, the masks and the errors are those of attention(). probabilities and out must
 // not overlap each other or anything that is read.

@@ -16,7 +16,7 @@ void short_conv(MatrixView<const float> x, MatrixView<const float> taps,
   check_shape("short_conv", "state", past, width, state);
   check_shape("short_conv", "y", x.rows(), width, y);
   if (!bias.empty()) check_size("short_conv", "bias", width, bias.size());
-  // Row i of the text that begins with the state.
+  // Row i of the rows of `state` followed by the rows of x.
   const auto row = [&](std::size_t i) -> std::span<const float> {
     return i < past ? state.row(i) : x.row(i - past);
   };

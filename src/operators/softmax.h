@@ -10,10 +10,10 @@ namespace stagecraft {
 //   x  [n]  read; n may be 0
 //   y  [n]  written; may be x itself, else must not overlap it
 //
-// Subtracting the maximum changes nothing on paper and keeps exp() from overflowing. -infinity
-// gives 0, unless all of x is -infinity (then NaN, as in PyTorch). May be called from several
-// threads at once. The caller passes sizes that agree. The reference version checks this and throws
-// Error (operators/check.h). Your version need not check it.
+// Mathematically, subtracting the maximum changes nothing; in floating point, it keeps exp() from
+// overflowing. -infinity gives 0. If all of x is -infinity, the result is NaN, as in PyTorch. May
+// be called from several threads at once. The caller passes sizes that agree. The reference version
+// checks this and throws Error (operators/check.h). Your version need not check it.
 void softmax(std::span<const float> x, std::span<float> y);
 
 }  // namespace stagecraft

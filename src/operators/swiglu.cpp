@@ -10,7 +10,7 @@ void swiglu(std::span<const float> gate, std::span<const float> up, std::span<fl
   check_size("swiglu", "up", gate.size(), up.size());
   check_size("swiglu", "y", gate.size(), y.size());
   for (std::size_t i = 0; i < gate.size(); ++i) {
-    float opened = 0.0f;  // y may be gate or up: nothing is written before both were read
+    float opened = 0.0f;  // y may be gate or up: write y[i] after both are read
     silu(gate.subspan(i, 1), std::span(&opened, 1));
     y[i] = opened * up[i];
   }

@@ -8,8 +8,9 @@
 
 namespace stagecraft {
 
-// How the elements of a stored tensor are written. The engine computes in f32; the integer types
-// and F64 occur in test dumps, the quantised ones (Q4_0 to MXFP4) in GGUF files.
+// The number format of a stored tensor. The quantised types (Q4_0 to MXFP4) occur in GGUF files.
+// The integer types and F64 occur in test dumps; I32, I64 and U8 also in quantised safetensors
+// files.
 enum class DType {
   F64,
   F32,
@@ -21,7 +22,7 @@ enum class DType {
   I8,
   U8,
   Bool,  // safetensors
-  Q4_0,
+  Q4_0,  // Q4_0 to MXFP4: blocks, see dequantize.h
   Q4_1,
   Q5_0,
   Q5_1,
@@ -34,12 +35,12 @@ enum class DType {
   Q8_K,
   IQ4_NL,
   IQ4_XS,
-  MXFP4,    // blocks, see dequantize.h
+  MXFP4,
   F8_E4M3,  // safetensors, see float8.h
 };
 
-// The smallest unit that can be decoded alone: `elements` in `bytes`. One element, except for the
-// quantised types, where a block of elements shares its scale.
+// The smallest unit that can be decoded alone: `elements` elements in `bytes` bytes. It is one
+// element, except for the quantised types: there it is a block of elements that share a scale.
 struct DTypeBlock {
   std::size_t elements;
   std::size_t bytes;
@@ -47,9 +48,9 @@ struct DTypeBlock {
 DTypeBlock dtype_block(DType dtype);
 bool is_quantized(DType dtype);
 
-std::size_t dtype_size(DType dtype);  // bytes of one element, which is no quantised one
+std::size_t dtype_size(DType dtype);  // bytes per element; not for quantised types
 std::string_view dtype_name(DType dtype);
-// As safetensors spells it ("F32"); nullopt if it has no such type.
+// The type with this name in safetensors files ("F32"); nullopt if there is none.
 std::optional<DType> dtype_from_name(std::string_view name);
 
 }  // namespace stagecraft

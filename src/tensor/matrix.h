@@ -11,12 +11,12 @@
 
 namespace stagecraft {
 
-// Two types, so that a signature says who owns memory: MatrixView looks, Matrix owns.
+// A MatrixView does not own its memory, a Matrix does: so a signature says who owns memory.
 // A vector is a std::span.
 
-// A row-major matrix in memory that something else owns: a pointer, two sizes, the distance between
-// rows.
-// Passed by value. Element (r, c) is data[r * stride + c].
+// A row-major matrix in memory that it does not own: a pointer, two sizes, and the distance from
+// row to row (stride), in elements. Pass it by value. Element (r, c) is data[r * stride + c].
+// Indices are checked by assert only.
 template <class T>
 class MatrixView {
  public:
@@ -27,7 +27,7 @@ class MatrixView {
   }
   MatrixView(T* data, std::size_t rows, std::size_t cols) : MatrixView(data, rows, cols, cols) {}
 
-  // A view to write through is also a view to read through.
+  // A view that can write converts to one that can only read.
   operator MatrixView<const T>() const requires(!std::is_const_v<T>) {
     return {data_, rows_, cols_, stride_};
   }
@@ -52,7 +52,7 @@ class MatrixView {
     assert(first + count <= rows_);
     return {data_ + first * stride_, count, cols_, stride_};
   }
-  // `count` columns from column `first` on, all rows: one attention head, say.
+  // `count` columns from column `first` on, all rows: for example one attention head.
   MatrixView col_range(std::size_t first, std::size_t count) const {
     assert(first + count <= cols_);
     return {data_ + first, rows_, count, stride_};
@@ -65,8 +65,9 @@ class MatrixView {
   std::size_t stride_ = 0;
 };
 
-// A row-major matrix that owns its memory: zeros at first, 64-byte aligned, rows without gaps.
-// Moves, never copies silently. Large matrices cost nothing until they are touched.
+// A row-major matrix that owns its memory: zeros at first, 64-byte aligned, rows without gaps. It
+// can be moved, but not copied. The pages of a large matrix take no memory until they are written.
+// The constructor throws std::bad_alloc if there is not enough memory.
 template <class T>
 class Matrix {
   static_assert(std::is_trivial_v<T>);
@@ -76,8 +77,8 @@ class Matrix {
   Matrix(std::size_t rows, std::size_t cols) : rows_(rows), cols_(cols) {
     if (rows == 0 || cols == 0) return;
     if (cols > (SIZE_MAX - kAlignment) / sizeof(T) / rows) throw std::bad_alloc();
-    // calloc, because fresh pages are zero already and stay untouched; it aligns to 16 only, so
-    // ask for more and start at the next multiple of 64.
+    // calloc, because it does not write fresh pages: they are zero already. It aligns to 16 bytes
+    // only, so allocate more and start at the next multiple of 64.
     memory_ = std::calloc(rows * cols * sizeof(T) + kAlignment, 1);
     if (memory_ == nullptr) throw std::bad_alloc();
     const auto address = reinterpret_cast<std::uintptr_t>(memory_);
@@ -106,7 +107,7 @@ class Matrix {
  private:
   static constexpr std::size_t kAlignment = 64;
 
-  void* memory_ = nullptr;  // what data_ lies in
+  void* memory_ = nullptr;  // the allocation that data_ points into
   T* data_ = nullptr;
   std::size_t rows_ = 0;
   std::size_t cols_ = 0;

@@ -10,15 +10,15 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kThreshold = 200;  // more elements than these are not all shown
-constexpr std::size_t kEdge = 3;         // at each end, where not all are shown
+constexpr std::size_t kThreshold = 200;  // a tensor with more elements is shown in part
+constexpr std::size_t kEdge = 3;         // elements shown at each end of such a row or column
 constexpr std::size_t kLineWidth = 80;
 constexpr std::string_view kOpening = "tensor(";
 
-// The places along one dimension that are shown; between the two ends stands "...".
+// The indices along one dimension that are shown. With a gap, "..." stands after the first kEdge.
 struct Places {
   std::vector<std::size_t> shown;
-  bool gap = false;  // after the first kEdge
+  bool gap = false;
 };
 
 Places places(std::size_t size, bool summarize) {
@@ -30,9 +30,9 @@ Places places(std::size_t size, bool summarize) {
   return result;
 }
 
-// How PyTorch chooses to write a tensor's elements (torch/_tensor_str.py, class _Formatter): as
-// whole numbers if all are, in powers of ten if they are very unlike or very small or large, and
-// all as wide as the widest.
+// Formats a tensor's elements as PyTorch does (torch/_tensor_str.py, class _Formatter): as whole
+// numbers if all are whole; with powers of ten if their magnitudes differ by more than a factor of
+// 1000 or are very small or large; all padded to the width of the widest.
 class Format {
  public:
   Format(const std::vector<double>& values, bool has_fractions) : has_fractions_(has_fractions) {

@@ -18,14 +18,14 @@ namespace stagecraft {
 //           [    nan,  0.0000,     inf]])
 //
 // The numbers are printed as PyTorch prints them: four decimals, or powers of ten if they differ by
-// more than a factor of 1000. Of more than 200 elements (PyTorch: 1000), only three at each end of
-// a row and of a column are printed. stdout is flushed before print returns, so the text is not
-// lost if the program crashes next.
+// more than a factor of 1000. If there are more than 200 elements (PyTorch: 1000), only three at
+// each end of a row and of a column are printed. stdout is flushed before print returns, so the
+// text is not lost if the program crashes next.
 
-// What print needs to know of a tensor.
+// A tensor of any type, as print needs it.
 struct Printable {
-  std::vector<std::size_t> shape;  // of no, one or two dimensions
-  bool has_fractions = true;       // of a floating-point type
+  std::vector<std::size_t> shape;  // zero, one or two dimensions
+  bool has_fractions = true;       // true for a floating-point type
   std::function<double(std::size_t row, std::size_t col)> at;
 };
 

@@ -14,7 +14,7 @@ namespace {
 void silu([[maybe_unused]] std::span<const float> x, [[maybe_unused]] std::span<float> y) {
   // For each i:
   //   1. compute the sigmoid of x[i]: a number between 0 and 1
-  //   2. y[i] is x[i] times that
+  //   2. y[i] is x[i] times this sigmoid
   NOT_IMPLEMENTED("stage 1: silu");
 }
 
@@ -22,8 +22,8 @@ void silu([[maybe_unused]] std::span<const float> x, [[maybe_unused]] std::span<
 void swiglu([[maybe_unused]] std::span<const float> gate,
             [[maybe_unused]] std::span<const float> up, [[maybe_unused]] std::span<float> y) {
   // For each i:
-  //   1. silu of gate[i]
-  //   2. y[i] is that times up[i]
+  //   1. compute silu of gate[i]
+  //   2. y[i] is this number times up[i]
   // y may be the same memory as gate or up: read both before you write y[i].
   NOT_IMPLEMENTED("stage 1: swiglu");
 }

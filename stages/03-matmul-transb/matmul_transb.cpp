@@ -13,8 +13,8 @@ namespace {
 void matmul_transb([[maybe_unused]] float alpha, [[maybe_unused]] MatrixView<const float> a,
                    [[maybe_unused]] MatrixView<const float> b, [[maybe_unused]] float beta,
                    [[maybe_unused]] MatrixView<float> c) {
-  // One sum for each element of C: row m of A with row n of B. Then alpha and beta; where beta is
-  // 0, C is not read.
+  // For each element of C: the dot product of row m of A and row n of B. Then apply alpha and beta;
+  // if beta is 0, do not read C.
   NOT_IMPLEMENTED("stage 3: matmul_transb");
 }
 

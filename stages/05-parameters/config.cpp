@@ -9,14 +9,15 @@
 namespace stagecraft {
 namespace {
 
-// Given: n_kv_heads where the file does not say. Needs config.n_heads.
+// Given: the default of n_kv_heads, for a file without this field. Needs config.n_heads.
 [[maybe_unused]] std::size_t default_n_kv_heads(const ConfigFields& fields, const Family& family,
                                                 const Config& config) {
   const bool as_many = family.n_kv_heads == 0 || fields.is_null("num_key_value_heads");
   return as_many ? config.n_heads : family.n_kv_heads;
 }
 
-// Given: head_dim where the file does not say. Needs config.dim and config.n_heads.
+// Given: the default of head_dim, for a file without this field. Needs config.dim and
+// config.n_heads.
 [[maybe_unused]] std::size_t default_head_dim(const ConfigFields& fields, const Family& family,
                                               const Config& config) {
   if (family.head_dim != 0) return family.head_dim;
@@ -41,11 +42,11 @@ Config parse_config(const std::string& text, const std::string& where) {
   Config config;
   config.model_type = family.model_type;
 
-  // Yours: vocab_size, dim, ffn_dim, n_layers, n_heads, n_kv_heads, head_dim, tied_embeddings, and
-  // the two checks.
+  // You write: vocab_size, dim, ffn_dim, n_layers, n_heads, n_kv_heads, head_dim, tied_embeddings,
+  // and the two checks.
   NOT_IMPLEMENTED("stage 5.3: parse_config");
 
-  // Given: the bookkeeping. It needs the sizes above.
+  // Given: all other members of the config. These lines need the sizes above.
   config.max_seq_len = fields.size_or("max_position_embeddings", family.max_seq_len);
   config.norm_eps = static_cast<float>(fields.number_or("rms_norm_eps", 1e-6, kMinEps, kMaxEps));
   config.o_bias = family.reads_attention_bias && fields.flag_or("attention_bias", false);

@@ -15,7 +15,8 @@ namespace {
   return {parameters.converted.emplace_back(1, n).data(), n};
 }
 
-// Given: the numbers of a quantised tensor (is_quantized(tensor.dtype)), as GGUF files hold them.
+// Given: the numbers of a quantised tensor (is_quantized(tensor.dtype)) as f32. GGUF files hold
+// such tensors.
 [[maybe_unused]] std::span<const float> dequantized(const StoredTensor& tensor,
                                                     Parameters& parameters) {
   const std::span<float> room = room_for(parameters, element_count(tensor));
@@ -34,7 +35,7 @@ Parameters load_parameters([[maybe_unused]] const Config& config, const Checkpoi
 
   NOT_IMPLEMENTED("stage 5.2: load_parameters");
 
-  tensors.refuse_leftovers();  // given: a tensor that nobody took belongs to a model we do not know
+  tensors.refuse_leftovers();  // given: throws an Error if you have not taken every tensor
   return parameters;
 }
 

@@ -1,6 +1,6 @@
 """Compiles kernels for the emulator's checked mode, and the emulator: checked_objects.py FOLDER FILE.cu...
 
-Each becomes FOLDER/NAME.o; the emulator is FOLDER/emulator.o.
+Each file becomes FOLDER/NAME.o; the emulator becomes FOLDER/emulator.o.
 """
 import pathlib
 import shutil

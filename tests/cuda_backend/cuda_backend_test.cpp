@@ -1,6 +1,6 @@
-// The CUDA backend on the emulator: every kind of step against its formula in double precision,
-// every tiny model against PyTorch. cuda_backend_test.py runs this program and reads what the
-// emulator's checker found.
+// The CUDA backend on the emulator. Compares every kind of step with its formula in double
+// precision, and every tiny model with PyTorch. cuda_backend_test.py runs this program and reads
+// the findings of the emulator's checker.
 #include "backends/cuda/cuda_backend.h"
 #include "checkpoint/model_source.h"
 
@@ -57,13 +57,14 @@ TEST(CudaConformance, EveryStepIsItsFormulaAndARowDoesNotDependOnOthers) {
     for (const DType dtype : kTypes) {
       const bool reads = std::ranges::find(kReadWeights, step) != kReadWeights.end();
       const CacheFormat* kept = cache_format(has_cache(step) ? dtype : DType::F32);
-      if (step == "short conv" && is_quantized(dtype)) continue;  // its rows are no whole blocks
+      if (step == "short conv" && is_quantized(dtype)) continue;  // its rows are not whole blocks
       if (kept == nullptr || !kept->on_gpu || (dtype != DType::F32 && !reads && !has_cache(step)))
         continue;
       std::mt19937 random(1);
       double worst = 0.0;
-      // Four shapes have every feature of a step; a number format is tried on one of them. Checked
-      // kernels are slow: after the first shape, a tile of linear.cu and one row more are enough.
+      // Four shapes together have every feature of a step. F32 runs all four, each other format one
+      // of them. Checked kernels are slow, so after the first shape, 5 rows are enough: a tile of
+      // linear.cu and one more.
       const auto type = static_cast<std::size_t>(std::ranges::find(kTypes, dtype) - kTypes);
       const std::size_t first = dtype == DType::F32 ? 0 : type % 4;
       for (std::size_t i = first; i < (dtype == DType::F32 ? 4 : first + 1); ++i) {
@@ -98,7 +99,7 @@ TEST(CudaConformance, EveryStepIsItsFormulaAndARowDoesNotDependOnOthers) {
   }
 }
 
-// The logits of a text that is computed in passes of these lengths.
+// The logits of a text, computed in passes of these lengths.
 std::vector<float> in_passes(Engine& engine, std::span<const TokenId> ids,
                              const std::vector<std::size_t>& passes) {
   const auto sequence = engine.make_sequence(ids.size());
@@ -111,7 +112,7 @@ std::vector<float> in_passes(Engine& engine, std::span<const TokenId> ids,
   return {logits.data(), logits.data() + logits.rows() * logits.cols()};
 }
 
-// Numbers as F16 or BF16.
+// The bits of the numbers as F16 or BF16.
 std::vector<std::uint16_t> halves(cuda::WeightType type, std::span<const float> values) {
   std::vector<std::uint16_t> bits(values.size());
   type == cuda::WeightType::F16 ? f32_to_f16(values, bits) : f32_to_bf16(values, bits);
@@ -124,7 +125,7 @@ std::vector<float> rounded(cuda::WeightType type, std::span<const float> values)
   return result;
 }
 
-// A row of activations as tensor cores multiply it: see round_rows().
+// A row of activations after the rounding for tensor cores: see round_rows().
 std::vector<float> as_multiplied(cuda::WeightType type, std::span<const float> row) {
   const bool is_bf16 = type == cuda::WeightType::BF16;
   float largest = 0.0f;
@@ -138,7 +139,7 @@ std::vector<float> as_multiplied(cuda::WeightType type, std::span<const float> r
   return scaled;
 }
 
-// Random weights as a DeviceMatrix has them, and as numbers.
+// Random weights in the layout of a DeviceMatrix, and as numbers.
 struct Weights {
   std::vector<std::uint8_t> values;
   std::vector<std::uint16_t> scales;
@@ -183,8 +184,8 @@ constexpr cuda::WeightType kTensorTypes[] = {cuda::WeightType::F16, cuda::Weight
                                              cuda::WeightType::Q8_0, cuda::WeightType::Q4_0,
                                              cuda::WeightType::Q4_1};
 
-// Each row has the bits that it has alone, and is the product with rounded activations. Two
-// products share the launch, and the second one is added to what is there.
+// Each row has the same bits as in a pass of its own, and is the product with rounded activations.
+// Two products share the launch. The second one is added to numbers that are already in `out`.
 TEST(CudaTensorCores, MultiplyRoundedRowsAndARowDoesNotDependOnOthers) {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
@@ -196,7 +197,7 @@ TEST(CudaTensorCores, MultiplyRoundedRowsAndARowDoesNotDependOnOthers) {
       for (float& value : bias) value = normal(random);
       for (float& value : before) value = normal(random);
       for (std::size_t r = 0; r < n_rows; ++r) {
-        const float size = r == 1 ? 0.0f : r == 2 ? 1e7f : 1.0f;  // 1e7 is no f16
+        const float size = r == 1 ? 0.0f : r == 2 ? 1e7f : 1.0f;  // 1e7 > 65504
         for (std::size_t i = 0; i < n_inputs; ++i) x[r * stride + i] = size * normal(random);
       }
       const Weights w = random_weights(type, n_outputs * stride, random);
@@ -210,7 +211,7 @@ TEST(CudaTensorCores, MultiplyRoundedRowsAndARowDoesNotDependOnOthers) {
       const cuda::DeviceMatrix matrix{type,         size(n_outputs),     size(n_inputs),
                                       size(stride), device_w.as<void>(), device_scales.as<void>(),
                                       true};
-      // The two results of rows [first, first + n), one after the other.
+      // The results of both products for rows [first, first + n), one behind the other.
       const auto product = [&](std::size_t first, std::size_t n) {
         const cuda::DeviceMemory out(n * out_stride * sizeof(float));
         const cuda::DeviceMemory added{
@@ -262,8 +263,8 @@ TEST(CudaTensorCores, MultiplyRoundedRowsAndARowDoesNotDependOnOthers) {
             sum += term;
             terms += std::fabs(term);
           }
-          // As relative_error of plan_oracle.h. A minimum is multiplied by a sum, so its terms are
-          // larger than those of the weight.
+          // Like relative_error in plan_oracle.h. In Q4_1, the minimum is multiplied by a sum of
+          // activations, so the terms of the sum are larger than the products of the weights.
           const double spread = type == cuda::WeightType::Q4_1 ? 4.0 : 1.0;
           const double unit =
               0x1p-23 * spread * (2.0 + 0.5 * std::sqrt(static_cast<double>(n_inputs) + 1.0));
@@ -279,8 +280,8 @@ TEST(CudaTensorCores, MultiplyRoundedRowsAndARowDoesNotDependOnOthers) {
   }
 }
 
-// Queries of two texts in one pass: what a row gets does not depend on the rows beside it, and is
-// attention but for the rounding of queries and shares to f16.
+// Queries of two texts in one pass. The result of a row does not depend on the other rows, and is
+// that of attention, apart from the rounding of queries and exponentials to f16.
 TEST(CudaTensorCores, AttendToWhatEachRowSees) {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
@@ -291,7 +292,8 @@ TEST(CudaTensorCores, AttendToWhatEachRowSees) {
   };
   for (const Shape& shape : {Shape{6, 2, 64, 0, 0.0f, false}, Shape{4, 4, 40, 9, 5.0f, true},
                              Shape{18, 1, 128, 0, 0.0f, true}}) {
-    constexpr std::size_t kCapacity = 96, kRows = 75, kOther = 5;  // rows of the other text
+    constexpr std::size_t kCapacity = 96, kRows = 75,
+                          kOther = 5;  // kOther: rows of the second text
     const std::size_t n = shape.head_dim, width = shape.n_heads * n, stride = cuda::padded(width);
     const std::size_t kept = kCapacity * shape.n_kv_heads * n;
     const auto size = [](std::size_t value) { return static_cast<unsigned>(value); };
@@ -384,8 +386,8 @@ TEST(CudaTensorCores, AttendToWhatEachRowSees) {
   }
 }
 
-// Rows from the fifth on do not see the first position. Its value is infinite, and must not reach
-// them as 0 * infinity: with few rows, a tile has one token.
+// Rows from the fifth on do not see the first position, whose value is infinite. In a pass of few
+// rows, a tile has one token. So 0 * infinity must not reach these rows.
 TEST(CudaTensorCores, AnInfiniteValueDoesNotReachRowsThatDoNotSeeIt) {
   constexpr unsigned kHeadDim = 32, kCapacity = 96, kRows = 8, kWindow = 4;
   std::vector<float> kv(std::size_t{2} * kCapacity * kHeadDim, 0.5f), x(kRows * kHeadDim, 0.1f);
@@ -463,7 +465,7 @@ TEST(CudaTensorCores, AreForLargeModels) {
   EXPECT_GT(n_used, 0u);
 }
 
-// A plan that no architecture has: rows of 40 numbers, three tokens, random weights in f32 or f16.
+// A plan of no real architecture: rows of 40 numbers, three tokens, random weights in f32 or f16.
 class SmallPlan {
  public:
   SmallPlan() {
@@ -480,14 +482,15 @@ class SmallPlan {
     w.step(name, LinearStep{out, in, w.weight({name, {outputs, inputs}})});
     if (is_f16) in_f16_.push_back(name);
   }
-  // The logits are a product with y.
+  // Ends the plan: the logits are a product with y.
   void show(BufferId y) {
     w.step("", SelectStep{y});
     plan.logits = buffer("logits");
     linear(plan.logits, y, "head");
   }
 
-  // How far the backend's logits are from the formulas', as a part of the largest logit.
+  // The largest difference between the backend's logits and those of the formulas, divided by the
+  // largest logit.
   double error(std::size_t tensor_core_bytes) const {
     const Checkpoint checkpoint = write();
     const std::vector<TokenId> tokens = {1, 2, 3};
@@ -539,8 +542,8 @@ class SmallPlan {
   std::vector<std::string> in_f16_;
 };
 
-// a = A x, b = B x, a += b: one launch must not write a for both products. The checker would find
-// a race.
+// a = A x, b = B x, a += b. The two products must not be one launch, because both write a. The
+// checker would find a race.
 TEST(CudaPlans, ASumIsTheOnlyProductOfItsLaunch) {
   SmallPlan one;
   const BufferId a = one.buffer("a"), b = one.buffer("b");
@@ -551,7 +554,7 @@ TEST(CudaPlans, ASumIsTheOnlyProductOfItsLaunch) {
   EXPECT_LE(one.error(kLargeModelBytes), 1e-5);
 }
 
-// Both products with n round its rows: a product in f32 has written other rows in between.
+// Both products with n must round n, because a product in f32 writes n between them.
 TEST(CudaPlans, RowsThatAProductWritesAreRoundedAgain) {
   SmallPlan one;
   const BufferId n = one.buffer("n"), y = one.buffer("y"), z = one.buffer("z");
@@ -564,7 +567,7 @@ TEST(CudaPlans, RowsThatAProductWritesAreRoundedAgain) {
   EXPECT_LE(one.error(0), 0.01);
 }
 
-// The factors are the last four numbers of a row: nothing behind them may be read.
+// The kernel reads the last four numbers of a row of `up`. It must read nothing behind them.
 TEST(CudaPlans, AnActivationWithColumnsUpToTheEndOfARow) {
   SmallPlan one;
   const BufferId gate = one.buffer("gate", 4), up = one.buffer("up", 32), y = one.buffer("y");
@@ -593,15 +596,16 @@ TEST(CudaBytes, CountAllThatAPassAllocates) {
   one.show(y);
   const std::size_t buffers = 64 + 32 + 64 + 64, selected = 64;  // x, r, y and logits
   const std::size_t experts_of_row = 2 * (64 + 64 + 64) + 2;     // gate, up and down; chosen
-  const std::size_t halves = 64 / 2 + 1 + 2;                     // with a power, and sums
-  const std::size_t tables = 7 + 1;                              // and the likeliest token
+  const std::size_t halves = 64 / 2 + 1 + 2;                     // halves; a power; sums
+  const std::size_t tables = 7 + 1;                              // tables; the likeliest token
   const SequenceBytes bytes = cuda_bytes(one.plan, KvType::F32, 5);
   EXPECT_EQ(bytes.cache, 0.0);
   EXPECT_EQ(bytes.workspace,
             4.0 * 5.0 * static_cast<double>(buffers + selected + experts_of_row + halves + tables));
 }
 
-// The host's memory holds only what is not on a GPU. The memory of the emulator is the host's.
+// sequence_bytes() counts only memory of the host. What is on a GPU does not count; what is on the
+// emulator does.
 TEST(CudaBytes, OfASequenceAreThoseOfTheHost) {
   const Plan plan = describe_model(ModelSource(fs::path(TEST_DATA "/models/llama-gqa2"))).plan;
   const SequenceBytes on_gpu = cuda_bytes(plan, KvType::F16, 100);
@@ -641,7 +645,7 @@ TEST_P(CudaReference, LogitsAgreeWithPyTorch) {
   expect_agreement_with_pytorch(GetParam(), options());
 }
 
-// The last half of the layers here, the others on the CPU.
+// The last half of the layers runs on the CUDA backend, the other layers on the CPU backend.
 TEST_P(CudaReference, LogitsOfHalfOfTheLayersAgreeWithPyTorch) {
   const Plan plan = describe_model(ModelSource(fs::path(TEST_DATA "/models") / GetParam())).plan;
   const std::size_t half = plan.n_layers / 2;
@@ -652,8 +656,8 @@ TEST_P(CudaReference, LogitsOfHalfOfTheLayersAgreeWithPyTorch) {
   expect_agreement_with_pytorch(GetParam(), some);
 }
 
-// With tensor cores, activations are rounded to f16, and to bf16 beside weights of bf16. A text
-// that is cut into passes has the bits of one pass.
+// With tensor cores, activations are rounded to f16, or to bf16 if the weights are bf16. A text
+// that is cut into passes has the same bits as in one pass.
 void expect_nearly_pytorch_with_tensor_cores(const fs::path& folder) {
   const TraceFile oracle(folder / "trace.safetensors");
   const std::vector<TokenId> ids = ids_of(oracle);
@@ -684,7 +688,8 @@ TEST_P(CudaReference, LogitsWithTensorCoresAreNearlyThoseOfPyTorch) {
   expect_nearly_pytorch_with_tensor_cores(fs::path(TEST_DATA "/models") / GetParam());
 }
 
-// gate in bf16 and up in f16 read the same rows, which are rounded for each of them.
+// The weights of gate are bf16, those of up f16. Both read the same rows, which are rounded for
+// each.
 TEST(CudaTensorCores, RoundRowsForEachTypeThatReadsThem) {
   const TemporaryFolder folder;
   fs::copy(TEST_DATA "/models/llama-mixed-dtypes", folder.path(), fs::copy_options::recursive);
@@ -725,8 +730,8 @@ INSTANTIATE_TEST_SUITE_P(EveryModel, CudaReference, testing::ValuesIn(tiny_model
 constexpr const char* kModel = TEST_DATA "/models/llama-gqa2";
 const std::vector<TokenId> kText = {1, 5, 9, 2, 33, 7, 12};
 
-// The last three rows of logits of kText, in a pass of two texts: `a`, which has four tokens
-// already and gets the fifth, and `b`, which is new and gets all of them. Its last two are scored.
+// The last three rows of logits of kText, in a pass of two texts: `a` already has four tokens and
+// gets the fifth; `b` is new and gets all tokens, the last two of which are scored.
 Matrix<float> unequal_lengths_in_a_pass(Engine& engine, Sequence& a, Sequence& b) {
   const std::span<const TokenId> text(kText);
   Matrix<float> none(0, 65), logits(3, 65);
@@ -769,7 +774,7 @@ TEST(CudaBackend, ASequenceIsCutAndCopied) {
   EXPECT_FALSE(b->copy(*a, 8));
 }
 
-// Tokens change the states, so they are kept only after the last one.
+// Each token overwrites the states, so only the states after the last token are known.
 TEST(CudaBackend, StatesBelongToTheirSequenceAndAreCopiedWhole) {
   for (const char* name : {"lfm2-biases", "qwen3_5-long-keys"}) {
     Engine engine = Engine::open(fs::path(TEST_DATA "/models") / name, options());
@@ -798,7 +803,7 @@ TEST(CudaBackend, StatesBelongToTheirSequenceAndAreCopiedWhole) {
   }
 }
 
-// The likeliest token, again and again.
+// Appends the likeliest token, n times.
 std::vector<TokenId> greedy(Engine& engine, std::vector<TokenId> text, std::size_t n) {
   const auto sequence = engine.make_sequence(text.size() + n);
   Matrix<float> logits(1, engine.plan().vocab_size);
@@ -823,7 +828,7 @@ EngineOptions gpu_layers(std::size_t n, KvType kv_type = KvType::F32) {
   return {BackendKind::Cuda, 1, kv_type, n};
 }
 
-// Of a model with states, and of one with experts.
+// A model with states, and a model with experts.
 TEST(CudaLayers, SomeOfThemWriteTheTextOfAllOfThem) {
   for (const char* name : {"qwen3_5-interval", "mixtral-2-of-5"}) {
     const fs::path model = fs::path(TEST_DATA "/models") / name;
@@ -858,7 +863,7 @@ TEST(CudaLayers, SequencesOfUnequalLengthsShareAPassAndAreCutAndCopied) {
   }
 }
 
-// The rows are brought anew for each pass, also where the pass is the repetition of a record.
+// The CPU's rows are uploaded again for each pass, also if the pass repeats a record.
 TEST(CudaLayers, ARepeatedPassReadsTheNewRows) {
   Engine engine = Engine::open(kModel, gpu_layers(1));
   const auto whole = in_passes(engine, kText, {7});
@@ -867,7 +872,7 @@ TEST(CudaLayers, ARepeatedPassReadsTheNewRows) {
   EXPECT_EQ(cuda::n_repeated_passes() - before, 6u);
 }
 
-// What sample() chooses with temperature 0; -1 where it throws.
+// The token that sample() chooses with temperature 0; -1 if it throws.
 TokenId sampled(std::span<const float> logits) {
   std::vector<TokenProbability> scratch(logits.size());
   try {
@@ -881,10 +886,10 @@ TEST(CudaBackend, ChoosesTheTokenThatTheSamplerChooses) {
   std::mt19937 random(1);
   for (const std::size_t width : {1u, 2u, 31u, 65u, 513u, 1600u}) {
     std::vector<std::vector<float>> rows(1, std::vector<float>(width, -INFINITY));  // none
-    rows.emplace_back(width, 0.0f);  // the first of equals
-    rows.back().front() = -0.0f;     // is equal, too
+    rows.emplace_back(width, 0.0f);  // all are equal: the first is chosen
+    rows.back().front() = -0.0f;     // is equal to 0, too
     rows.emplace_back(width, -1e30f);
-    for (int more = 0; more < 6; ++more) {  // few values, so that many are equal
+    for (int more = 0; more < 6; ++more) {  // only 4 values, so that many are equal
       rows.emplace_back(width);
       for (float& value : rows.back()) value = static_cast<float>(random() % 4) - 6.0f;
     }
@@ -898,7 +903,7 @@ TEST(CudaBackend, ChoosesTheTokenThatTheSamplerChooses) {
     with(width / 2, NAN);
     with(0, -NAN);
     const std::size_t stride = cuda::padded(width);
-    std::vector<float> all(rows.size() * stride, 100.0f);  // behind a row: never looked at
+    std::vector<float> all(rows.size() * stride, 100.0f);  // 100 behind each row: must not be read
     for (std::size_t r = 0; r < rows.size(); ++r) {
       std::ranges::copy(rows[r], all.begin() + static_cast<std::ptrdiff_t>(r * stride));
     }
@@ -915,7 +920,7 @@ TEST(CudaBackend, ChoosesTheTokenThatTheSamplerChooses) {
   }
 }
 
-// And a repeated pass, too. A pass that brings logits is another one.
+// A repeated pass does so, too. A pass that brings logits is of another kind.
 TEST(CudaBackend, BringsTokensAndNoLogits) {
   Engine engine = Engine::open(kModel, options());
   const std::vector<float> expected = in_passes(engine, kText, {7});
@@ -937,7 +942,7 @@ TEST(CudaBackend, BringsTokensAndNoLogits) {
     EXPECT_EQ(token, sampled(row)) << i;
     EXPECT_EQ(std::ranges::count(logits.view().row(0), 7.0f), 65) << i;
   }
-  EXPECT_EQ(cuda::n_repeated_passes() - before, 5u);  // all but the first of either kind
+  EXPECT_EQ(cuda::n_repeated_passes() - before, 5u);  // all but the first pass of each kind
 
   const auto a = engine.make_sequence(16), b = engine.make_sequence(16);
   const Input both[] = {{a.get(), text, 2}, {b.get(), text.first(3), 1}};
@@ -950,7 +955,7 @@ TEST(CudaBackend, BringsTokensAndNoLogits) {
   }
 }
 
-// Where no token can be chosen, the sampler gets the logits, and says what is wrong with them.
+// If no token can be chosen, the sampler gets the logits, and reports what is wrong with them.
 TEST(CudaBackend, BringsLogitsThatAreNaN) {
   const TemporaryFolder folder;
   fs::copy(kModel, folder.path(), fs::copy_options::recursive);
@@ -983,7 +988,7 @@ TEST(CudaBackend, HalvesInTheCacheAreNearlyTheSame) {
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 0.01f);
 }
 
-// Passes of the same numbers of rows are recorded once and repeated.
+// Passes with the same numbers of rows are recorded once and then repeated.
 TEST(CudaBackend, ARepeatedPassHasTheBitsOfOneThatWasLaunched) {
   for (const KvType type : {KvType::F32, KvType::Q8_0}) {
     Engine engine = Engine::open(kModel, options(type));
@@ -993,12 +998,13 @@ TEST(CudaBackend, ARepeatedPassHasTheBitsOfOneThatWasLaunched) {
     EXPECT_EQ(cuda::n_repeated_passes() - before, 6u);  // all but the first
     EXPECT_TRUE(same_bits(alone, whole));
 
-    // A new sequence moves the table of slots and maybe the workspace. The records are forgotten.
+    // A new sequence moves the table of slots, and maybe the workspace, so the records are
+    // forgotten.
     before = cuda::n_repeated_passes();
     EXPECT_TRUE(same_bits(in_passes(engine, kText, {2, 1, 2, 1, 1}), whole));
     EXPECT_EQ(cuda::n_repeated_passes() - before, 3u);
 
-    // The same rows, of other sequences at other positions: the record must not know them.
+    // The same number of rows, for other sequences and positions: a record must not contain these.
     const auto a = engine.make_sequence(8), b = engine.make_sequence(8);
     const std::span<const TokenId> text(kText);
     Matrix<float> logits(1, 65);
@@ -1015,11 +1021,12 @@ TEST(CudaBackend, ARepeatedPassHasTheBitsOfOneThatWasLaunched) {
   }
 }
 
-// The record would lack the launch that failed.
+// The failed launch would be missing in the record.
 TEST(CudaBackend, DoesNotRepeatAPassInWhichALaunchFailed) {
   cuda::Recorder recorder;
   std::size_t n = 0;
-  // Recording in a stream that is recorded fails. CUDA keeps the error, as it does for a launch.
+  // To record a stream that is being recorded fails. CUDA keeps the error, as after a failed
+  // launch.
   const auto launch = [&] {
     if (n++ == 0) return;
     EXPECT_NE(error_of([] { cuda::begin_record(cuda::current_stream()); }), "");
@@ -1028,7 +1035,7 @@ TEST(CudaBackend, DoesNotRepeatAPassInWhichALaunchFailed) {
   const std::string error = error_of([&] { recorder.run({1, 1, false}, launch); });
   EXPECT_EQ(error.find(fmt::format("{}: launch of a kernel: ", cuda_backend_name())), 0u) << error;
   EXPECT_EQ(cuda::current_stream(), nullptr);
-  cuda::finish();  // the error is over
+  cuda::finish();  // does not throw: the error was cleared
 }
 
 TEST(CudaBackend, RefusesWhatItCannotDoAndStaysAsItWas) {
@@ -1065,7 +1072,7 @@ TEST(CudaBackend, SaysHowMuchMemoryIsMissing) {
       "{}: memory of the GPU: expected 1125899.91 GB more, found ", cuda_backend_name());
   EXPECT_EQ(error.find(begin), 0u) << error;
   EXPECT_EQ(error.substr(error.size() - 8), " GB free");
-  // The error is over: the next pass is computed.
+  // The error was cleared: the next pass is computed.
   Engine engine = Engine::open(kModel, options());
   EXPECT_EQ(in_passes(engine, kText, {7}).size(), 7u * 65);
 }

@@ -1,7 +1,7 @@
 """--gpu-layers in every command that has --backend: gpu_layers_test.py PROGRAM
 
-Some layers of models/story and models/chat are on the emulator. What a command prints must be what it prints with the
-CPU alone. And each wrong --gpu-layers is answered by one line.
+Some layers of models/story and models/chat are on the emulator. Each command must print the same as with the CPU alone.
+Each wrong value of --gpu-layers must give an error in one line.
 """
 import json
 import pathlib
@@ -35,7 +35,7 @@ def expect_same(name, of):
 
 
 def answer(program, flags):
-    """Twice the same text: the second time, its beginning is known."""
+    """Asks for the same text twice. The second time, the server already has the tokens of the prompt."""
     with serving([program], "-m", STORY, *flags) as server:
         request = {"prompt": "One day", "max_tokens": 3, "temperature": 0}
         return [server.post("/v1/completions", request)["choices"][0]["text"] for _ in range(2)]
@@ -49,7 +49,7 @@ def bench(program, flags, folder):
 
 
 def perplexity(program, flags, folder):
-    """Bits per byte and perplexity. Keys are rounded to halves, so the third digit may differ."""
+    """Bits per byte and perplexity. Keys are rounded to f16, so the third digit may differ."""
     text = pathlib.Path(folder) / "text"
     text.write_text("One day, a girl went to the park.")
     printed = run(program, "perplexity", "-m", STORY, "--text", text, *flags).stdout
@@ -58,8 +58,8 @@ def perplexity(program, flags, folder):
 
 def main():
     program = sys.argv[1]
-    # The layers of models/chat have 4 bits. Beside these, the CPU backend rounds activations to bytes. The GPU does not round
-    # in a small model. This answer begins with tokens that are likely enough.
+    # The weights of models/chat have 4 bits. With such weights, the CPU backend rounds activations to bytes; in a small
+    # model, the GPU does not round. The first tokens of this answer are so likely that both choose the same.
     story = [program, "story", "One day", "-m", STORY]
     chat = [program, "chat", "What do you like?", "-m", CHAT]
     with tempfile.TemporaryDirectory() as folder:

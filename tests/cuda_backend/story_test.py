@@ -1,7 +1,7 @@
 """The program with the emulator tells the stories that the CPU backend tells: story_test.py PROGRAM MODEL
 
-The kernels are optimised and not checked. With temperature 0 only tokens leave the GPU's memory, with a penalty logits do.
-With --gpu-layers, only the last layers are on the emulator.
+The kernels are optimised and not checked. With temperature 0, only tokens leave the GPU's memory; with a penalty,
+logits do. With --gpu-layers, only the last layers are on the emulator.
 """
 import json
 import pathlib

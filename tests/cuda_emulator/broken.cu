@@ -1,6 +1,6 @@
-// Broken kernels. `// expect: KIND` above a kernel says what the checker must find in it, and nothing else may be
-// found; `// <-` marks the line that it must name. Each kernel gets 256 floats (in), 256 that nobody has written
-// (out) and 64 zeros (flags).
+// Broken kernels. `// expect: KIND` above a kernel names the finding that the checker must report, and no other;
+// `// <-` marks the line that it must name. Each kernel gets 256 floats (in), 256 unwritten floats (out) and 64 zeros
+// (flags).
 #include <mma.h>
 
 #include "host.h"

@@ -1,5 +1,5 @@
 // Correct kernels, each with the host code that runs it and compares its result. The checker must find nothing.
-// `//// name` begins a section: mutants.py takes the file apart there, and run_NAME is what main calls.
+// `//// name` begins a section: mutants.py splits the file there. main calls run_NAME.
 #include "host.h"
 
 //// reduce_tree
@@ -180,7 +180,7 @@ bool run_product_tiled() {
 }
 
 //// product_async
-// The next tile is copied while this one is used.
+// While one tile is used, the next one is copied.
 __global__ void product_async(const float* a, const float* x, float* y, int k) {
   __shared__ __align__(16) float tile[2][32][4];
   int t = threadIdx.x, tiles = k / 4;
@@ -289,7 +289,7 @@ bool run_last_block_reduces() {
 }
 
 //// last_block_resets
-// As the sample threadFenceReduction: the last block sets the counter back with a plain write.
+// Like CUDA's sample threadFenceReduction: the last block resets the counter with a plain write.
 __device__ unsigned arrivals = 0;
 __global__ void last_block_resets(const float* in, float* parts, float* out) {
   __shared__ bool is_last;
@@ -320,7 +320,7 @@ bool run_last_block_resets() {
 }
 
 //// atomics_made_of_cas
-// As CUDA's manual makes atomicAdd for double; and a maximum that often needs no atomic.
+// atomicAdd for double, made as in CUDA's manual; and a maximum that often needs no atomic.
 __device__ void add(double* sum, double value) {
   auto* word = reinterpret_cast<unsigned long long*>(sum);
   unsigned long long old = *word, assumed;
@@ -366,7 +366,7 @@ bool run_atomics_made_of_cas() {
 }
 
 //// waits_for_a_value
-// Block b waits until the counter says b: a chain, as split-k has it. The last block sets the counter back.
+// Block b waits until the counter is b, as in split-k. The last block resets the counter.
 __global__ void waits_for_a_value(const int* in, int* sums, int* turn) {
   if (threadIdx.x == 0) {
     if (blockIdx.x % 2 == 0) {
@@ -402,7 +402,7 @@ bool run_waits_for_a_value() {
 }
 
 //// fences_in_two_steps
-// A fence of the block, and then one for all by the thread that saw the first.
+// One thread fences for its block. A thread that has seen this then fences for all blocks.
 __global__ void fences_in_two_steps(int* data, int* flags, int* out) {
   if (threadIdx.x % 32 != 0) return;
   if (blockIdx.x == 0 && threadIdx.x == 0) {
@@ -428,7 +428,7 @@ bool run_fences_in_two_steps() {
 }
 
 //// fence_before_barrier
-// Every thread writes and fences; after the barrier one of them tells the other blocks.
+// Every thread writes and fences. After the barrier, one of them sets the flag for the other blocks.
 __global__ void fence_before_barrier(int* data, int* flag, int* out) {
   if (blockIdx.x == 0) {
     data[threadIdx.x] = threadIdx.x + 5;
@@ -452,7 +452,7 @@ bool run_fence_before_barrier() {
 }
 
 //// warp_to_warp
-// One warp hands rows to another through shared memory, with a flag and fences in the place of barriers.
+// One warp passes rows to another through shared memory, with a flag and fences instead of barriers.
 __global__ void warp_to_warp(const int* in, int* out, int rows) {
   __shared__ int row[32];
   __shared__ volatile bool is_full;
@@ -487,7 +487,7 @@ bool run_warp_to_warp() {
 }
 
 //// grid_barrier
-// All blocks must be alive at the same time.
+// All blocks must be resident at the same time.
 __device__ void wait_for_all_blocks(int* arrived, int expected) {
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -608,7 +608,7 @@ bool run_rms_norm_warp() {
 }
 
 //// attention_online
-// One query, one warp; the softmax is corrected as larger scores come.
+// One query, one warp. The softmax is rescaled when a larger score comes (online softmax).
 __global__ void attention_online(const float* q, const float* k, const float* v, float* out, int keys) {
   int lane = threadIdx.x;
   float largest = -INFINITY, sum = 0, mixed = 0;
@@ -682,7 +682,7 @@ bool run_compaction() {
 }
 
 //// half_warps
-// Two halves of a warp go different ways and meet in each.
+// The two halves of a warp take different branches; the lanes of each half meet there.
 __global__ void half_warps(int* out) {
   __shared__ int box[32];
   int lane = threadIdx.x;
@@ -762,7 +762,7 @@ bool run_symbols_and_graphs() {
 }
 
 //// constants
-// Tables with and without a name, and text.
+// Tables with and without a name, and a string literal.
 __constant__ float four[4] = {1, 2, 3, 4};
 static const int squares[5] = {0, 1, 4, 9, 16};
 inline constexpr float thirds[3] = {1, 2, 3};
@@ -788,7 +788,7 @@ __global__ void constants(int* out) {
 bool run_constants() {
   Buffer<int> out(32);
   cuda_launch(constants, {1, 32}, out.data);
-  // The first four tables, the other five, the loop, and the letters.
+  // The sums of the first four tables, of the other five, of the loop, and of the letters.
   return out.host()[1] == 7 + 101 + 28 + ' ' + 'd' + 'n' + '1' && out.host()[7] == 18 + 93 + 28 + 'i' + '7';
 }
 
@@ -817,7 +817,7 @@ bool run_quantised_blocks() {
 }
 
 //// bytes_side_by_side
-// Threads write neighbouring bytes of one word, and parts of a struct with padding.
+// Threads write neighbouring bytes of one word, and members of a struct with padding.
 struct Padded {
   char tag;
   float value;

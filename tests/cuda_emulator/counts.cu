@@ -1,9 +1,9 @@
-// Kernels whose counts are known: from arithmetic on paper, written beside each line as the test reads it.
+// Kernels whose counts were computed on paper. The test reads them from the comment behind each line:
 //   // count: WAY requests sectors ideal    of a line that uses global memory
 //   // count: WAY requests conflicts        of a line that uses shared memory
 #include "host.h"
 
-// 32 x 32 blocks, matrices of 64 x 64: 4 blocks of 32 warps. A warp has one row of a and 32 rows of b.
+// Matrices of 64 x 64, blocks of 32 x 32 threads: 4 blocks of 32 warps. A warp reads one row of a and 32 rows of b.
 __global__ void product_naive(const float* a, const float* b, float* c) {
   int row = blockIdx.y * 32 + threadIdx.y, column = blockIdx.x * 32 + threadIdx.x;
   float sum = 0;
@@ -35,7 +35,7 @@ __global__ void product_tiled(const float* a, const float* b, float* c) {
   c[row * 64 + column] = sum;  // count: global write 128 512 512
 }
 
-// One block of 32 warps: without padding, each of the 32 reads of a column hits one bank 32 times.
+// One block of 32 warps. Without padding, each of the 32 reads of a column accesses one bank 32 times.
 __global__ void transpose_conflicts(const float* in, float* out) {
   __shared__ float tile[32][32];
   tile[threadIdx.y][threadIdx.x] = in[threadIdx.y * 32 + threadIdx.x];
@@ -72,7 +72,7 @@ __global__ void strides(const float* in, float* out) {
   out[t] = apart + few + same;                            // count: global write 1 4 4
 }
 
-// Each lane goes round as often as its number: the k-th round of all lanes is one request.
+// Each lane repeats the loop as often as its number says. The k-th iteration of all lanes is one request.
 __global__ void ragged(const float* in, float* out) {
   float sum = 0;
   for (int i = 0; i <= threadIdx.x; ++i) {

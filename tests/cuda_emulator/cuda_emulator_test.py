@@ -1,4 +1,4 @@
-"""The emulator of CUDA says nothing about correct kernels, and names what is wrong with broken ones.
+"""The emulator of CUDA reports nothing for correct kernels, and the mistake of each broken kernel.
 
 Standard library only; ctest runs it.
 """
@@ -43,7 +43,7 @@ class Kernels(unittest.TestCase):
     def test_correct_products_of_a_warp_have_no_finding(self):
         report, wrong = cuda_check.check(HERE / "fragments.cu")
         self.assertEqual((report.findings, wrong), ([], 0))
-        # A lane reads 16 bytes of a row: 16 rows, of two sectors each if they are floats.
+        # A lane reads 16 bytes of a row. There are 16 rows; a row of floats has two sectors.
         lines = (HERE / "fragments.cu").read_text().splitlines()
         number = 1 + next(i for i, line in enumerate(lines) if "load_matrix_sync(sums, c" in line)
         counts = report.kernels[0].lines[(f"fragments.cu:{number}", "global", "read")]
@@ -74,7 +74,7 @@ class Kernels(unittest.TestCase):
 
 
 def ladders(handout):
-    """[(step, {what: number}), ...] per table of steps in a handout of stage 11, in the order of the tables."""
+    """[[{what: number}, ... per step], ...]: one list per table of steps in a handout of stage 11, in their order."""
     names = {"sectors": ("sectors per request", "每个请求的扇区"), "times": ("bytes, times the least", "字节，是最少的几倍"),
              "conflicts": ("conflicts per request", "每个请求的冲突")}
     found, columns = [], None
@@ -95,7 +95,7 @@ class Handouts(unittest.TestCase):
         report, code = cuda_check.check(HERE / "ladder.cu")
         self.assertEqual((report.findings, code), ([], 0))
         kernels = {kernel.name: kernel for kernel in report.kernels}
-        # The tiles are arrays of a __device__ function.
+        # The tiles are shared arrays of a __device__ function.
         shared = {step: kernels[f"matmul_transb_{step}"].shared_bytes for step in range(1, 6)}
         self.assertEqual(shared, {1: 0, 2: 0, 3: 2 * 16 * 16 * 4, 4: 2 * 32 * 32 * 4, 5: 32 * (32 + 33) * 4})
         stage = HERE.parent.parent / "stages" / "11-cuda"
@@ -147,7 +147,7 @@ class Handouts(unittest.TestCase):
         self.assertEqual(kernels["product_tiled"].shared_bytes, 2 * 32 * 33 * 4)
 
 
-# Each would blind the checker, or forge what it says. "{}" stands where a kernel's body is.
+# Each would switch the checker off, or forge its report. "{folder}" stands for the folder of hidden.h.
 ATTACKS = {
     "attribute": '__attribute__((no_sanitize("thread"))) __global__ void k(int* x) { *x = 1; }',
     "attribute in brackets": '[[gnu::no_sanitize_thread]] __global__ void k(int* x) { *x = 1; }',
@@ -180,7 +180,7 @@ ATTACKS = {
     "jump": '#include <setjmp.h>\njmp_buf place;\nvoid f() { longjmp(place, 1); }',
 }
 
-# These are refused, or noticed, when they run.
+# These are refused or reported when they run.
 LATE_ATTACKS = {
     "forbidden": '__global__ void k() {}\n'
                  'int main() { const_cast<unsigned&>(blockDim.x) = 1; cuda_launch(k, {1, 1}); }',
@@ -308,7 +308,7 @@ int main() {
         self.assertEqual((code, [found.kind for found in report.findings]), (cuda_check.TIMED_OUT, ["race"]))
 
 
-# Counts what is left of local variables without a value after a product with 0.
+# Counts the NaNs after each local variable without a value was multiplied by 0.
 UNSET = """
 #include <cuda_fp16.h>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Correct products of a warp, with nvcuda::wmma and of registers, in which nothing may be found.
+// Correct products of a warp, with nvcuda::wmma and with registers (warp_matrix.h). The checker must find nothing.
 #include <mma.h>
 
 #include "host.h"
@@ -8,7 +8,7 @@ using namespace nvcuda;
 
 constexpr int kM = 32, kN = 48, kK = 64;
 
-// out^T = a * b + c. A warp per tile, straight from global memory.
+// out^T = a * b + c. One warp per tile; the tiles are loaded from global memory.
 template <class T, class LayoutA, class LayoutB>
 __global__ void tiles(const T* a, const T* b, const float* c, float* out) {
   const int row = blockIdx.y * 16, col = blockIdx.x * 16;
@@ -28,7 +28,7 @@ __global__ void tiles(const T* a, const T* b, const float* c, float* out) {
   wmma::store_matrix_sync(out + col * kM + row, sums, kM, wmma::mem_col_major);
 }
 
-// Four warps share a tile that they fill in shared memory, and each multiplies it by itself.
+// Four warps fill a tile in shared memory together. Then each warp multiplies it.
 __global__ void squares(const float* x, float* out) {
   __shared__ __align__(32) __half tile[16 * 16];
   __shared__ __align__(32) float results[4][16 * 16];

@@ -1,5 +1,5 @@
-// CUDA's functions of numbers, of warps and of the host: each has the value that CUDA's manual gives. main returns how
-// many have not, and prints their lines. Nothing may be found.
+// CUDA's functions for numbers, warps and the host must give the values of CUDA's manual. main returns how many give
+// another value, and prints their lines. The checker must find nothing.
 #include <string>
 
 #include "host.h"
@@ -31,7 +31,7 @@ __global__ void numbers_of_threads(int* count, int* lines, float f, int i, unsig
   EXPECT(__float_as_int(1.0f) == 0x3f800000 && __int_as_float(0x40000000) == 2 && __float_as_uint(f) == 0xc0200000u);
   EXPECT(__double_as_longlong(1.0) == 0x3ff0000000000000ll && __longlong_as_double(0x4000000000000000ll) == 2);
   EXPECT(__double2hiint(1.0) == 0x3ff00000 && __double2loint(1.0) == 0 && __hiloint2double(0x3ff00000, 0) == 1);
-  // Half a unit goes to the even neighbour.
+  // Ties are rounded to even.
   EXPECT(__float2int_rn(f) == -2 && __float2int_rz(f) == -2 && __float2int_ru(f) == -2 && __float2int_rd(f) == -3);
   EXPECT(__float2int_rn(3.5f) == 4 && __float2int_rn(1e20f) == 0x7fffffff && __float2int_rz(NAN) == 0);
   EXPECT(__float2uint_rn(2.5f) == 2 && __float2uint_rz(f) == 0 && __float2ll_rn(-1e10f) == -10000000000ll);
@@ -59,7 +59,7 @@ __global__ void numbers_of_threads(int* count, int* lines, float f, int i, unsig
          fmodf(f, 2) == -0.5f);
   EXPECT(make_ulonglong2(1, 2).y == 2 && make_float1(3).x == 3 && make_uchar4(1, 2, 3, 4).w == 4 &&
          make_int3(1, 2, 3).z == 3);
-  // The compiler's marks of variables without a value (tools/cuda_check.py) are these numbers, too.
+  // These numbers are also the pattern in variables without a value (tools/cuda_check.py).
   unsigned odd = 0xaaaaaaaa, even = 0x55555555, bytes = 0xfefefefe, ones = 0xffffffff, mark = 0xfffefffe;
   unsigned long long wide = 0xfefefefefefefefeull, wide_odd = 0xaaaaaaaaaaaaaaaaull;
   unsigned many[4] = {0xfefefefe, 0xfefefefe, 0xfefefefe, 0xfefefefe};
@@ -86,7 +86,7 @@ __global__ void halves_of_threads(int* count, int* lines, half h, nv_bfloat16 b)
 
 __global__ void atomics_of_threads(int* count, int* lines, int* i, unsigned* u, unsigned long long* ull, long long* ll,
                                    float* f, double* d, half* h, half2* h2, nv_bfloat16* b) {
-  // All begin with 5.
+  // Each starts with the value 5.
   EXPECT(atomicAdd(i, 3) == 5 && atomicSub(i, 1) == 8 && atomicExch(i, -4) == 7 && atomicMin(i, 2) == -4);
   EXPECT(atomicMax(i, 6) == -4 && atomicAnd(i, 12) == 6 && atomicOr(i, 3) == 4 && atomicXor(i, 5) == 7);
   EXPECT(atomicCAS(i, 2, 9) == 2 && atomicCAS(i, 2, 1) == 9 && *i == 9);
@@ -124,7 +124,7 @@ __global__ void warps(int* count, int* lines, const float4* loaded) {
   EXPECT(__match_all_sync(~0u, ll, &all) == 0 && all == 0);
   EXPECT(__activemask() == ~0u);
   if (lane % 3 == 0) {
-    // Lanes that came together choose one of them.
+    // Lanes that come to this call together choose one lane.
     unsigned mask = __activemask(), first = __ffs(mask) - 1, order = __popc(mask & ((1u << lane) - 1));
     EXPECT(mask == 0x49249249u && __shfl_sync(mask, lane, first) == 0 && order == lane / 3);
   }
@@ -145,7 +145,7 @@ __global__ void copies(const float* in, float* out, int pitch) {
   out[threadIdx.y * pitch + threadIdx.x] = in[threadIdx.y * pitch + threadIdx.x] * symbol[threadIdx.x];
 }
 
-// The same for the host.
+// The same for functions of the host.
 int wrong_on_host() {
   int wrong = 0, number = -1;
 #define EXPECT_ON_HOST(condition) \

@@ -1,4 +1,4 @@
-// What the host code of these test programs shares.
+// Shared by the host code of these test programs.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -38,7 +38,7 @@ inline std::vector<float> numbers(int count) {
 
 inline bool near(float a, double b) { return std::fabs(a - b) <= 1e-4 * (1 + std::fabs(b)); }
 
-// Is `found` [m, n] = a [m, k] times b [n, k], transposed?
+// Whether found [m, n] = a [m, k] * b^T, with b [n, k].
 inline bool is_product(const std::vector<float>& found, const std::vector<float>& a,
                        const std::vector<float>& b, int m, int n, int k) {
   bool right = true;

@@ -1,5 +1,5 @@
-// The kernels of the ladders in stages/11-cuda/README.md, one per step. cuda_emulator_test.py compares their counts with
-// the numbers in the handouts. Each kernel is NAME_STEP.
+// The kernels of the tables of steps in stages/11-cuda/README.md. Each kernel is named NAME_STEP. cuda_emulator_test.py
+// compares their counts with the numbers in the handouts.
 #include "cuda_emulator.h"
 
 __device__ float warp_sum(float value) {
@@ -36,7 +36,7 @@ __global__ void matmul_transb_1(const float* a, const float* b, float* c, int n,
   const int col = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
   float sum = 0;
   for (int p = 0; p < k; ++p) {
-    const float other = b[col * k + p];  // in a line of its own, so that its sectors are too
+    const float other = b[col * k + p];  // on its own line, so that its sectors count alone
     sum += a[row * k + p] * other;
   }
   c[row * n + col] = sum;
@@ -61,7 +61,7 @@ __device__ void tile(const float* a, const float* b, float* c, int n, int k) {
     b_tile[y][x] = b[(first_col + y) * k + piece + x];
     __syncthreads();
     for (int p = 0; p < kTile; ++p) {
-      const float other = b_tile[x][p];  // in a line of its own, so that its conflicts are too
+      const float other = b_tile[x][p];  // on its own line, so that its conflicts count alone
       sum += a_tile[y][p] * other;
     }
     __syncthreads();

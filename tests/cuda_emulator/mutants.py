@@ -1,7 +1,7 @@
-"""Changes one thing in a correct kernel of correct.cu, 200 times, and asks what the checker says.
+"""Makes 200 mutants: correct kernels of correct.cu in which one thing was changed. Runs the checker on each.
 
-A mutant has a finding (no end is one), or computes a wrong result; if none of these, it must stand in equivalent.txt
-with the reason why it is as correct as the kernel was. Not part of ctest: it takes minutes.
+A mutant must have a finding ("no end" is one) or compute a wrong result. If it does neither, it must be listed in
+equivalent.txt, with the reason why it is as correct as the kernel was. Not part of ctest, because it takes minutes.
 
   python3 tests/cuda_emulator/mutants.py [--count N] [--seed N] [--all]
 """
@@ -19,7 +19,7 @@ sys.path.insert(0, str(HERE.parent.parent / "tools"))
 
 import cuda_check  # noqa: E402
 
-# pattern -> what stands in its place. Each match in a kernel is a mutant.
+# (pattern, replacement). Each match in a kernel gives one mutant.
 CHANGES = [
     (r"__syncthreads\(\);", ";"), (r"__syncwarp\([^)]*\);", ";"), (r"__threadfence(_block)?\(\);", ";"),
     (r"__pipeline_wait_prior\(1\)", "__pipeline_wait_prior(2)"),
@@ -108,7 +108,7 @@ def main():
             if result == "survives":
                 result = "equivalent" if (place, changed.strip()) in known else result
             fates[result] = fates.get(result, 0) + 1
-            if result in ("survives", "crash"):  # a crash would be the checker's own
+            if result in ("survives", "crash"):  # a crash would be one of the checker
                 bad += 1
                 print(f"{place} | {changed.strip()} | {result}")
     print(f"{len(chosen)} of {len(every)} mutants: " + ", ".join(f"{n} {what}" for what, n in sorted(fates.items())))

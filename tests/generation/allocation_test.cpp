@@ -1,4 +1,4 @@
-// After a session is made, a token costs no allocation.
+// After a session is constructed, a token needs no allocation.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -7,8 +7,8 @@
 #include "generation/generate.h"
 #include "tests/support/random_model.h"
 
-// Counts what goes through malloc, which operator new and Matrix both end in. Where malloc cannot
-// be replaced (sanitizers bring their own, macOS has another way), there is nothing to test.
+// Counts calls of malloc; operator new and Matrix both use it. If malloc cannot be replaced
+// (sanitizers have their own, macOS has another way), the test is skipped.
 namespace {
 
 std::atomic<std::size_t> allocations{0};
@@ -59,7 +59,7 @@ class Allocations : public testing::TestWithParam<std::tuple<Kind, std::size_t, 
     write_random_model(folder_.path(), {.n_experts = std::get<2>(GetParam())});
   }
 
-  // The allocations of generating this many tokens after a prompt.
+  // The number of allocations while this number of tokens is generated after a prompt.
   std::size_t while_generating(std::size_t max_tokens) const {
     Engine engine = open_engine();
     Session session(engine, 120);

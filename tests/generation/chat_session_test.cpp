@@ -23,8 +23,8 @@ class ChatSessionTest : public testing::Test {
     return chat.say(question, options_, random_, listener_);
   }
 
-  // What a model should see before it answers the last question of `conversation`: written out as
-  // one text and encoded in one go.
+  // The tokens that a model should see before it answers the last question of `conversation`: the
+  // conversation is written as one text and encoded at once.
   std::vector<TokenId> from_scratch(const Conversation& conversation) const {
     const std::string end = "<|im_end|>\n";
     std::string text;
@@ -37,7 +37,7 @@ class ChatSessionTest : public testing::Test {
     return tokenizer_.encode(text, {.parse_special = true});
   }
 
-  // See the tests at the end.
+  // Used by the tests at the end.
   void expect_what_a_fresh_session_would_be();
 
   TinyChatModel files_;
@@ -65,7 +65,7 @@ TEST_F(ChatSessionTest, ATurnComputesOnlyItsNewTokens) {
     EXPECT_EQ(result.prompt_tokens, prompt.size() - known);
     if (known == before.size() && known > 0) ++kept_answers;
   }
-  EXPECT_GT(kept_answers, 0u);  // else nothing was kept of any answer, and this proved little
+  EXPECT_GT(kept_answers, 0u);  // else the cache kept no answer, and this proves little
 }
 
 TEST_F(ChatSessionTest, EndsAnAnswerAtImEndWhateverTheConfigCallsTheEnd) {
@@ -194,9 +194,9 @@ TEST_F(ChatSessionTest, RefusesAModelWithoutARowForTheTokens) {
   EXPECT_THROW(ChatSession(small, tokenizer_, ChatFormat::chatml(tokenizer_), 64), Error);
 }
 
-// Whatever was said, cut, undone, loaded or forgotten: before an answer the cache holds exactly the
-// conversation written from scratch, and the answer is the one of a session that never saw
-// anything else.
+// Asks, cuts, undoes, loads and forgets in random order. Before each answer, the cache must hold
+// exactly the tokens of the conversation written as one text. The answer must be that of a session
+// that has computed nothing else.
 void ChatSessionTest::expect_what_a_fresh_session_would_be() {
   std::mt19937 walk(3);
   const auto pick = [&](std::size_t n) { return walk() % n; };
@@ -225,7 +225,7 @@ void ChatSessionTest::expect_what_a_fresh_session_would_be() {
       conversation.exchanges.assign(pick(4), {texts[pick(8)], texts[pick(8)]});
     }
     if (operation < 6) continue;
-    if (operation == 7) {  // asked, and stopped before the answer
+    if (operation == 7) {  // a question whose answer is stopped before its first character
       const ChatSession::Listener hasty = {[](std::string_view text) { return !text.empty(); }};
       const Conversation kept = conversation;
       if (chat.say(std::string(70, '?'), options_, random_, hasty).reason == StopReason::Stopped) {
@@ -261,7 +261,8 @@ void ChatSessionTest::expect_what_a_fresh_session_would_be() {
     ASSERT_EQ(result.tokens, expected.tokens) << "step " << step;
     ASSERT_EQ(chat.conversation(), fresh.conversation());
 
-    // Typed text that spells a token is the one thing that the text as a whole cannot say.
+    // from_scratch is wrong if typed text spells a special token: encoded as one text, it becomes
+    // the token.
     const Conversation& now = chat.conversation();
     const bool innocent = to_json(now).find("<|im_end|>") == std::string::npos;
     if (innocent) {
@@ -286,7 +287,7 @@ TEST_F(ChatSessionTest, IsAlwaysWhatAFreshSessionWouldBe) {
   expect_what_a_fresh_session_would_be();
 }
 
-// With a state that cannot be cut, so that most edits make it compute the text again.
+// The model has a state that cannot be cut, so most edits make it compute the text again.
 class StatefulChatTest : public ChatSessionTest {
  protected:
   StatefulChatTest() : ChatSessionTest({.convolves = true}) {}
@@ -296,7 +297,8 @@ TEST_F(StatefulChatTest, IsAlwaysWhatAFreshSessionWouldBe) {
   expect_what_a_fresh_session_would_be();
 }
 
-// Stopped between two passes over a long prompt, a session keeps what it computed, and no more.
+// If a session is stopped between two passes over a long prompt, it keeps the tokens that it has
+// computed, and no others.
 TEST_F(StatefulChatTest, AnInterruptedSessionGoesOnAsAFreshOne) {
   std::vector<TokenId> ids(150);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<TokenId>(i % 200);
@@ -315,7 +317,8 @@ TEST_F(StatefulChatTest, AnInterruptedSessionGoesOnAsAFreshOne) {
   EXPECT_TRUE(std::ranges::equal(session.logits(), fresh.logits()));
 }
 
-// As Qwen3's drops the thoughts of answers that are over: what the cache holds of them must go.
+// Like the template of Qwen3, which removes the thoughts of earlier answers: the session must
+// remove them from its cache.
 TEST_F(ChatSessionTest, ATemplateThatRewritesHistoryGetsWhatAFreshSessionWouldGive) {
   write_file(files_.folder() / "chat_template.jinja",
              "{% for m in messages %}<|im_start|>{{ m.role }}\n"

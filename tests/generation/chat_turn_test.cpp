@@ -13,7 +13,7 @@ class ChatTurn : public testing::Test {
  protected:
   ChatTurn() { options_.generation.end_tokens = {2}; }
 
-  // Answers and counts the positions that went through the model.
+  // Answers, and counts the positions that the model computed.
   TextResult turn(Session& session, const std::vector<TokenId>& conversation) {
     fed_ = 0;
     session.engine().set_probe([this](int, std::string_view name, MatrixView<const float> view) {
@@ -38,7 +38,7 @@ class ChatTurn : public testing::Test {
 };
 
 TEST_F(ChatTurn, ComputesOnlyWhatTheSessionDoesNotHold) {
-  options_.generation.max_tokens = 1;  // the answer itself is not fed then
+  options_.generation.max_tokens = 1;  // then the answer itself is not fed
   Session session(model_, 256);
   EXPECT_EQ(turn(session, ids(100)).prompt_tokens, 100u);
   EXPECT_EQ(fed_, 100u);
@@ -57,7 +57,7 @@ TEST_F(ChatTurn, KeepsTheAnswerItMade) {
   conversation.push_back(2);
   options_.generation.max_tokens = 1;
   turn(session, conversation);
-  EXPECT_EQ(fed_, 2u);  // the last token of the answer, which nobody had asked further about, and 2
+  EXPECT_EQ(fed_, 2u);  // the last token of the answer, which was not fed before, and the 2
 }
 
 TEST_F(ChatTurn, ForgetsWhatDepartsFromTheConversation) {

@@ -24,7 +24,8 @@ float sum(const Choices& all, float Choice::*member) {
   return static_cast<float>(total);
 }
 
-// Many u, evenly over [0, 1): how often sample() takes a token is its probability.
+// Tries many values of u, evenly over [0, 1): the share of draws in which sample() takes a token is
+// its probability.
 TEST(Choices, AreTheProbabilitiesWithWhichSampleChooses) {
   constexpr int kDraws = 20'000;
   std::mt19937 random(3);
@@ -43,7 +44,7 @@ TEST(Choices, AreTheProbabilitiesWithWhichSampleChooses) {
     std::size_t possible = 0;
     for (const Choice& one : all.top) {
       const double share = drawn[static_cast<std::size_t>(one.token)] / double{kDraws};
-      EXPECT_NEAR(one.after_top_p, share, 2.0 / kDraws) << one.token;  // a step at each end
+      EXPECT_NEAR(one.after_top_p, share, 2.0 / kDraws) << one.token;  // one step of u at each end
       possible += one.after_top_p > 0.0f ? 1 : 0;
     }
     EXPECT_EQ(possible, all.kept_top_p);

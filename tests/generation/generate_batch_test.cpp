@@ -64,7 +64,7 @@ class GenerateBatch : public testing::Test {
 };
 
 TEST_F(GenerateBatch, GivesEachTextWhatItsSeedGivesAlone) {
-  for (const std::size_t context : {100u, 30u}) {  // the second is full before the tokens are made
+  for (const std::size_t context : {100u, 30u}) {  // 30: full before all tokens are generated
     const std::vector<Ended> results = together(12, context);
     for (std::size_t i = 0; i < results.size(); ++i) {
       EXPECT_EQ(results[i], alone(100 + i, context)) << "text " << i << ", context " << context;

@@ -24,7 +24,7 @@ std::vector<std::string> all_models() {
   return names;
 }
 
-// A text that this model may have: some have to see the end of a prompt.
+// A text that this model accepts: some models need a token that ends the prompt.
 std::vector<TokenId> text_of(const Plan& plan) {
   std::vector<TokenId> ids = {3, 1, 4, 1, 5, 9, 2};
   if (plan.prompt) ids = {3, plan.prompt->masks.front(), plan.prompt->end, 1, 4, 1, 5};
@@ -33,7 +33,7 @@ std::vector<TokenId> text_of(const Plan& plan) {
 
 class EveryModel : public testing::TestWithParam<std::string> {};
 
-// The plan's names and the rows of trace() are the reference.
+// Compares with the names in the plan and with the rows of trace().
 TEST_P(EveryModel, LooksAtWhatTraceWritesDown) {
   Engine engine = walker_engine(kModels + GetParam());
   const std::vector<TokenId> ids = text_of(engine.plan());
@@ -119,7 +119,7 @@ TEST(Look, StopsBetweenPassesAndRefusesWhatDoesNotFit) {
   EXPECT_THROW(look(session, std::vector<TokenId>(kPositions + 1, 1)), Error);
   const std::vector<TokenId> wrong = {1, 65};
   EXPECT_THROW(look(session, wrong), Error);
-  EXPECT_TRUE(look(session, ids).has_value());  // and goes on afterwards
+  EXPECT_TRUE(look(session, ids).has_value());  // the session can be used afterwards
 }
 
 TEST(Look, CountsTheBytesOfAStep) {

@@ -1,5 +1,5 @@
-// What a model takes in memory, measured from outside: a child process opens it, and the peak of
-// its resident memory (VmHWM of /proc/self/status) is held against what ./stage info predicts.
+// The memory of a model, measured from outside: a child process opens it, and the peak of its
+// resident memory (VmHWM of /proc/self/status) is compared with the prediction of ./stage info.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -183,13 +183,13 @@ std::size_t mappings_of(const std::string& part_of_name) {
 
 struct Measured {
   double base = 0;              // resident before anything is opened
-  double peak_open = 0;         // the most until the model is open
-  double peak_run = 0;          // and until it has computed a token
-  std::vector<double> session;  // resident with a long session of 0, 64, 128, ... tokens
+  double peak_open = 0;         // the peak until the model is open
+  double peak_run = 0;          // and the peak until it has computed a token
+  std::vector<double> session;  // resident memory of a long session after 0, 64, 128, ... tokens
   std::size_t mappings = 0;
 };
 
-// What the child does: it opens the model and writes down what that took.
+// The work of the child: it opens the model and writes its memory use to `out`.
 void run_child(const std::string& model_path, BackendKind backend, const std::string& out) {
   std::ofstream result(out);
   result << own_memory("VmRSS") << '\n';
@@ -203,7 +203,7 @@ void run_child(const std::string& model_path, BackendKind backend, const std::st
   result << own_memory("VmHWM") << '\n' << mappings_of("/model") << '\n';
   Session session(engine, kLongContext);
   result << own_memory("VmRSS") << '\n';
-  if (backend == BackendKind::Textbook && engine.plan().vocab_size > 100) return;  // slow, unasked
+  if (backend == BackendKind::Textbook && engine.plan().vocab_size > 100) return;  // too slow
   for (int i = 0; i < 3; ++i) {
     session.feed(std::vector<TokenId>(64, 1));
     result << own_memory("VmRSS") << '\n';
@@ -227,7 +227,7 @@ Measured measure(const fs::path& model, BackendKind backend = BackendKind::Cpu) 
   return got;
 }
 
-// The memory "in all" of ./stage info, in bytes.
+// The memory "in all" that ./stage info prints, in bytes.
 double predicted(const fs::path& model) {
   const ProgramResult result =
       run_program({"info", model.string(), "--context", std::to_string(kContext)});
@@ -249,7 +249,7 @@ class Memory : public ::testing::Test {
     const char* model = std::getenv("STAGECRAFT_MEMORY_MODEL");
     const char* backend = std::getenv("STAGECRAFT_MEMORY_BACKEND");
     const char* out = std::getenv("STAGECRAFT_MEMORY_OUT");
-    if (model != nullptr && backend != nullptr && out != nullptr) {  // we are the child
+    if (model != nullptr && backend != nullptr && out != nullptr) {  // this process is the child
       run_child(model, backend == std::string("cpu") ? BackendKind::Cpu : BackendKind::Textbook,
                 out);
       std::exit(0);
@@ -263,7 +263,7 @@ class Memory : public ::testing::Test {
     return static_cast<double>(fs::file_size(folder() / "model.safetensors"));
   }
 
-  // At most a tenth above the prediction, which is not much too high either.
+  // At most a tenth above the prediction; the prediction may not be much too high either.
   static void expect_as_predicted(const Measured& got, const fs::path& model) {
     const double expected = predicted(model);
     const double opened = got.peak_open - got.base, run = got.peak_run - got.base;
@@ -300,7 +300,7 @@ TEST_F(Memory, AQuantisedModelTakesWhatInfoPredicts) {
   expect_as_predicted(measure(folder() / "model.gguf"), folder() / "model.gguf");
 }
 
-// The textbook's layers look at F32 weights where they lie in the file: opening touches hardly any.
+// The layers of the textbook use F32 weights in the mapped file: opening reads hardly any of them.
 TEST_F(Memory, TheTextbookUsesF32WhereItLies) {
   const Sizes sizes;
   write_folder(folder(), sizes, DType::F32, 1);
@@ -309,7 +309,7 @@ TEST_F(Memory, TheTextbookUsesF32WhereItLies) {
   EXPECT_LE(got.peak_run - got.base, 1.1 * file_bytes());
 }
 
-// What it converts to f32 is in memory beside the file for no longer than the conversion takes.
+// The textbook converts F16 tensors to f32, and then releases the memory of the mapped file.
 TEST_F(Memory, TheTextbookLetsGoOfWhatItConverted) {
   const Sizes sizes;
   write_folder(folder(), sizes, DType::F16, 1);
@@ -319,8 +319,8 @@ TEST_F(Memory, TheTextbookLetsGoOfWhatItConverted) {
   EXPECT_LE(got.session[0] - got.base, 1.1 * 2 * file_bytes());
 }
 
-// A session has room for its whole context from the start, but the system gives memory to a page
-// when it is first written, and not before: no step for a token, and nothing moves.
+// A session reserves address space for its whole context, but the system adds memory for a page
+// only when it is first written. Memory grows evenly with the tokens, and nothing moves.
 TEST_F(Memory, KeysAndValuesTakeMemoryAsTheyAreUsed) {
   const Sizes sizes = {
       .vocab = 100, .dim = 512, .ffn = 64, .layers = 16, .heads = 8, .kv_heads = 8};

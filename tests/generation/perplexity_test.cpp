@@ -14,8 +14,8 @@ namespace stagecraft {
 namespace {
 
 const std::string kModel = TEST_DATA "/models/llama-gqa2";
-// A surprisal moves by at most twice what the logits do, and theirs may move by 1.8e-5 (the
-// tolerance of this model's trace). Measured: 2.7e-6.
+// The error of a surprisal is at most twice that of the logits, which may be 1.8e-5 (the tolerance
+// of the trace of this model). Measured: 2.7e-6.
 constexpr double kAllowed = 2 * 1.8e-5;
 
 template <class T>
@@ -61,10 +61,10 @@ TEST(Perplexity, TheBitsDependOnNoThreadsAndOnNoPasses) {
   Engine model = textbook_engine(folder.path());
   std::vector<TokenId> ids(300);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<TokenId>(i * 7919 % 515);
-  const auto one = surprisals(model, ids, {200, 70});  // windows of more than one pass
+  const auto one = surprisals(model, ids, {200, 70});  // a window takes more than one pass
   model.use_threads(3);
   EXPECT_EQ(one, surprisals(model, ids, {200, 70}));
-  // The first window knows nothing of how far the next one is.
+  // The first window does not depend on the stride.
   const auto other = surprisals(model, ids, {200, 199});
   EXPECT_TRUE(std::equal(one.begin(), one.begin() + 199, other.begin()));
   EXPECT_NE(one[250], other[250]);
@@ -92,7 +92,7 @@ TEST(Perplexity, SaysHowFarItIsAndStopsWhenAsked) {
   });
   EXPECT_TRUE(std::ranges::is_sorted(seen));
   EXPECT_EQ(seen.back(), all.size());
-  EXPECT_EQ(all.size(), 23u);  // 7, then 4 a window
+  EXPECT_EQ(all.size(), 23u);  // 7, then 4 per window
 }
 
 TEST(Perplexity, RefusesWindowsAndTextsThatGiveNothing) {

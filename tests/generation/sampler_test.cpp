@@ -17,7 +17,7 @@ TokenId choose(const std::vector<float>& logits, const SamplerOptions& options, 
   return sample(logits, options, u, scratch);
 }
 
-// The share of [0, 1) in which each token is chosen, found by sweeping u.
+// The part of [0, 1) in which each token is chosen, found by trying many u.
 std::map<TokenId, double> shares(const std::vector<float>& logits, const SamplerOptions& options) {
   constexpr int kSteps = 20'000;
   std::map<TokenId, double> result;
@@ -73,8 +73,8 @@ TEST(Sample, TopPKeepsTheFewestThatReachPTheOneThatCrossesIncluded) {
 }
 
 TEST(Sample, TopPCountsSharesAfterTopK) {
-  // Of the two kept, token 0 has 0.4 / 0.7 = 0.57 of the sum: enough for p = 0.5 alone, though it
-  // would not be of all four.
+  // Token 0 has 0.4 / 0.7 = 0.57 of the sum of the two kept tokens: enough for p = 0.5. Of the sum
+  // of all four it has too little.
   const std::vector<float> logits = {std::log(0.4f), std::log(0.3f), std::log(0.2f),
                                      std::log(0.1f)};
   EXPECT_EQ(shares(logits, {.top_p = 0.5f}).size(), 2u);
@@ -91,7 +91,7 @@ TEST(Sample, OfEqualTokensTheLowerIdCountsAsLikelier) {
 }
 
 TEST(Sample, RanksALargeVocabularyAsSortingAllWould) {
-  // 5,000 distinct logits in scrambled order, so that the ranking grows over several blocks.
+  // 5,000 different logits in random order, so the ranking is extended several times.
   std::vector<float> logits(5000);
   for (std::size_t i = 0; i < logits.size(); ++i) {
     logits[i] = static_cast<float>((i * 2731) % 5000) / 5000.0f;

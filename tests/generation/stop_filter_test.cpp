@@ -5,7 +5,7 @@
 namespace stagecraft {
 namespace {
 
-// What a reader sees of `text`, fed in pieces of `size` bytes.
+// The text that a reader sees if `text` is fed in pieces of `size` bytes.
 std::string shown(const std::vector<std::string>& stops, const std::string& text,
                   std::size_t size) {
   StopFilter filter(stops);

@@ -1,5 +1,5 @@
-// Configs and files of the architectures beside Llama's family: what is refused, and what their
-// files may hold in another way.
+// Configs and files of the architectures outside the Llama family: which configs are refused, and
+// which other forms their files may have.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,7 +25,7 @@ std::string text_of(const fs::path& file) {
   return text.str();
 }
 
-// What is said of a tiny model's config.json with one field changed.
+// The error message for the config.json of a tiny model with one changed field.
 std::string refusal(const std::string& model, const std::string& key, const nlohmann::json& value) {
   const TemporaryFolder folder;
   nlohmann::json config =
@@ -413,7 +413,7 @@ TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
   }
 }
 
-// Press et al. 2021 give 8 heads; 12 have 4 of the slopes that 16 would have.
+// Press et al. 2021 list the slopes of 8 heads; 12 heads also use 4 of the slopes of 16 heads.
 TEST(Architectures, AlibiSlopesAreThoseOfItsPaper) {
   const std::vector<float> eight = alibi_slopes(8), twelve = alibi_slopes(12);
   ASSERT_EQ(eight.size(), 8u);
@@ -428,7 +428,7 @@ TEST(Architectures, AlibiSlopesAreThoseOfItsPaper) {
   EXPECT_EQ(alibi_slopes(1), std::vector<float>{0x1p-8f});
 }
 
-// A tiny model's file under other names: `prefix` becomes `other`. It also holds a tensor `extra`
+// Writes the file of a tiny model with other names: `prefix` becomes `other`. Adds a tensor `extra`
 // of one number.
 void write_renamed(const fs::path& model, const std::string& prefix, const std::string& other,
                    const std::string& extra, const fs::path& folder) {
@@ -462,7 +462,7 @@ void expect_same_logits(const fs::path& model, const fs::path& other) {
   EXPECT_EQ(std::memcmp(a.data(), b.data(), a.rows() * a.cols() * sizeof(float)), 0);
 }
 
-// The first GPT-2 files have shorter names, and hold the causal mask of each layer.
+// The first GPT-2 files have shorter names, and contain the causal mask of each layer.
 TEST(Architectures, ReadGpt2FilesWithShortNamesAndMasks) {
   const fs::path model = TEST_DATA "/models/gpt2-tied";
   const TemporaryFolder folder;
@@ -473,7 +473,7 @@ TEST(Architectures, ReadGpt2FilesWithShortNamesAndMasks) {
   EXPECT_THROW(textbook_engine(folder.path()), Error);
 }
 
-// Released Qwen3.5 files hold a model for images, and layers that guess further tokens.
+// Released Qwen3.5 files also contain a model for images, and layers that predict further tokens.
 TEST(Architectures, ReadTheTextModelOfQwen3_5Files) {
   const fs::path model = TEST_DATA "/models/qwen3_5-interval";
   const TemporaryFolder folder;
@@ -490,8 +490,8 @@ TEST(Architectures, ReadTheTextModelOfQwen3_5Files) {
   EXPECT_THROW(textbook_engine(folder.path()), Error);
 }
 
-// Released Gemma 4 files hold models for images and sound, and may hold weights that no step reads.
-// Newer ones name the sizes of each global layer.
+// Released Gemma 4 files also contain models for images and sound, and may contain weights that no
+// step reads. Newer files list the sizes of each global layer.
 TEST(Architectures, ReadTheTextModelOfGemma4Files) {
   const fs::path model = TEST_DATA "/models/gemma4-shared-caches";
   const TemporaryFolder folder;
@@ -513,7 +513,7 @@ TEST(Architectures, ReadTheTextModelOfGemma4Files) {
   EXPECT_THROW(textbook_engine(folder.path()), Error);
 }
 
-// DeepSeek-V3 files may end with layers that guess further tokens.
+// DeepSeek-V3 files may end with layers that predict further tokens.
 TEST(Architectures, IgnoreTheLayersBehindTheLastThatDeepSeekNames) {
   const fs::path model = TEST_DATA "/models/deepseek-v3-groups";
   const TemporaryFolder folder;
@@ -526,7 +526,7 @@ TEST(Architectures, IgnoreTheLayersBehindTheLastThatDeepSeekNames) {
   EXPECT_THROW(textbook_engine(folder.path()), Error);
 }
 
-// What counts the weights of a step forgets none: each weight of a plan belongs to one.
+// weights_read misses no weight: a step reads each weight of a plan.
 TEST(Architectures, HaveNoWeightThatNoStepReads) {
   for (const std::string& name : tiny_model_names()) {
     const Plan plan = describe_model(fs::path(TEST_DATA "/models") / name).plan;

@@ -7,8 +7,8 @@
 namespace stagecraft {
 namespace {
 
-// A config of four layers and eight heads of 16, with `more` added. The default number of key heads
-// of Qwen fits no model as small as this.
+// A config of four layers and eight heads of 16, with `more` added. For Qwen, it sets the number of
+// key heads, because the default is too large for this model.
 Config parse(const std::string& model_type, const std::string& more = "") {
   const bool qwen = model_type.starts_with("qwen");
   return parse_config(R"({"model_type": ")" + model_type +

@@ -1,4 +1,5 @@
-// A .flm file computes what the model computes that it was made from (reference/make_formats.py).
+// A .flm file gives the same results as the model from which it was made
+// (reference/make_formats.py).
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -20,7 +21,7 @@ TEST(FlmModel, GivesTheLogitsOfItsFolderBitForBit) {
                         logits_of(textbook_engine(TEST_DATA "/models/llama-gqa2"))));
 }
 
-// ChatGLM and ChatGLM2, as FastLLM's converter writes them, and as ours does.
+// ChatGLM and ChatGLM2, as the converter of FastLLM writes them, and as ours does.
 TEST(FlmModel, OfChatGlmGivesTheLogitsOfItsFolderBitForBit) {
   const std::pair<const char*, const char*> models[] = {{"chatglm", "chatglm-gmask"},
                                                         {"chatglm2", "chatglm2-two-key-heads"}};

@@ -1,4 +1,4 @@
-// A model in a GGUF file computes what it computes in the folder that the file was made from.
+// A GGUF file gives the same results as the folder from which it was made.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -69,9 +69,9 @@ TEST(GgufModel, GivesTheLogitsOfItsFolderBitForBit) {
   }
 }
 
-// Weights of norms were rounded once more, when 1 was added to them, and so was the decay of
-// Qwen3.5, of which the file has -exp(x). The tolerance is the one that was measured for a model's
-// logits in f32 (reference/tolerance.py).
+// The file contains norm weights with 1 added, and -exp(x) for the decay x of Qwen3.5: both were
+// rounded once more. The tolerance is the one that was measured for the logits of a model in f32
+// (reference/tolerance.py).
 TEST(GgufModel, OfRoundedWeightsGivesTheLogitsOfPyTorch) {
   for (const std::string name :
        {"gemma-tied", "gemma2-head-scale", "gemma3-six-layers", "qwen3_5-long-keys"}) {
@@ -88,7 +88,7 @@ TEST(GgufModel, OfRoundedWeightsGivesTheLogitsOfPyTorch) {
   }
 }
 
-// What llama.cpp fixes: each sixth layer is global, and the local ones have a rope of their own.
+// llama.cpp fixes these values: each sixth layer is global, and local layers have their own RoPE.
 TEST(GgufModel, ReadsWhatGemmaFilesLeaveUnsaid) {
   const GgufFile file(TEST_DATA "/gguf/gemma3-six-layers.gguf");
   const auto config = nlohmann::json::parse(gguf_config_json(file));
@@ -101,7 +101,7 @@ TEST(GgufModel, ReadsWhatGemmaFilesLeaveUnsaid) {
   EXPECT_EQ(config["query_pre_attn_scalar"], 6);
 }
 
-// llama3's slowing down of RoPE comes as factors that were rounded to f32.
+// The file contains the llama3 scaling of RoPE as factors, rounded to f32.
 TEST(GgufModel, TakesTheFactorsOfRope) {
   CourseModel file(TEST_DATA "/gguf/llama-rope-llama3.gguf");
   EXPECT_EQ(file.model.config.rope.factors.size(), file.model.config.head_dim / 2);

@@ -1,4 +1,4 @@
-// A llama2.c file computes what the model computes that it was made from
+// A llama2.c file gives the same results as the model from which it was made
 // (reference/make_formats.py).
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 namespace stagecraft {
 namespace {
 
-// Moves every tensor of the file by one byte: a space more before them.
+// Moves every tensor of the file by one byte, by adding a space before them.
 void shift_by_a_byte(const std::filesystem::path& path) {
   std::string bytes = read_file(path);
   std::uint64_t header = 0;

@@ -29,7 +29,8 @@ TEST(PlanSplit, EachStepWeightCacheAndStateIsInOnePart) {
     EXPECT_EQ(brought_rows(plan), kNone) << name;
     for (const std::size_t n : possible(plan)) {
       const auto [front, back] = split_plan(plan, n);
-      // The front ends with a copy of its rows, and the back begins with them.
+      // The front has one more step, which copies its rows; the back has one more, which reads
+      // rows.
       EXPECT_EQ(front.steps.size() + back.steps.size(), plan.steps.size() + 2) << name;
       EXPECT_EQ(brought_rows(front), kNone) << name;
       EXPECT_EQ(back.buffer(brought_rows(back)).width, front.buffer(front.logits).width) << name;
@@ -57,11 +58,12 @@ TEST(PlanSplit, IsPossibleWhereOneBufferGoesOnAndNoCacheIsShared) {
   using Counts = std::vector<std::size_t>;
   EXPECT_EQ(possible(plan_of("lfm2-biases")), (Counts{1, 2}));
   EXPECT_EQ(possible(plan_of("gemma4-keys-as-values")), (Counts{1, 2, 3}));
-  // Numbers of each token for each layer pass by the residual stream.
+  // A second buffer, with numbers per token and layer, would also have to pass from the front to
+  // the back.
   EXPECT_EQ(possible(plan_of("gemma4-shared-caches")), Counts{});
   EXPECT_THROW(split_plan(plan_of("gemma4-shared-caches"), 2), Error);
 
-  // As if the last layer of a model read the keys of the one before it.
+  // Changes the plan so that the last layer reads the keys of the layer before it.
   Plan shared = plan_of("smollm3-four-layers");
   EXPECT_EQ(possible(shared), (Counts{1, 2, 3}));
   for (Step& step : shared.steps) {

@@ -1,5 +1,5 @@
-// A folder whose matrices are stored in parts computes what a folder with the numbers of the
-// reference computes (reference/quantized_folders.py), and is converted without a loss.
+// A folder with quantised matrices gives the same results as a folder with the dequantised numbers
+// of the reference (reference/quantized_folders.py), and is converted without loss.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -28,7 +28,7 @@ fs::path quantized(const std::string& name) {
   return fs::path(TEST_DATA "/formats/quantized") / name;
 }
 
-// Also of the CPU backend, which shows no results of steps.
+// Works for the CPU backend too, which does not show the results of steps.
 std::vector<float> pass_logits(Engine engine) {
   Matrix<float> logits(kEightIds.size(), engine.plan().vocab_size);
   const auto sequence = engine.make_sequence(kEightIds.size());
@@ -37,7 +37,8 @@ std::vector<float> pass_logits(Engine engine) {
   return {logits.data(), logits.data() + logits.rows() * logits.cols()};
 }
 
-// The same model, whole: its own plain tensors, and the reference's numbers for the others.
+// Writes the same model unquantised: its own plain tensors, and the numbers of the reference for
+// the others.
 void write_plain_folder(const fs::path& folder, const std::string& name) {
   convert_to_folder(
       {.model = quantized(name), .out = folder, .dtype = DType::F32, .with_tokenizer = false});
@@ -60,9 +61,9 @@ TEST(QuantizedModel, GivesTheLogitsOfTheReferencesNumbersBitForBit) {
   }
 }
 
-// F32 and BF16 weights are multiplied with activations as they are. Integers are multiplied with
-// rounded ones, and how well is a matter of cpu_pass_test.cpp: here the file that holds the same
-// blocks has to give the same bits.
+// The CPU backend multiplies F32 and BF16 weights with unrounded activations, but integer weights
+// with rounded ones. cpu_pass_test.cpp tests the accuracy of the second case; here, a GGUF file
+// with the same blocks must give the same bits.
 TEST(QuantizedModel, RunsOnTheCpuBackend) {
   const TemporaryFolder folder;
   const fs::path gguf = folder.path() / "model.gguf";
@@ -107,8 +108,8 @@ TEST(QuantizedModel, IsConvertedWithoutALoss) {
   }
 }
 
-// Of every architecture: where one does not look at the field, the weights would be refused, but
-// only by their names.
+// Tests every architecture. An architecture that did not check the field would still refuse the
+// weights, but only by their names.
 TEST(QuantizedModel, IsRefusedByTheFieldWhereTheConfigSaysWhatIsNotRead) {
   for (const std::string& name : tiny_model_names()) {
     const TemporaryFolder folder;

@@ -1,5 +1,5 @@
-// The engine against PyTorch: every activation of every tiny model that reference/make_models.py
-// made, with the f64 oracle and the tolerance that it measured.
+// Compares the engine with PyTorch: every activation of every tiny model that
+// reference/make_models.py made, with the f64 oracle and the tolerance that it measured.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 using Passes = std::vector<std::size_t>;
 
-// least: tokens of the first pass.
+// least: the fewest tokens of the first pass.
 std::vector<Passes> every_cut_in_two(std::size_t seq_len, std::size_t least) {
   std::vector<Passes> cuts;
   for (std::size_t first = least; first < seq_len; ++first) {
@@ -107,7 +107,8 @@ INSTANTIATE_TEST_SUITE_P(EveryModel, Reference, testing::ValuesIn(tiny_model_nam
                            return name;
                          });
 
-// The tiny models are too small for `linear` to split; this one is not, even for a single token.
+// The tiny models are too small for `linear` to use several threads; this model is large enough,
+// even for one token.
 TEST(Determinism, NeitherCutsNorThreadsChangeABitOfTheLogits) {
   const TemporaryFolder folder;
   write_random_model(folder.path(), {.vocab_size = 1003});

@@ -1,10 +1,10 @@
 #pragma once
 
-// AMX's instructions in C++, so that a processor with AVX-512 alone can test kernels/amx_tiles.h.
-// CMake compiles that table with this file before its source where STAGECRAFT_EMULATE_AMX is set
-// (./stage selftest --amx). The arithmetic is that of the Intel 64 and IA-32 Architectures Software
-// Developer's Manual, volume 2: LDTILECFG, TILELOADD, TILESTORED, TDPBF16PS, TDPBSSD. What the
-// processor answers with an exception ends the program here.
+// The AMX instructions in C++, so that kernels/amx_tiles.h can be tested on a processor that has
+// AVX-512 but no AMX. If STAGECRAFT_EMULATE_AMX is set (./stage selftest --amx), CMake includes
+// this file before the source of that table. The arithmetic is that of the Intel 64 and IA-32
+// Architectures Software Developer's Manual, volume 2: LDTILECFG, TILELOADD, TILESTORED, TDPBF16PS,
+// TDPBSSD. If the processor would raise an exception, this code ends the program.
 
 #include <immintrin.h>
 
@@ -41,7 +41,7 @@ inline void expect(bool holds, const char* instruction, const char* expected) {
   std::abort();
 }
 
-// shapes: 64 bytes, as TileShapes of amx_tiles.h.
+// shapes: 64 bytes, the TileShapes of amx_tiles.h.
 inline void load_shapes(const void* shapes) {
   const auto* const bytes = static_cast<const unsigned char*>(shapes);
   expect(bytes[0] == 1, "LDTILECFG", "palette 1");
@@ -61,7 +61,7 @@ inline void release() {
   for (Register& one : registers) one = Register{};
 }
 
-// A register that has a shape.
+// Returns a register; ends the program if it has no shape.
 inline Register& shaped(int tile, const char* instruction) {
   expect(registers[tile].n_rows != 0, instruction, "a tile that has a shape");
   return registers[tile];
@@ -86,7 +86,7 @@ inline void zero(int tile) {
   std::memset(to.bytes, 0, sizeof to.bytes);
 }
 
-// Each number of `sums` becomes dot(itself, rows, its row, weights, its column).
+// Replaces each number of `sums` by dot(number, rows, its row, weights, its column).
 template <typename T, class Dot>
 void multiply(const char* instruction, int sums, int rows, int weights, Dot dot) {
   Register& c = shaped(sums, instruction);
@@ -109,7 +109,7 @@ inline float bf16(std::uint16_t bits) {
   return flushed(value);
 }
 
-// The even and the odd inputs are summed apart. It takes and makes no denormal numbers.
+// Sums the even and the odd inputs separately. Subnormal inputs and results are 0.
 inline float dot_bf16(float sum, const Register& a, std::size_t m, const Register& b,
                       std::size_t n) {
   float part[2] = {};
@@ -134,7 +134,7 @@ inline std::int32_t dot_int8(std::int32_t sum, const Register& a, std::size_t m,
 
 }  // namespace stagecraft_amx
 
-// What a compiler defines and declares where it may use AMX.
+// The macros and functions that a compiler has if it may use AMX.
 #undef _tile_loadconfig
 #undef _tile_release
 #undef _tile_loadd

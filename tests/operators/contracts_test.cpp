@@ -1,5 +1,5 @@
 // What the operators' headers promise beyond the formula: aliasing, strides, lengths, errors, and
-// that a row alone gives what it gives among many.
+// that a row gives the same bits alone as among other rows.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -68,8 +68,8 @@ TEST(ShortConv, SumsTheLastRowsInAnyCuts) {
   }
 }
 
-// Two keys of length 1 at right angles. beta = 0 learns half of what is missing; rate and decay are
-// chosen so that half is kept: exp(-exp(0) * softplus(0)) = 1 / 2.
+// Two keys of length 1 at right angles. beta = 0 corrects half of the difference; rate and decay
+// are chosen so that S is halved: exp(-exp(0) * softplus(0)) = 1 / 2.
 TEST(GatedDelta, FadesCorrectsAndReadsInAnyCuts) {
   const float in[] = {
       1, 0, 1, 0, 8,  // q, k, v: S = [4, 0]
@@ -96,7 +96,7 @@ TEST(GatedDelta, FadesCorrectsAndReadsInAnyCuts) {
   }
 }
 
-// e^1000 is no number that f32 holds, and exp(-exp(-80) * 1000) is 1.
+// e^1000 is too large for f32, and exp(-exp(-80) * 1000) is 1.
 TEST(GatedDelta, KeepsANumberFrom0To1HoweverLargeTheDecay) {
   for (const float rate : {-80.0f, 0.0f, 80.0f}) {
     for (const float decay : {-1000.0f, 0.0f, 19.0f, 21.0f, 1000.0f}) {
@@ -200,8 +200,8 @@ TEST(Route, KeepsTheLargestAndOfEqualOnesTheFirst) {
   EXPECT_EQ(routed(shares, 6, false), shares);
 }
 
-// The bias decides who is chosen, and is no part of the share. Groups of two: the second one has
-// the largest number, the third one the largest sum.
+// The bias decides which experts are chosen, but is not added to their shares. Groups of two: the
+// second one has the largest number, the third one the largest sum.
 TEST(Route, ChoosesWithABiasAndInGroups) {
   const auto routed = [](Routing how) {
     std::vector<float> shares = {0.125f, 0.125f, 0.5f, 0.0f, 0.375f, 0.25f};
@@ -245,7 +245,7 @@ TEST(Route, TheOthersAreZeroWhereTheSumOfTheChosenIsNoNumber) {
   EXPECT_EQ(none, std::vector<float>(4, 0.0f));
 }
 
-// What is no number is not lost, and never more experts are chosen than asked for.
+// NaN is not lost, and never more experts are chosen than n_chosen.
 TEST(Route, ChoosesWhatIsNoNumberFirst) {
   std::vector<float> shares = {0.5f, kNan, 0.25f, kNan};
   route(shares, {.n_chosen = 3});
@@ -492,7 +492,7 @@ TEST(Operators, RefuseShapesThatDisagree) {
       [&] { short_conv(m23.view(), m32.view(), four, m23.view().row_range(0, 1), m23.view()); },
       [&] { short_conv(m23.view(), m32.view(), {}, m23.view(), m23.view()); },
       [&] { short_conv(m23.view(), m32.view(), {}, m23.view().row_range(0, 1), m24.view()); },
-      [&] {  // 3 heads of 2 key heads; then shapes that fit, but for `out`
+      [&] {  // 3 heads for 2 key heads; then all shapes are right except that of `out`
         gated_delta(m24.view(), m23.view(), m23.view(), three, three, {3, 2, 1, 1}, m32.view(),
                     m23.view());
       },
@@ -503,10 +503,10 @@ TEST(Operators, RefuseShapesThatDisagree) {
       [&] { route(three, {.n_chosen = 4}); },
       [&] { route(three, {.n_chosen = 1, .bias = four}); },
       [&] { route(four, {.n_chosen = 1, .groups = {.n = 3}}); },
-      [&] {  // a group of two has no three
+      [&] {  // three of a group of two
         route(four, {.n_chosen = 1, .groups = {.n = 2, .n_counted = 3}});
       },
-      [&] {  // one group of two has no three either
+      [&] {  // three experts of one chosen group of two
         route(four, {.n_chosen = 3, .groups = {.n = 2}});
       },
       [&] { clamped_swiglu(three, four, 1.0f, 1.0f, three); },

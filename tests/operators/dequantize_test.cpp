@@ -1,4 +1,4 @@
-// Against what the gguf package makes of random blocks (reference/make_gguf.py): bit for bit.
+// Random blocks must give the same bits as with the Python package gguf (reference/make_gguf.py).
 #include "operators/dequantize.h"
 
 #include <gtest/gtest.h>

@@ -14,8 +14,8 @@
 
 namespace stagecraft {
 
-// One case of tests/data/operators/OPERATOR.safetensors: inputs from PyTorch, what an f64 oracle
-// makes of them, and the tolerance that was measured. Written by reference/make_operators.py.
+// One case of tests/data/operators/OPERATOR.safetensors: inputs from PyTorch, the results of an f64
+// oracle, and the measured tolerance. Written by reference/make_operators.py.
 class DumpCase {
  public:
   DumpCase(const SafetensorsFile& file, const nlohmann::json& about)
@@ -33,7 +33,7 @@ class DumpCase {
     if (!values.empty()) std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
     return values;
   }
-  // The last dimension is columns; the ones before it are rows.
+  // An input that has two dimensions.
   Matrix<float> matrix(const std::string& argument) const {
     const std::vector<std::size_t>& shape = stored("input." + argument).shape;
     const std::vector<float> values = vector(argument);

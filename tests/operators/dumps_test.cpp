@@ -1,4 +1,4 @@
-// The textbook operators against PyTorch's dumps.
+// The textbook operators, compared with PyTorch's dumps.
 #include "operators/attention.h"
 #include "operators/exact_gelu.h"
 #include "operators/gelu_tanh.h"

@@ -1,4 +1,4 @@
-// Against what PyTorch makes of every byte (reference/make_formats.py).
+// Every byte must give the same float as with PyTorch (reference/make_formats.py).
 #include "operators/float8.h"
 
 #include <gtest/gtest.h>

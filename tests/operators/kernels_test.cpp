@@ -1,5 +1,5 @@
-// Each kernel of each instruction set that this processor runs, against sums in double precision,
-// on sizes that are multiples of nothing.
+// Each kernel of each instruction set that this processor runs, compared with sums in double
+// precision, also for sizes that are not a multiple of a vector.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ std::vector<float> random_floats(std::size_t n, unsigned seed) {
   return values;
 }
 
-// A matrix as a file of this dtype would hold it, and the floats that it stands for.
+// A matrix as stored in a file of this dtype, and its values as floats.
 struct Stored {
   std::vector<std::byte> bytes;
   std::vector<float> values;
@@ -58,7 +58,7 @@ struct Stored {
   }
 };
 
-// Rows in the form that a kernel takes, and the floats that they stand for.
+// Rows in the ActivationType of a kernel, and their values as floats.
 struct Rows {
   std::vector<float> values;
   std::vector<std::uint16_t> bf16;
@@ -97,8 +97,8 @@ void PrintTo(const Product& p, std::ostream* out) { *out << dtype_name(p.dtype);
 
 class EveryKernel : public testing::TestWithParam<std::tuple<Product, const Kernels*>> {};
 
-// A panel times as many rows as its kernel takes, and fewer, against sums in double precision.
-// weight(o, i): what the panel holds for output o and input i.
+// A panel times as many rows as its kernel takes, and times fewer rows, compared with sums in
+// double precision. weight(o, i): what the panel holds for output o and input i.
 template <class Weight>
 void expect_product(const Kernels& k, WeightLayout layout, const std::vector<std::byte>& panel,
                     std::size_t inputs, double form_rounding, Weight weight) {
@@ -132,9 +132,9 @@ void expect_product(const Kernels& k, WeightLayout layout, const std::vector<std
           expected += one;
           magnitude += std::abs(one);
         }
-        // A sum of n products in f32 is off by at most n half units in the last place of the sum
-        // of their magnitudes (Higham, Accuracy and Stability, 3.1); a product of rounded scales,
-        // and a type that is rounded to bf16, add theirs.
+        // The error of a sum of n products in f32 is at most n half units in the last place of the
+        // sum of their magnitudes (Higham, Accuracy and Stability, 3.1). A product of rounded
+        // scales, and a type that is rounded to bf16, add errors of their own.
         const double n_rounding = static_cast<double>(inputs + 8) * 0x1p-24;
         ASSERT_NEAR(got, expected, magnitude * (n_rounding + form_rounding))
             << "row " << r << ", output " << o;
@@ -203,8 +203,8 @@ std::vector<float> products(const Kernels& k, WeightLayout layout,
   return out;
 }
 
-// The integers are exact in any order, and what follows in floats is the same everywhere; only
-// `portable` rounds a multiply-add twice.
+// Sums of integers are exact in any order, and the float operations after them are the same
+// everywhere. Only `portable` rounds a multiply-add twice.
 TEST(Kernels, OfBytesGiveTheSameBitsWhateverInstructionsSumThem) {
   constexpr std::size_t kInputs = 512, kRows = kTileRows + 1;
   auto tables = runnable_kernels();
@@ -230,7 +230,7 @@ class EveryTable : public testing::TestWithParam<const Kernels*> {
   const Kernels& k_ = *GetParam();
 };
 
-// The largest and the least of what a byte can hold, and a weight of -128, which a file may have.
+// The largest and the smallest bytes, and a weight of -128, which a file may have.
 TEST_P(EveryTable, MultipliesTheExtremesOfBytesExactly) {
   for (const int weight : {-128, -127, 127, 0}) {
     for (const float x : {-3.0f, 3.0f}) {
@@ -250,7 +250,7 @@ TEST_P(EveryTable, MultipliesTheExtremesOfBytesExactly) {
       EXPECT_EQ(sums.first_half, x > 0.0f ? 16 * 127 : -16 * 127);
       for (const std::size_t rows :
            {std::size_t{1}, k_.max_rows[static_cast<int>(WeightLayout::Q8)]}) {
-        std::vector<float> out(rows * 32);  // of the same row again and again: no strides
+        std::vector<float> out(rows * 32);  // the same row many times: the strides are 0
         k_.tile[static_cast<int>(WeightLayout::Q8)](
             {panel.data(), 32, bytes, 0, &scale, &sums, 0, out.data(), 32}, rows);
         for (const float got : out) EXPECT_FLOAT_EQ(got, 32.0f * x * static_cast<float>(weight));
@@ -259,7 +259,7 @@ TEST_P(EveryTable, MultipliesTheExtremesOfBytesExactly) {
   }
 }
 
-// Bytes from the least to the largest, scales of any size and sign.
+// Bytes from the smallest to the largest, scales of any size and sign.
 TEST_P(EveryTable, MultipliesFloatsWithBytesWhoseScaleIsTheirInputs) {
   for (const std::size_t inputs : {1u, 7u, 64u}) {
     const auto scales = random_floats(inputs, 10);
@@ -297,7 +297,8 @@ TEST_P(EveryTable, QuantisesToTheNearestByteAndZerosToZeros) {
   EXPECT_EQ(sums[2].first_half, 0);
 }
 
-// One such number among many must not be lost on the way: nothing downstream would look wrong.
+// A single NaN or infinity among many numbers must not be lost: nobody would notice the error
+// later.
 TEST_P(EveryTable, LosesNoNumberThatIsNone) {
   for (const float bad : {NAN, -NAN, INFINITY, -INFINITY}) {
     for (const std::size_t at : {0u, 5u, 31u}) {
@@ -351,7 +352,7 @@ TEST_P(EveryTable, DividesRowsOfAnyWidthByTheirLengthAlsoInPlace) {
   }
 }
 
-// Two tokens, so that the second finds what the first left; fewer values than a panel has.
+// Two tokens, so that the second uses the state of the first; fewer values than a panel has.
 TEST_P(EveryTable, DeltaRuleIsThatOfItsFormulaAndWritesNoValueTooMany) {
   for (const std::size_t n_keys : {1u, 7u, 8u, 37u, 128u}) {
     for (const std::size_t n_values : {1u, 5u, 32u}) {
@@ -502,7 +503,7 @@ TEST_P(EveryTable, AlibiAddsALineToTheScaledScores) {
   }
 }
 
-// Block after block gives the softmax of all of them, masked ones left out.
+// Block after block gives the softmax of all scores except the masked ones.
 TEST_P(EveryTable, SoftmaxByBlocksIsTheSoftmax) {
   std::vector<float> scores = random_floats(192, 6);
   for (float& score : scores) score *= 20.0f;
@@ -526,7 +527,7 @@ TEST_P(EveryTable, RoundsToBf16AsTheTextbookDoes) {
   x[0] = INFINITY;
   x[1] = -0.0f;
   x[2] = 1e-40f;
-  x[3] = 0x1.01p0f;  // half-way, to even
+  x[3] = 0x1.01p0f;  // a tie, rounded to even
   x[4] = 0x1.03p0f;
   std::vector<std::uint16_t> got(100), expected(100);
   k_.to_bf16(x.data(), 100, got.data());
@@ -539,7 +540,7 @@ TEST_P(EveryTable, RoundsToBf16AsTheTextbookDoes) {
 INSTANTIATE_TEST_SUITE_P(Isa, EveryTable, testing::ValuesIn(runnable_kernels()),
                          [](const auto& parameter) { return std::string(parameter.param->name); });
 
-// What this processor can't run is counted among the tests that did not run.
+// A table that this processor can't run counts as a skipped test.
 class CompiledTable : public testing::TestWithParam<const Kernels*> {};
 TEST_P(CompiledTable, IsTestedHere) {
   const auto runnable = runnable_kernels();

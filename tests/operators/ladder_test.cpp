@@ -1,5 +1,5 @@
-// Each rung of docs/kernels.md, on each instruction set that this processor runs, beside the
-// textbook's product, on sizes that are multiples of nothing.
+// Each rung of docs/kernels.md, on each instruction set that this processor runs, compared with the
+// textbook product.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct Shape {
   std::size_t rows, outputs, inputs;
 };
 
-// Random numbers, and NaN behind the last: whoever reads on must not use it.
+// Random numbers, and NaN after the last: a kernel that reads further must not use it.
 struct Numbers {
   std::size_t rows, cols;
   std::vector<float> values;
@@ -40,7 +40,7 @@ std::vector<float> product_of_dots(float (*dot)(const float*, const float*, std:
   return c;
 }
 
-// By the engine's own tiles, so many rows at a time.
+// The product by the engine's own tiles, at most `most` rows at a time.
 std::vector<float> product_of_tiles(const Kernels& k, std::size_t most, const Numbers& a,
                                     const Numbers& b) {
   const StoredTensor weight{
@@ -80,9 +80,9 @@ TEST_P(EveryLadder, GivesTheTextbooksProductOnEveryRung) {
 
     for (std::size_t r = 0; r < rows; ++r) {
       for (std::size_t o = 0; o < outputs; ++o) {
-        // In whatever order n products are added, the sum is off by at most n u / (1 - n u) of the
-        // sum of their magnitudes, u half a unit in the last place (Higham, Accuracy and Stability,
-        // 3.1); two such sums may be off in opposite directions.
+        // If n products are added in any order, the error of the sum is at most n u / (1 - n u)
+        // times the sum of their magnitudes, where u is half a unit in the last place (Higham,
+        // Accuracy and Stability, 3.1). Two such sums may have errors in opposite directions.
         double magnitude = 0.0;
         for (std::size_t i = 0; i < inputs; ++i) {
           magnitude += std::abs(static_cast<double>(a.row(r)[i]) * b.row(o)[i]);

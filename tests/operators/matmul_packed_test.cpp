@@ -1,4 +1,5 @@
-// Stage 9's product as it is shipped, without its flags: the gate judges it with them.
+// The product of stage 9, compiled without the stage's compiler flags, as in the engine. The gate
+// tests it with these flags.
 #include "operators/matmul_packed.h"
 
 #include <gtest/gtest.h>

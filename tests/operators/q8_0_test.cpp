@@ -1,4 +1,4 @@
-// Stage 10's blocks against the quantiser and the reader of GGUF files, which stand on their own.
+// The blocks of stage 10, compared with quantize.h and dequantize.h, which are separate code.
 #include "operators/q8_0.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Against what the gguf package makes of numbers, and PyTorch of half precision
-// (reference/make_formats.py): bit for bit.
+// Compared with the Python package gguf, and for half precision with PyTorch
+// (reference/make_formats.py): the bits must be the same.
 #include "operators/quantize.h"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST_P(Quantize, ChangesNothingThatWasQuantisedBefore) {
   quantize(GetParam(), values, again);
   std::vector<float> same(values.size());
   dequantize(GetParam(), again, same);
-  // d is rounded to f16 once more where q * d is: by a part in 2^10 at most.
+  // The d of the values q * d is rounded to f16 once more: a relative error of at most 2^-10.
   for (std::size_t i = 0; i < values.size(); ++i) {
     EXPECT_NEAR(same[i], values[i], std::abs(values[i]) * 0x1p-9f + 2e-6f) << i;
   }

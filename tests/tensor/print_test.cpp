@@ -25,7 +25,7 @@ std::vector<float> counted(std::size_t n, float first, float step) {
   return values;
 }
 
-// What stands below the first line is PyTorch's own output, with set_printoptions(threshold=200).
+// All lines but the first are PyTorch's own output, with set_printoptions(threshold=200).
 
 TEST(Print, ShowsAMatrixWithItsNameAndShape) {
   const std::vector<float> x = {0.5f, -1.0f, 2.25f, kNan, 0.0f, kInf};

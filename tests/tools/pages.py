@@ -5,7 +5,7 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ADDING = tuple(f"docs/adding-{what}.md" for what in ("an-architecture", "an-operator", "a-step", "a-format"))
 PART = re.compile(r"^In `([^`\n]+)`:\n```(\w+)\n(.*?)^```$", re.M | re.S)
-EVERY = re.compile(r"every file in\s+`src/`\s+and\s+`tests/`\s+that\s+names\s+`(\w+)`\s+is\s+on\s+this\s+page")
+EVERY = re.compile(r"every\s+file\s+in\s+`src/`\s+and\s+`tests/`\s+that\s+names\s+`(\w+)`\s+is\s+on\s+this\s+page")
 NEW = re.compile(r"^New files?\b[^:\n]*: ((?:`[^`]+`(?:,\s+)?)+)", re.M)
 
 

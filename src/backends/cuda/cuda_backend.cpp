@@ -31,7 +31,7 @@ namespace {
 
 std::atomic<std::size_t> repeated_passes = 0;
 
-// What no kernel can do, said before weights are loaded.
+// Throws Error if a kernel cannot run a step of the plan. Called before weights are loaded.
 void check_plan(const Plan& plan) {
   for (const CacheShape& shape : plan.caches) {
     if (shape.head_dim <= kMaxHeadDim) continue;
@@ -46,7 +46,7 @@ void check_plan(const Plan& plan) {
   }
 }
 
-// Where the caches and states of all sequences lie, in the GPU's memory too.
+// The SequenceSlots of all sequences, with a copy in the GPU's memory for the kernels.
 class Slots {
  public:
   std::size_t take(SequenceSlot slot) {
@@ -79,7 +79,7 @@ class CudaSequence final : public Sequence {
         states_(state_bytes_),
         slots_(slots) {
     clear_states();
-    // Last: where the constructor throws, nobody gives the slot back.
+    // Last: if the constructor threw after this, nothing would give the slot back.
     index_ = slots.take({memory_.as<void>(), states_.as<float>(), static_cast<unsigned>(capacity)});
   }
   ~CudaSequence() override { slots_.give_back(index_); }
@@ -88,7 +88,7 @@ class CudaSequence final : public Sequence {
 
   std::size_t length() const override { return length_; }
   std::size_t capacity() const override { return capacity_; }
-  // States are known after all tokens and before the first (see SequenceState).
+  // A text with states can be cut only to its whole length or to 0 (see SequenceState).
   std::size_t truncate(std::size_t length) override {
     if (length >= length_) return length_;
     length = state_bytes_ != 0 ? 0 : placement_.kept(length);
@@ -120,7 +120,8 @@ class CudaSequence final : public Sequence {
   }
 
   int index() const { return static_cast<int>(index_); }
-  // Of a text that goes on with these tokens. Throws Error where they cannot be its first ones.
+  // The placement of the text if these tokens are appended. Throws Error if the text is empty and
+  // cannot begin with them (place_text).
   Placement placement(std::span<const TokenId> tokens) const {
     return length_ == 0 ? place_text(plan_, tokens) : placement_;
   }
@@ -137,13 +138,13 @@ class CudaSequence final : public Sequence {
   const Plan& plan_;
   const std::size_t capacity_;
   const CacheType cache_type_;
-  DeviceMemory memory_;  // of keys and values
+  DeviceMemory memory_;  // keys and values, see SequenceSlot
   const std::size_t state_bytes_;
   DeviceMemory states_;  // see SequenceSlot
   Slots& slots_;
   std::size_t index_;
   std::size_t length_ = 0;
-  Placement placement_;  // of the text
+  Placement placement_;  // of the text, if it is not empty
 };
 
 class CudaBackend final : public Backend {
@@ -155,12 +156,12 @@ class CudaBackend final : public Backend {
         tables_(plan, cache_type_) {}
 
   std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) override {
-    recorder_.forget();  // the table of slots and the workspace may move
+    recorder_.forget();  // records point to the table of slots and to the workspace: both may move
     auto sequence = std::make_unique<CudaSequence>(plan_, context, cache_type_, tables_, slots_);
     const std::size_t rows = max_rows != 0 ? max_rows : pass_rows(plan_, kMostRows, context);
-    const auto live = static_cast<std::size_t>(sequence->index()) + 1;  // a token each, at least
+    const auto live = static_cast<std::size_t>(sequence->index()) + 1;  // one row per sequence
     if (workspace_.empty() || std::max(rows, live) > workspace_.front().max_rows()) {
-      workspace_.clear();  // first: two of them would be in memory at once
+      workspace_.clear();  // first, so that the GPU never holds two workspaces
       workspace_.emplace_back(plan_, std::max(rows, live));
     }
     return sequence;
@@ -170,7 +171,7 @@ class CudaBackend final : public Backend {
     forward_greedy(inputs, logits, {});
   }
 
-  // likeliest: or empty
+  // likeliest may be empty: then all logits are written.
   void forward_greedy(std::span<const Input> inputs, MatrixView<float> logits,
                       std::span<TokenId> likeliest) override {
     check(inputs, logits);
@@ -206,7 +207,7 @@ class CudaBackend final : public Backend {
     return workspace_.empty() ? 0 : workspace_.front().max_rows();
   }
   std::size_t n_threads() const override { return 1; }
-  void use_threads(std::size_t) override {}  // of the CPU: the GPU has its own
+  void use_threads(std::size_t) override {}  // of the CPU: this backend always uses one
   void set_probe(Probe) override {
     throw Error("probe: expected the textbook backend, found the {} backend", cuda_backend_name());
   }
@@ -228,8 +229,8 @@ class CudaBackend final : public Backend {
   const PlanTables tables_;
   Slots slots_;
   PassRows rows_;
-  std::vector<PassWorkspace> workspace_;  // none before the first sequence
-  Recorder recorder_;  // last, so that its records are gone before the memory that they use
+  std::vector<PassWorkspace> workspace_;  // empty before the first sequence, then one
+  Recorder recorder_;  // last, so that its records are released before the memory that they use
 };
 
 }  // namespace

@@ -8,31 +8,33 @@
 namespace stagecraft {
 
 namespace cuda {
-// A prompt goes through the model in pieces of this many tokens.
+// The usual limit of tokens per pass. make_sequence() or a PromptRule can change it.
 inline constexpr std::size_t kMostRows = 512;
 
-// Throws Error if the kernels are not compiled for a GPU this old.
+// Throws Error if the GPU is older than the oldest one that the kernels are compiled for.
 struct Capability;
 void check_capability(Capability found);
-// How many passes of this program were repetitions of a recorded one; for tests.
+// How many passes of this program repeated a recorded pass; for tests.
 std::size_t n_repeated_passes();
 
 enum class CacheType;
-CacheType cache_type(KvType type);
+CacheType cache_type(KvType type);  // throws Error for BF16
 }  // namespace cuda
 
-// Runs plans on a GPU, or on the emulator of src/cuda_emulator. A program has at most one of the
-// two, by what it is linked with; most have neither (no_cuda.cpp).
+// Runs plans on a GPU, or on the emulator of src/cuda_emulator. A program is linked with at most
+// one of the two; most programs have neither (no_cuda.cpp).
 
-// "cuda" or "cuda-emulator"; "" where this program has neither.
+// "cuda" or "cuda-emulator"; "" if this program has neither.
 std::string_view cuda_backend_name();
 
-// Throws Error if there is none, or no GPU, or too little memory on it, or if the plan has a step
-// that the kernels cannot run. Plan and checkpoint must outlive the backend.
+// Throws Error if this program has no CUDA backend, if there is no GPU, if the GPU has too little
+// memory, or if the plan has a step that the kernels cannot run. Plan and checkpoint must outlive
+// the backend.
 std::unique_ptr<Backend> make_cuda_backend(const Plan& plan, const Checkpoint& checkpoint,
                                            const EngineOptions& options);
 
-// In the GPU's memory.
+// Bytes in the GPU's memory. workspace: for passes of the usual number of rows (kMostRows). Throws
+// Error for BF16.
 SequenceBytes cuda_bytes(const Plan& plan, KvType type, std::size_t context);
 
 }  // namespace stagecraft

@@ -49,7 +49,7 @@ SequenceBytes cuda_bytes(const Plan& plan, KvType type, std::size_t context) {
                              (1 + row.input / cuda::kRowUnit) * sizeof(float);  // see HalfRows
   const std::size_t row_bytes =
       (row.buffers + row.selected + 2 * row.inside + row.down) * sizeof(float) + halves +
-      (row.chosen + cuda::kRowTables + 1) * sizeof(int);  // 1: the likeliest token
+      (row.chosen + cuda::kRowTables + 1) * sizeof(int);  // + 1: the likeliest token
   const std::size_t rows = pass_rows(plan, cuda::kMostRows, context);
   return {cached * static_cast<double>(context) + sequence_state_bytes(plan),
           static_cast<double>(row_bytes) * static_cast<double>(rows)};

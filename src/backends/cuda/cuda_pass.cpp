@@ -20,11 +20,11 @@ class Pass {
     if (const BufferId to = brought_rows(plan); to != kNone) upload_rows(rows.brought, to);
   }
 
-  // Nothing is computed for rows that nobody wants: without logits, the pass ends at the select.
+  // If no row is scored, the pass ends at the SelectStep.
   void run() {
     for (step_ = 0; step_ < plan_.steps.size() && rows_ != 0; ++step_) {
       const auto& kind = plan_.steps[step_].kind;
-      if (!std::holds_alternative<LinearStep>(kind)) rounded_ = kNone;  // it may write the rows
+      if (!std::holds_alternative<LinearStep>(kind)) rounded_ = kNone;  // may write this buffer
       std::visit([this](const auto& one) { compute(one); }, kind);
     }
   }
@@ -59,7 +59,7 @@ class Pass {
     scored_rows_ = at(6);
   }
 
-  // Before the launches, like the tables: a pass that is repeated finds them there, too.
+  // The rows are uploaded before the launches, like the tables. So a repeated pass reads them, too.
   void upload_rows(const std::vector<MatrixView<const float>>& parts, BufferId id) {
     const Rows to = w_.rows(id, rows_);
     float* next = to.values;
@@ -97,7 +97,7 @@ class Pass {
     Products products;
     put(products, s);
     const DeviceMatrix& first = products.of[0].weight;
-    while (products.n < kMostProducts) {  // an AddStep ends the loop
+    while (products.n < kMostProducts) {  // a step that is no LinearStep ends the loop
       const LinearStep* next = next_step<LinearStep>();
       if (next == nullptr || next->in != s.in) break;
       const DeviceMatrix& weight = weights_.matrix(next->weight);
@@ -105,7 +105,7 @@ class Pass {
       ++step_;
       put(products, *next);
     }
-    if (tables_.adds_result[step_]) ++step_;  // the product writes its sum
+    if (tables_.adds_result[step_]) ++step_;  // the product does the AddStep, too
     if (first.tensor_cores) {
       const HalfRows halves = half_rows(s.in, first.type);
       if (rounded_ != s.in || is_bf16_ != halves.is_bf16) round_rows(halves, rows(s.in));
@@ -114,7 +114,7 @@ class Pass {
     } else {
       linear(products, rows(s.in));
     }
-    for (unsigned i = 0; i < products.n; ++i) {  // what was rounded may be overwritten now
+    for (unsigned i = 0; i < products.n; ++i) {  // a product may have overwritten the rounded rows
       const float* to = products.of[i].out.values;
       if (rounded_ != kNone && to == rows(rounded_).values) rounded_ = kNone;
     }
@@ -135,9 +135,9 @@ class Pass {
     return std::get_if<Kind>(&plan_.steps[step_ + 1].kind);
   }
 
-  // Where the kernel that writes this buffer also rounds its rows: if the next step multiplies them
-  // with tensor cores. Else without values. The caller must pass this to its kernel: from here on
-  // the rows count as rounded.
+  // For the kernel that writes this buffer: the halves that it must write, too, if the next step
+  // multiplies the buffer with tensor cores; else halves without values. The caller must pass the
+  // result to the kernel, because after this call the rows count as rounded.
   HalfRows halves_for_next(BufferId id) {
     const LinearStep* next = next_step<LinearStep>();
     if (next == nullptr || next->in != id) return {};
@@ -153,7 +153,7 @@ class Pass {
     is_bf16_ = halves.is_bf16;
   }
 
-  // For the rows of a buffer, before weights of this type.
+  // The halves for the rows of a buffer that are multiplied with weights of this type.
   HalfRows half_rows(BufferId id, WeightType of_weights) const {
     const Rows of = rows(id);
     return {w_.halves_.as<unsigned short>(),
@@ -167,7 +167,8 @@ class Pass {
   void compute(const ActivateStep& s) {
     Rows up = s.up == kNone ? Rows() : rows(s.up);
     up.values += s.first_column;
-    // A lane loads eight numbers at once, none behind the row.
+    // The kernel that also rounds loads eight numbers at once. So `up` must be aligned; then no
+    // load reaches behind the row.
     const bool is_aligned = s.first_column % 8 == 0;
     const HalfRows halves = is_aligned ? halves_for_next(s.out) : HalfRows();
     activate(rows(s.out), rows(s.gate), up, activation(s.function), halves);
@@ -231,7 +232,7 @@ class Pass {
     options.neighbours = s.pairs == RopeStep::Pairs::Neighbours;
     Rows k;
     const RopeStep* next = next_step<RopeStep>();
-    if (next != nullptr && next->x != s.x && same_rotation(s, *next)) {  // of q, and of k
+    if (next != nullptr && next->x != s.x && same_rotation(s, *next)) {  // s is for q, next for k
       k = rows(next->x);
       ++step_;
     }
@@ -323,19 +324,19 @@ class Pass {
   const int* text_positions_ = nullptr;
   const int* answer_positions_ = nullptr;
   const int* scored_rows_ = nullptr;
-  std::size_t rows_;  // that live: all, then those that are scored
+  std::size_t rows_;  // of the current step: all rows; behind the SelectStep, scored_
   const std::size_t scored_;
   bool is_selected_ = false;
   std::size_t step_ = 0;
-  BufferId rounded_ = kNone;  // the buffer whose rows are in the workspace as halves, too
-  bool is_bf16_ = false;      // these halves
+  BufferId rounded_ = kNone;  // the buffer whose rows are also in the workspace as halves
+  bool is_bf16_ = false;      // whether these halves are bf16
 };
 
 Rows PassWorkspace::make_rows(std::size_t count, std::size_t width) {
   if (count * width == 0) return {};
   const std::size_t bytes = count * padded(width) * sizeof(float);
   float* values = memory_.emplace_back(bytes).as<float>();
-  clear(values, bytes);  // what fills up a row stays zero
+  clear(values, bytes);  // the padding of the rows stays zero
   return {values, static_cast<unsigned>(count), static_cast<unsigned>(width), padded(width)};
 }
 
@@ -376,7 +377,7 @@ PlanTables::PlanTables(const Plan& plan, CacheType cache_type) : adds_result(pla
     const auto* linear = std::get_if<LinearStep>(&plan.steps[i].kind);
     if (linear == nullptr) continue;
     const AddStep* sum = sum_after(plan, i + 1, linear->out);
-    // Alone in its launch: another product may write x.
+    // Only a product that is alone in its launch: another product of the launch may write x.
     const auto* before = i == 0 ? nullptr : std::get_if<LinearStep>(&plan.steps[i - 1].kind);
     const bool is_alone = before == nullptr || before->in != linear->in;
     adds_result[i] = sum != nullptr && sum->x != linear->in && is_alone;

@@ -10,26 +10,26 @@
 
 namespace stagecraft::cuda {
 
-// What one row of a pass has in the arrays of PassWorkspace, in numbers.
+// How many numbers one row of a pass needs in each array of PassWorkspace.
 struct RowSizes {
-  std::size_t buffers = 0;   // in all buffers of the plan
-  std::size_t selected = 0;  // in the second place of SelectStep::x
-  std::size_t input = 0;     // of the widest linear step: also as halves, see HalfRows
-  std::size_t chosen = 0;    // experts
-  std::size_t inside = 0;    // the experts, in `gate`; as many in `up`
-  std::size_t down = 0;      // results of experts, before they are added up
+  std::size_t buffers = 0;   // all buffers of the plan together
+  std::size_t selected = 0;  // the second buffer of SelectStep::x
+  std::size_t input = 0;     // the widest input of a linear step, as halves (HalfRows)
+  std::size_t chosen = 0;    // the list of the row's experts
+  std::size_t inside = 0;    // `gate`: the middle rows of these experts; `up` has the same size
+  std::size_t down = 0;      // the results of these experts, before they are added up
 };
 RowSizes sizes_of_row(const Plan& plan);
-inline constexpr std::size_t kRowTables = 7;  // of ints; see PassRows
+inline constexpr std::size_t kRowTables = 7;  // tables of ints; see PassRows
 
 // All activations of a pass and the tables that describe its rows, in the GPU's memory.
-// cuda_bytes() counts it.
+// cuda_bytes() counts these bytes.
 class PassWorkspace {
  public:
   PassWorkspace(const Plan& plan, std::size_t max_rows);
 
   std::size_t max_rows() const { return max_rows_; }
-  // The first `rows` rows of a buffer. Those of SelectStep::x have a second place, for the rows
+  // The first `rows` rows of a buffer. selected(): the second buffer of SelectStep::x, for the rows
   // that are scored.
   Rows rows(BufferId id, std::size_t rows) const;
   Rows selected(std::size_t rows) const;
@@ -40,50 +40,50 @@ class PassWorkspace {
 
   const std::size_t max_rows_;
   std::vector<DeviceMemory> memory_;
-  std::vector<Rows> buffers_;  // by BufferId, of max_rows
+  std::vector<Rows> buffers_;  // by BufferId, each of max_rows rows
   Rows selected_;
-  BufferId selects_ = kNone;
-  DeviceMemory tables_;  // of ints: see Pass
-  // Inside the experts of a step, a row per expert that a token goes to.
+  BufferId selects_ = kNone;  // SelectStep::x
+  DeviceMemory tables_;       // [kRowTables][max_rows] ints, in the order of Pass::upload_tables
+  // Activations inside the experts: one row per token and expert that it goes to.
   Rows gate_, up_, down_;
   DeviceMemory halves_, powers_, sums_;  // HalfRows of the widest input of a linear step
   DeviceMemory chosen_;
-  DeviceMemory likeliest_;  // a token per scored row
+  DeviceMemory likeliest_;  // one token per scored row
 };
 
-// What a kernel needs beside weights and activations: tables that the plan fixes.
+// Tables that depend only on the plan. Kernels need them beside weights and activations.
 struct PlanTables {
   PlanTables(const Plan& plan, CacheType cache_type);
   std::vector<DeviceMemory> frequencies;  // by FrequenciesId
-  std::vector<DeviceMemory> slopes;       // by step; of the AttentionSteps that have some
-  std::vector<bool> adds_result;          // by step: whether this LinearStep writes the sum of the
-                                          // AddStep after it, see sum_after()
-  std::vector<unsigned> cache_begin;      // by CacheId: bytes per position in the caches before
-  std::size_t position_bytes = 0;         // per position in all caches
-  std::vector<unsigned> state_begin;      // by StateId: numbers in the states before
-  std::size_t state_numbers = 0;          // in all states of a sequence
+  std::vector<DeviceMemory> slopes;       // by step; empty if it is no AttentionStep with slopes
+  std::vector<bool> adds_result;          // by step: whether this LinearStep also does the AddStep
+                                          // behind it, see sum_after()
+  std::vector<unsigned> cache_begin;      // by CacheId: Cache::before
+  std::size_t position_bytes = 0;         // bytes per position in all caches together
+  std::vector<unsigned> state_begin;      // by StateId: State::before
+  std::size_t state_numbers = 0;          // in all states of a sequence together
 };
 
 // The rows of a pass, sequence after sequence.
 struct PassRows {
   std::vector<int> ids, positions, seen, sequences;   // see Tokens
   std::vector<int> answer_positions, text_positions;  // see Placement
-  std::vector<int> scored;                            // indices of rows
-  std::vector<MatrixView<const float>> brought;       // per sequence: see Input::rows
+  std::vector<int> scored;                            // indices of the rows that are scored
+  std::vector<MatrixView<const float>> brought;       // one per sequence: Input::rows
 
-  void clear();  // and keeps the memory
+  void clear();  // keeps the memory
 };
 
-// A pass of at most this many rows is recorded once there is a second one with the same numbers of
-// rows: texts that are continued, a token each.
+// A pass of at most this many rows is recorded when the same numbers of rows come for the second
+// time. This is usual if several texts are continued by one token each.
 inline constexpr std::size_t kMostRecordedRows = 64;
 
-// One pass: a step of the plan is one kernel launch, or a few. Several products of the same rows, a
-// product and its sum, or both rotations are one launch. Returns whether it was the repetition of a
-// record.
+// Runs one pass and waits for it. A step of the plan is one kernel launch or a few. Some steps
+// share a launch: several products of the same rows, a product and the AddStep behind it, the
+// rotations of q and k. Returns whether the pass repeated a record.
 //
 //   logits     [rows.scored, vocab_size]  written, in the host's memory
-//   likeliest  [rows.scored]  written, or empty; see Backend::forward_greedy
+//   likeliest  [rows.scored]           written, or empty; see Backend::forward_greedy
 bool run_pass(const Plan& plan, const DeviceWeights& weights, const PlanTables& tables,
               PassWorkspace& workspace, Recorder& recorder, const SequenceSlot* slots,
               CacheType cache_type, const PassRows& rows, MatrixView<float> logits,

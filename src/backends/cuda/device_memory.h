@@ -10,12 +10,12 @@
 
 namespace stagecraft::cuda {
 
-// A piece of the GPU's memory that frees itself.
+// Owns an allocation in the GPU's memory. Constructors throw Error if it is full.
 class DeviceMemory {
  public:
   DeviceMemory() = default;
   explicit DeviceMemory(std::size_t bytes) : data_(bytes == 0 ? nullptr : allocate(bytes)) {}
-  // A copy of what the host has.
+  // A copy of `values`, which are in the host's memory.
   template <class T>
   explicit DeviceMemory(std::span<const T> values) : DeviceMemory(values.size_bytes()) {
     if (!values.empty()) upload(data_, values.data(), values.size_bytes());
@@ -38,7 +38,7 @@ class DeviceMemory {
   void* data_ = nullptr;
 };
 
-// A stream, and the passes that were recorded in it.
+// A stream, and the passes that were recorded for it.
 class Recorder {
  public:
   Recorder() : stream_(make_stream()) {}
@@ -49,12 +49,12 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // Calls launch() for the first pass of a kind. Later passes of this kind do the same launches
-  // with the same arguments: for the second one, launch() is recorded, and the record is repeated
-  // from then on. Returns whether it was.
+  // All passes of a kind must do the same launches with the same arguments. The first pass of a
+  // kind calls launch(). The second one calls launch() while it is recorded, and then runs the
+  // record. Later ones only run the record. Returns whether a record was run.
   struct Kind {
     std::size_t rows, scored;
-    bool chooses;  // tokens
+    bool chooses;  // whether the pass chooses the likeliest tokens
     auto operator<=>(const Kind&) const = default;
   };
   template <class Launch>
@@ -92,7 +92,7 @@ class Recorder {
   }
 
   void* stream_;
-  std::map<Kind, void*> records_;  // null: one pass of this kind has run
+  std::map<Kind, void*> records_;  // null: only the first pass of this kind has run
 };
 
 }  // namespace stagecraft::cuda

@@ -15,7 +15,7 @@
 namespace stagecraft::cuda {
 namespace {
 
-constexpr std::size_t kBlock = 32;  // numbers that share a scale
+constexpr std::size_t kBlock = 32;  // this many numbers share a scale
 
 WeightType type_of(DType dtype) {
   switch (dtype) {
@@ -38,7 +38,7 @@ WeightType type_of(DType dtype) {
 }
 
 struct Sizes {
-  std::size_t values, scales;  // bytes of a row
+  std::size_t values, scales;  // bytes per row
 };
 
 Sizes row_sizes(WeightType type, std::size_t stride) {
@@ -59,15 +59,15 @@ Sizes row_sizes(WeightType type, std::size_t stride) {
   return {};
 }
 
-// Blocks of a file have their scale (or scale and minimum) first. Here integers and scales lie
-// apart, so that both are aligned.
+// A block in a file begins with its scale (or scale and minimum). On the GPU, integers and scales
+// are stored apart, so that both are aligned.
 void split_q8(const std::byte* block, std::byte* values, std::byte* scale) {
   std::memcpy(scale, block, 2);
   std::memcpy(values, block + 2, kBlock);
 }
 
-// A file has numbers i and 16 + i of a block in byte i; a lane wants eight neighbours in a word, in
-// the order of WeightType::Q4_0.
+// In a file, byte i holds numbers i and 16 + i of a block. On the GPU, a word holds eight
+// neighbouring numbers, in the order of WeightType::Q4_0. head: bytes of scale and minimum.
 void split_q4(const std::byte* block, std::size_t head, std::byte* values, std::byte* scales) {
   std::memcpy(scales, block, head);
   for (std::size_t first = 0; first < kBlock; first += 8) {
@@ -82,7 +82,7 @@ void split_q4(const std::byte* block, std::size_t head, std::byte* values, std::
   }
 }
 
-// Row `row` of a stored matrix as a DeviceMatrix has it; what is not written stays zero.
+// Writes row `row` of a stored matrix in the layout of a DeviceMatrix. Does not write the padding.
 void write_row(const StoredTensor& stored, std::size_t row, std::byte* values, std::byte* scales) {
   const std::size_t inputs = stored.shape[1];
   const std::size_t row_bytes = stored.bytes.size() / stored.shape[0];
@@ -125,7 +125,7 @@ bool is_whole(const Weight& weight) {
   return weight.of_rows == 0 && weight.of_inputs == 0 && weight.of_slices == 0;
 }
 
-// The first weight that is the same whole tensor as weight i, of those that a step reads.
+// Of the weights that a step reads, the first one that is the same whole tensor as weight i.
 std::size_t first_use(const Plan& plan, const std::vector<bool>& is_read,
                       const std::vector<const StoredTensor*>& stored, std::size_t i) {
   for (std::size_t other = 0; other < i; ++other) {
@@ -174,7 +174,7 @@ DeviceWeights::DeviceWeights(const Plan& plan, const Checkpoint& checkpoint)
       vectors_(plan.weights.size()) {
   const std::vector<const StoredTensor*> stored = find_weights(plan, checkpoint);
   const std::vector<bool> is_read = weights_of_steps(plan);
-  std::set<const StoredTensor*> of_others;  // what another part of the model reads
+  std::set<const StoredTensor*> of_others;  // tensors that the other part of a split model reads
   for (std::size_t i = 0; i < stored.size(); ++i) {
     if (!is_read[i]) of_others.insert(stored[i]);
   }
@@ -182,7 +182,7 @@ DeviceWeights::DeviceWeights(const Plan& plan, const Checkpoint& checkpoint)
     if (!is_read[i]) continue;
     const Weight& weight = plan.weights[i];
     if (weight.is_matrix()) {
-      // A table that is also the head is one tensor, and uploaded once.
+      // A tensor that is both the embedding table and the head is uploaded once.
       const std::size_t same = first_use(plan, is_read, stored, i);
       if (same != i) {
         matrices_[i] = matrices_[same];

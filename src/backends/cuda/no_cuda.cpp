@@ -1,5 +1,5 @@
-// The CUDA backend of programs that have none. A linker takes this file out of the engine's archive
-// only if nobody has brought cuda_backend.cpp.
+// Stands in for cuda_backend.cpp in programs without CUDA. The linker takes this file from the
+// engine's archive only if the program is not linked with cuda_backend.cpp.
 #include "backends/cuda/cuda_backend.h"
 #include "base/error.h"
 

@@ -8,7 +8,7 @@
 namespace stagecraft {
 namespace {
 
-// A text has a sequence on each backend. Both always have the same length.
+// One text: a sequence on each backend. Both always have the same length.
 class SplitSequence final : public Sequence {
  public:
   SplitSequence(const Plan& plan, std::unique_ptr<Sequence> front, std::unique_ptr<Sequence> back)
@@ -17,7 +17,7 @@ class SplitSequence final : public Sequence {
   std::size_t length() const override { return back_->length(); }
   std::size_t capacity() const override { return std::min(front_->capacity(), back_->capacity()); }
 
-  // If one of them keeps fewer positions, the other one is cut again: at worst both keep none.
+  // If one sequence keeps fewer positions, the other one is cut again. At worst, both keep none.
   std::size_t truncate(std::size_t length) override {
     for (;;) {
       const std::size_t kept = front_->truncate(length);
@@ -26,8 +26,8 @@ class SplitSequence final : public Sequence {
     }
   }
 
-  // The front may have too little memory, so it is asked first. After that the back cannot refuse:
-  // it could for its states alone, and these are asked for before.
+  // The front copies first, because it can refuse for lack of memory. After that the back must not
+  // refuse. It could do so only because of its states, and these are checked before.
   bool copy(const Sequence& sequence, std::size_t length) override {
     const auto& other = static_cast<const SplitSequence&>(sequence);
     const bool whole = length == 0 || length == other.length();
@@ -64,7 +64,7 @@ class SplitBackend final : public Backend {
     return std::make_unique<SplitSequence>(plan_, std::move(front), std::move(back));
   }
 
-  // None of n_more: they would need memory in both parts, and only the CPU backend has some.
+  // Makes no n_more: they would need memory in both parts, and only the CPU backend has it.
   std::vector<std::unique_ptr<Sequence>> make_sequences(std::size_t n, std::size_t,
                                                         std::size_t context,
                                                         std::size_t max_rows) override {
@@ -94,10 +94,10 @@ class SplitBackend final : public Backend {
     front_->use_threads(n);
     back_->use_threads(n);
   }
-  void set_probe(Probe probe) override { back_->set_probe(std::move(probe)); }  // which refuses it
+  void set_probe(Probe probe) override { back_->set_probe(std::move(probe)); }  // throws Error
 
  private:
-  // Rows on their way from the front to the back.
+  // Allocates the rows that the front writes and the back reads.
   void make_rows() {
     const std::size_t n = std::min(front_->max_rows(), back_->max_rows());
     const BufferId x = parts_.front.logits;
@@ -118,17 +118,18 @@ class SplitBackend final : public Backend {
           {&sequence.back(), input.tokens, input.n_logits, rows_.view().row_range(row, n)});
       row += n;
     }
-    // The front refuses tokens that are wrong, before anything has changed.
+    // If a token is not in the vocabulary, the front throws before anything has changed.
     front_->forward(front_inputs_, rows_.top_rows(n_rows));
     try {
       run_back();
-    } catch (...) {  // a GPU that fails: the front forgets what the back has not computed
+    } catch (...) {  // for example, the GPU failed: the front forgets the tokens of this pass
       for (const Input& input : inputs) input.sequence->truncate(input.sequence->length());
       throw;
     }
   }
 
-  // What the back would refuse when the front is done. Returns the number of rows.
+  // Throws the errors that the back would throw only after the front has run. Returns the number of
+  // rows.
   std::size_t check(std::span<const Input> inputs, MatrixView<float> logits) const {
     PassCheck pass(plan_, max_rows());
     for (const Input& input : inputs) pass.text(input.tokens, input.n_logits, input.rows);

@@ -8,15 +8,15 @@
 
 namespace stagecraft {
 
-// Makes a backend that runs a plan. The plan outlives the backend.
+// Makes a backend that runs the plan. The plan will outlive the backend.
 using MakeBackend = std::function<std::unique_ptr<Backend>(const Plan&)>;
 
-// Runs a model on two backends: the last n layers and the head on one that `back` makes, what comes
-// before them on one that `front` makes (model/plan_split.h). A pass goes through the front first,
-// for all of its tokens. Then it goes through the back.
+// Runs a model on two backends (model/plan_split.h). The backend that `front` makes runs the
+// embedding and the first layers; the backend that `back` makes runs the last n layers and the
+// head. In a pass, the front first computes all tokens, then the back does.
 //
-// The back must be one that takes Input::rows: the CPU or the CUDA backend. Throws Error unless
-// can_split(plan, n).
+// The back must support Input::rows: the CPU or the CUDA backend. The plan must outlive the result.
+// Throws Error unless can_split(plan, n).
 std::unique_ptr<Backend> make_split_backend(const Plan& plan, std::size_t n,
                                             const MakeBackend& front, const MakeBackend& back);
 

@@ -1,3 +1,3 @@
-// CUDA's name for a part of what the emulator declares in one piece.
+// In CUDA, a header of this name declares a part of cuda_emulator.h.
 #pragma once
 #include "cuda_emulator.h"

@@ -1,7 +1,7 @@
-// What CUDA's headers declare, for a compiler that knows nothing of CUDA.
+// The declarations of CUDA's headers, for a compiler that does not know CUDA.
 #pragma once
 
-// With .h: CUDA has abs, isnan and the like for each type without std::.
+// The headers with .h, because CUDA has abs, isnan and so on without std::, for each type.
 #include <math.h>
 #include <stdlib.h>
 
@@ -13,8 +13,8 @@
 #include <tuple>
 
 #define __global__
-// Inlined, so that a struct in memory that is passed to a function, or assigned from one, is copied
-// by the caller: g++ does not report an access that a call itself makes.
+// Inlined, because g++ does not report an access that a call itself makes. With inlining, the
+// caller copies a struct in memory that is passed to a function, or assigned from one.
 #define __device__ __attribute__((always_inline))
 #define __host__
 #define __constant__
@@ -22,15 +22,15 @@
 #define __forceinline__ inline
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __launch_bounds__(...)
-// One block of a launch runs at a time, and all of them on one thread of the CPU, so a thread-local
-// variable is seen by the threads of one block. (`static` would not do: `extern __shared__` must
-// compile too.)
+// One block of a launch runs at a time, and all blocks run on one thread of the CPU. So all threads
+// of a block see the same thread-local variable. (`static` would not work, because `extern
+// __shared__` must compile, too.)
 #define __shared__ thread_local
 
 #include "emulated/host.h"
 #include "emulated/vectors.h"
-// vectors.h first: half.h has vectors of two.
+// half.h needs vectors.h.
 #include "emulated/half.h"
-// half.h first: the functions of a kernel take halves.
+// kernel.h needs half.h.
 #include "emulated/kernel.h"
 #include "emulated/numbers.h"

@@ -1,6 +1,6 @@
-// half and bf16 with their arithmetic. Each operation is done in f32 and rounded once, as the
-// hardware's result is. The functions are always inlined, so that an access to memory counts for
-// the line that asks for it.
+// half and bf16 with their arithmetic. Each operation is computed in f32 and rounded once, like the
+// hardware's result. The functions are always inlined, so that an access to memory counts for the
+// line that calls them.
 #pragma once
 
 namespace cuda_emulator {
@@ -107,7 +107,7 @@ struct Number16 {
   __device__ inline float f() const { return Format::to_float(bits); }
 };
 
-// Two of them in four bytes.
+// Two numbers of 16 bits in four bytes.
 template <class Format>
 struct alignas(4) Pair16 {
   Number16<Format> x, y;
@@ -154,7 +154,7 @@ using __half2 = cuda_emulator::Pair16<cuda_emulator::F16>;
 using __nv_bfloat16 = cuda_emulator::Number16<cuda_emulator::Bf16>;
 using __nv_bfloat162 = cuda_emulator::Pair16<cuda_emulator::Bf16>;
 
-// These have the format in their names.
+// Functions that have the format in their names.
 __device__ inline unsigned short __half_as_ushort(__half value) { return value.bits; }
 __device__ inline __half __ushort_as_half(unsigned short bits) {
   __half result;

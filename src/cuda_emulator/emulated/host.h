@@ -1,5 +1,6 @@
-// The part of CUDA's runtime API that the kernels of this project need. Everything is done at once
-// and in order: a stream is a name, an event a moment, and a graph a list of what was captured.
+// The part of CUDA's runtime API that the programs of this project need. Each call is finished when
+// it returns, so streams and events have no effect. A graph is a list of the operations that were
+// captured.
 #pragma once
 
 enum cudaError_t {
@@ -80,7 +81,7 @@ cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream);
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
 cudaError_t cudaFreeHost(void* pointer);
-// Not a template that calls the other: a buffer is known by the line that asks for it.
+// Inlined, because a buffer gets the name of the variable in the line that calls the function.
 #define CUDA_EMULATOR_TYPED(function)                                 \
   template <class T>                                                  \
   __device__ inline cudaError_t function(T** pointer, size_t bytes) { \
@@ -136,7 +137,7 @@ cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, size_t
   return cudaMemcpy(to, reinterpret_cast<const char*>(&symbol) + offset, bytes, kind);
 }
 
-// A made-up GPU: what a program may ask of it to choose the shape of a launch.
+// Properties of a GPU that does not exist. Programs may use them to choose the shape of a launch.
 struct cudaDeviceProp {
   char name[256];
   size_t totalGlobalMem, sharedMemPerBlock, totalConstMem, sharedMemPerMultiprocessor,
@@ -151,7 +152,7 @@ cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaDriverGetVersion(int* version);
-// The emulator has what GPUs of compute capability 8.0 have.
+// The values are those of a GPU of compute capability 8.0.
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaDeviceReset();
@@ -167,7 +168,7 @@ template <class Kernel>
 cudaError_t cudaFuncSetCacheConfig(Kernel, cudaFuncCache) {
   return cudaSuccess;
 }
-// By threads and shared memory alone: the emulator knows no registers.
+// Computed from threads and shared memory only, because the emulator does not count registers.
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel,
                                                           int threads, size_t shared_bytes);
 template <class... Parameters>
@@ -191,7 +192,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
-// Gives 0: the emulator measures no time.
+// Always 0 milliseconds: the emulator measures no time.
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end);
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);

@@ -1,9 +1,9 @@
-// What a kernel may use. The functions are defined in the emulator's own files, which are compiled
-// without instrumentation: each tells the checker itself what it reads and writes, for the line
-// that called it.
+// The variables and functions of CUDA for kernels. The functions are defined in the emulator's own
+// files, which are compiled without instrumentation. So each function reports its accesses to the
+// checker itself, for the line that called it.
 #pragma once
 
-// Constants for a kernel; the emulator sets them when it goes from one thread to another.
+// Constants for a kernel. The emulator sets them when it switches from one thread to another.
 #ifdef CUDA_EMULATOR_SETS_THREAD
 extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
@@ -23,7 +23,7 @@ void __threadfence();
 void __threadfence_block();
 void __threadfence_system();
 [[noreturn]] void __trap();
-long long clock64();  // how many accesses of all threads there were so far: no time is measured
+long long clock64();  // the number of accesses of all threads so far: no time is measured
 void __nanosleep(unsigned nanoseconds);
 
 // ---- votes and reductions of a warp
@@ -62,8 +62,8 @@ CUDA_EMULATOR_MATCHED_TYPES(CUDA_EMULATOR_MATCH)
 CUDA_EMULATOR_SHUFFLED_TYPES(CUDA_EMULATOR_SHUFFLES)
 #undef CUDA_EMULATOR_SHUFFLES
 
-// ---- atomics: (type, name, arguments behind the address). With _block or _system behind the name
-// they are the same here.
+// ---- atomics: (type, name, the new value). The functions with _block or _system behind the name
+// do the same here.
 #define CUDA_EMULATOR_ATOMICS_OF(apply, T)                                                    \
   apply(T, atomicAdd, old + value) apply(T, atomicSub, old - value)                           \
       apply(T, atomicExch, (void(old), value)) apply(T, atomicMin, value < old ? value : old) \
@@ -96,12 +96,12 @@ CUDA_EMULATOR_CAS_TYPES(CUDA_EMULATOR_CAS)
 #undef CUDA_EMULATOR_ATOMIC
 #undef CUDA_EMULATOR_CAS
 
-// ---- asynchronous copies from global to shared memory (cp.async): complete at the wait
+// ---- asynchronous copies from global to shared memory (cp.async); they happen at the wait
 void __pipeline_memcpy_async(void* shared, const void* global, size_t bytes, size_t zeros = 0);
 void __pipeline_commit();
 void __pipeline_wait_prior(size_t groups);
 
-// ---- loads with a hint for the caches, which the emulator has not
+// ---- loads and stores with a hint for the caches; the emulator has no caches
 #define CUDA_EMULATOR_LOAD(name)               \
   template <class T>                           \
   __device__ inline T name(const T* address) { \
@@ -131,7 +131,7 @@ struct AnyParameters {
   virtual ~AnyParameters() = default;
   virtual AnyParameters* copy() const = 0;  // with new
   virtual void call() const = 0;            // runs one thread
-  virtual std::size_t size() const = 0;     // of the object, which the threads of a kernel may read
+  virtual std::size_t size() const = 0;     // bytes of the object, which kernels may read
 };
 
 template <class... P>
@@ -141,8 +141,8 @@ struct Parameters final : AnyParameters {
 #endif
   explicit Parameters(void (*kernel)(P...), P... values) : kernel(kernel), values(values...) {}
   AnyParameters* copy() const override { return new Parameters(*this); }
-  // The call stands here, and not inside std::apply: tools/cuda_compile.py allows a call through a
-  // pointer only in the emulator's own functions.
+  // The kernel is called here and not by std::apply, because tools/cuda_compile.py allows a call
+  // through a pointer only in the emulator's own functions.
   void call() const override {
     std::apply([this](P... own) { kernel(own...); }, values);
   }
@@ -157,8 +157,8 @@ struct Launch {
   dim3 grid, block;
   std::size_t shared_bytes = 0;
   Stream* stream = nullptr;
-  const AnyParameters* parameters = nullptr;  // the caller's
-  const void* place = nullptr;                // behind the call of cuda_launch
+  const AnyParameters* parameters = nullptr;  // owned by the caller
+  const void* place = nullptr;                // the return address of cuda_launch
 };
 
 // Runs a launch, or adds it to the graph that its stream captures.

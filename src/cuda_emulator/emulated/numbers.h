@@ -1,4 +1,4 @@
-// CUDA's functions of numbers: integers, bits, floats and conversions between them.
+// CUDA's arithmetic functions: integers, bits, floats and conversions between them.
 #pragma once
 
 #define CUDA_EMULATOR_MIN_MAX(T)                              \
@@ -78,7 +78,7 @@ __device__ inline void __sincosf_(float x, float* sine, float* cosine) {
   *sine = sinf(x);
   *cosine = cosf(x);
 }
-// glibc has functions of these names, with another linkage.
+// glibc has functions with these names and another linkage.
 #define __expf __expf_
 #define __sinf __sinf_
 #define __cosf __cosf_
@@ -149,7 +149,7 @@ __device__ inline unsigned __dp4a(unsigned a, unsigned b, unsigned sum) {
   for (int i = 0; i < 32; i += 8) sum += (a >> i & 0xff) * (b >> i & 0xff);
   return sum;
 }
-// Four bytes in a word, each for itself.
+// Operations on each of the four bytes of a word.
 #define CUDA_EMULATOR_BYTES(name, Byte, expression)                           \
   __device__ inline unsigned name(unsigned x, unsigned y) {                   \
     unsigned result = 0;                                                      \
@@ -224,7 +224,7 @@ CUDA_EMULATOR_TO(__half2ushort, __half, unsigned short)
 CUDA_EMULATOR_TO(__bfloat162int, __nv_bfloat16, int)
 CUDA_EMULATOR_TO(__bfloat162uint, __nv_bfloat16, unsigned)
 #undef CUDA_EMULATOR_TO
-// To the nearest; ties to even.
+// Rounded to the nearest; ties to even.
 #define CUDA_EMULATOR_FROM(name, From, To) \
   __device__ inline To name(From x) { return static_cast<To>(x); }
 CUDA_EMULATOR_FROM(__int2float_rn, int, float)

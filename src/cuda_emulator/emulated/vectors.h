@@ -1,10 +1,10 @@
-// The vector types of CUDA. Aligned as there: one access moves a whole vector, and its address must
-// fit.
+// The vector types of CUDA, with CUDA's alignment: one access moves a whole vector, and its address
+// must be aligned.
 #pragma once
 
-// g++ copies a vector with one access. Clang calls a function that does not know its alignment, so
-// for Clang the copy is written out: pieces of 16 bytes, or the whole of a smaller vector. Its
-// vectors are therefore no aggregates, and have constructors.
+// g++ copies a vector with one access. Clang calls a function that does not know the alignment. So
+// for Clang, vectors have functions that copy them, in pieces of 16 bytes or, if smaller, at once.
+// These vectors are therefore not aggregates, and need constructors.
 #ifdef __clang__
 namespace cuda_emulator {
 template <std::size_t bytes>

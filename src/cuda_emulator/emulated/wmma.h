@@ -1,6 +1,6 @@
 // nvcuda::wmma: a warp holds tiles of 16 x 16 numbers, "fragments", and multiplies them. Here, lane
-// 2i holds the first half of row i, or of column i where the layout says so, and lane 2i + 1 the
-// second. CUDA does not say which numbers a lane holds, and on a GPU they are others.
+// 2i holds the first half of row i (of column i with a column-major layout), and lane 2i + 1 the
+// second half. CUDA does not say which numbers a lane holds; a GPU distributes them in another way.
 #pragma once
 
 namespace cuda_emulator {
@@ -10,8 +10,8 @@ struct HalfTile {
   bool by_columns, is_bf16;
 };
 
-// Called by all lanes of a warp. The checker sees what each lane reads and writes, for the line
-// that called.
+// Called by all lanes of a warp. The checker sees the accesses of each lane, for the line that
+// called. stride: numbers from one row (or column) to the next.
 void load_halves(void* tile, const void* from, unsigned stride);
 void load_floats(float* tile, const float* from, unsigned stride, bool by_columns);
 void store_floats(float* to, const float* tile, unsigned stride, bool by_columns);

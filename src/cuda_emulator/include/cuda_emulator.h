@@ -1,6 +1,6 @@
-// The one header that a .cu file includes to compile both with nvcc and with the emulator. With
-// nvcc it is CUDA's own headers and cuda_launch, which stands for kernel<<<grid, block, shared,
-// stream>>>(arguments...): no other compiler can parse that.
+// The only header that a .cu file needs to compile both with nvcc and with the emulator. With nvcc,
+// it includes CUDA's own headers. cuda_launch replaces kernel<<<grid, block, shared,
+// stream>>>(arguments...), which a C++ compiler cannot parse.
 #pragma once
 
 #ifdef __CUDACC__
@@ -15,7 +15,7 @@
 struct LaunchShape {
   dim3 grid;
   dim3 block;
-  size_t shared_bytes = 0;  // of `extern __shared__` arrays
+  size_t shared_bytes = 0;  // for `extern __shared__` arrays
   cudaStream_t stream = nullptr;
 };
 
@@ -27,7 +27,7 @@ void cuda_launch(void (*kernel)(Parameters...), LaunchShape shape, Arguments... 
       static_cast<Parameters>(arguments)...);
 }
 #else
-// Not inlined: its return address tells the checker which line launches.
+// Not inlined, because its return address tells the checker the line of the launch.
 template <class... Parameters, class... Arguments>
 __attribute__((noinline)) void cuda_launch(void (*kernel)(Parameters...), LaunchShape shape,
                                            Arguments... arguments) {

@@ -1,5 +1,5 @@
-// One instruction of the tensor cores, which CUDA's headers do not have a function for:
-// mma.m16n8k16 of PTX (CUDA's manual "Parallel Thread Execution ISA"). A warp multiplies
+// One instruction of the tensor cores: mma.m16n8k16 of PTX (CUDA's manual "Parallel Thread
+// Execution ISA"). CUDA's headers have no function for it. A warp multiplies
 //
 //     D [16][8]  +=  A [16][16] * B [16][8]
 //
@@ -30,7 +30,7 @@ __device__ inline void multiply_bf16(float (&d)[4], const unsigned (&a)[4],
 }
 #else
 namespace cuda_emulator {
-// d, a and b are the registers of the lane that calls.
+// d, a and b: the registers of the calling lane.
 void multiply_registers(float* d, const unsigned* a, const unsigned* b, bool is_bf16);
 }  // namespace cuda_emulator
 __device__ inline void multiply_f16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {

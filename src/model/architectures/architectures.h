@@ -10,18 +10,20 @@
 namespace stagecraft {
 
 // An architecture: how a config.json becomes a plan. Each file NAME.cpp of this folder defines one,
-// `architecture_NAME`; CMake lists the files, so a new one is known by being there.
+// `architecture_NAME`. CMake lists the files, so a new file needs no registration.
 struct Architecture {
-  std::span<const std::string_view> model_types;  // "model_type" of a config.json that it reads
+  std::span<const std::string_view> model_types;  // the values of "model_type" that it reads
   // Throws Error naming the first field that is missing, out of range, or would change the result
   // in a way that the plan does not express.
   Plan (*plan)(const ConfigFields& fields);
 };
 
-// Every "model_type" that is known, Llama's family included: "gemma2, llama, mistral or qwen2".
+// Every supported "model_type", those of the Llama family included: "gemma2, llama, mistral or
+// qwen2".
 std::string known_model_types();
 
-// The one for this "model_type". Throws Error naming those that are known.
+// The architecture for the "model_type" of `fields`. Throws Error naming the supported types if it
+// is not one of them.
 const Architecture& architecture_of(const ConfigFields& fields);
 
 }  // namespace stagecraft

@@ -1,5 +1,6 @@
-// BLOOM (BigScience 2022). Beside GPT-NeoX: no rope but ALiBi, whose bias grows with the distance
-// of a key; the embedding is normalised; the halves of a layer follow each other.
+// BLOOM (BigScience 2022). Differences from GPT-NeoX: ALiBi instead of RoPE, whose bias grows with
+// the distance of a key; the embedding is normed; the two halves of a layer are computed one after
+// the other.
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -27,12 +28,12 @@ DecoderSizes bloom_sizes(const ConfigFields& fields) {
 }
 
 Plan bloom_plan(const ConfigFields& fields) {
-  // Files hold "offset_alibi", which nothing reads.
+  // Files contain "offset_alibi", but transformers does not read it.
   refuse_foreign_arithmetic(fields, {"apply_residual_connection_post_layernorm", "offset_alibi"});
   const DecoderSizes sizes = bloom_sizes(fields);
-  // transformers then adds slice by slice, without the biases.
+  // With both fields, transformers adds partial sums and leaves out the biases.
   if (fields.size_or("pretraining_tp", 1) > 1) expect_false(fields, "slow_but_exact");
-  // What a block's result is added to: x as it was, or x after the norm.
+  // Whether the result of a block is added to x as it was, or to the norm of x.
   const bool add_to_normed = fields.flag_or("apply_residual_connection_post_layernorm", false);
   const float scale = sizes.score_scale();
   const std::vector<float> slopes = alibi_slopes(sizes.n_heads);

@@ -1,11 +1,12 @@
 // ChatGLM-6B, which follows GLM-130B (Zeng et al. 2022), and ChatGLM2-6B and ChatGLM3-6B (GLM Team
 // 2024): one model type for two designs.
 //
-// The first, beside GPT-NeoX: prompt and answer are counted apart, the two halves of each head are
-// rotated by one position each, the prompt sees itself both ways, and what a block adds to is not x
-// but sqrt(2 n_layers) times the norm of x.
-// The second, beside Llama: rope rotates pairs of neighbouring columns, in the first half of each
-// head; q, k and v are rows of one stored matrix and have biases; gate and up are rows of one.
+// The first design, compared with GPT-NeoX: prompt and answer have separate positions, and the two
+// halves of each head are rotated by one of them each; a token of the prompt sees the whole prompt,
+// later tokens too; a block adds its result not to x, but to sqrt(2 n_layers) times the norm of x.
+// The second design, compared with Llama: RoPE rotates pairs of neighbouring columns in the first
+// half of each head; q, k and v are rows of one stored matrix and have biases; gate and up are rows
+// of one matrix.
 #include <array>
 #include <cmath>
 
@@ -21,14 +22,15 @@ constexpr std::array<std::string_view, 4> kRopeNames = {"rope_theta", "rope_scal
 constexpr std::array<std::string_view, 1> kPromptTuning = {"pre_seq_len"};
 
 void refuse_tuning(const ConfigFields& fields) {
-  // What the layer scaling divides from queries it multiplies to scores again.
+  // The layer scaling divides the queries by a number and multiplies the scores by it again, so it
+  // can be ignored.
   refuse_foreign_arithmetic(fields, {"layernorm_epsilon", "apply_query_key_layer_scaling",
                                      "apply_residual_connection_post_layernorm"});
   expect_absent(fields, kRopeNames, "none (theta 10000)");
   expect_absent(fields, kPromptTuning, "null (no tuned prompt)");
 }
 
-// Half of a head, of which each pair takes two columns.
+// The number of columns in half a head. RoPE rotates pairs of columns in it, so it must be even.
 std::size_t half_of_head(const ConfigFields& fields, std::string_view key, std::size_t head_dim) {
   if (head_dim % 4 == 0) return head_dim / 2;
   throw Error(
@@ -37,7 +39,7 @@ std::size_t half_of_head(const ConfigFields& fields, std::string_view key, std::
       fields.where(), key, head_dim);
 }
 
-// ---- the first
+// ---- the first design
 
 DecoderSizes chatglm_sizes(const ConfigFields& fields) {
   return parse_sizes(
@@ -56,7 +58,8 @@ PromptRule parse_prompt(const ConfigFields& fields, std::size_t vocab_size) {
   return {id("bos_token_id"), {id("gmask_token_id"), id("mask_token_id")}};
 }
 
-// One half of each head of q and k turns by the position in the text, the other in the answer.
+// Rotates one half of each head of q and k by the position in the text, the other half by the
+// position in the answer.
 void rope_halves(DecoderWriter& w, std::size_t head_dim, FrequenciesId text, FrequenciesId answer) {
   const auto pairs = RopeStep::Pairs::Halves;
   w.step("q_rope", RopeStep{w.q, text, head_dim, pairs});
@@ -104,7 +107,7 @@ Plan chatglm_plan(const ConfigFields& fields) {
   return plan;
 }
 
-// ---- the second
+// ---- the second design
 
 void refuse_other_layers(const ConfigFields& fields) {
   refuse_tuning(fields);
@@ -112,7 +115,7 @@ void refuse_other_layers(const ConfigFields& fields) {
   expect_true(fields, "rmsnorm");
   expect_true(fields, "post_layer_norm");
   expect_true(fields, "original_rope");
-  // Files of different ages mean different things by it.
+  // The meaning of this field differs between older and newer files.
   if (fields.number_or("rope_ratio", 1.0, 0.0, 1e6) != 1.0) {
     throw Error("{}: 'rope_ratio': expected 1, found {}", fields.where(),
                 fields.find("rope_ratio")->describe());

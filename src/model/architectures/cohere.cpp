@@ -1,8 +1,8 @@
-// Command R (Cohere 2024): model type "cohere", and "cohere2" (Command R7B), where three of four
-// layers look back only so far, and the others have no rope. Beside Llama: one LayerNorm per layer,
-// without a bias, whose result attention and the feed-forward block both read; rope rotates pairs
-// of neighbouring columns; logits are scaled; each head of q and k may be normed with weights of
-// its own.
+// Command R (Cohere 2024): model type "cohere". Command R7B: "cohere2", in which three of four
+// layers have a window and the others have no RoPE. Differences from Llama: one LayerNorm per
+// layer, without a bias, and both attention and the feed-forward block read its result; RoPE
+// rotates pairs of neighbouring columns; logits are scaled; each head of q and k may be normed with
+// its own weights.
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -21,7 +21,8 @@ void refuse_other_blocks(const ConfigFields& fields) {
 }
 
 Plan cohere_plan(const ConfigFields& fields) {
-  // The last three say of Cohere's own program what is always so here.
+  // The last three fields are options of Cohere's own program. The plan does not depend on them;
+  // refuse_other_blocks checks two of them.
   refuse_foreign_arithmetic(fields, {"logit_scale", "use_qk_norm", "use_parallel_block",
                                      "use_parallel_embedding", "order_of_interleaved_layers"});
   refuse_other_blocks(fields);

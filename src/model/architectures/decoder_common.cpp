@@ -135,8 +135,8 @@ std::optional<float> parse_clip_qkv(const ConfigFields& fields) {
   return static_cast<float>(fields.number("clip_qkv", kMin, kMax));
 }
 
-// 2^(-8 i / n) for i = 1 to n where n is a power of two. Other counts have those of the next
-// smaller power, and after them the first, third, fifth, ... of twice that power.
+// 2^(-8 i / n) for i = 1 to n if n is a power of two. Otherwise the slopes of the next smaller
+// power come first, and then the first, third, fifth, ... slope of twice that power.
 std::vector<float> alibi_slopes(std::size_t n_heads) {
   const std::size_t power = std::bit_floor(n_heads);
   std::vector<float> slopes;

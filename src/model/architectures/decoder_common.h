@@ -12,28 +12,29 @@
 
 namespace stagecraft {
 
-// What decoder-only models have in common. A file of this folder uses of it what fits, and writes
-// the rest itself; it knows no architecture by name.
+// Code that decoder-only models share. Each file of this folder uses the parts that fit and writes
+// the rest itself. Nothing here depends on the name of an architecture.
 
-// The sizes that nearly every config.json names alike.
+// The sizes that nearly every config.json contains.
 struct DecoderSizes {
   std::size_t vocab_size = 0, dim = 0, ffn_dim = 0, n_layers = 0;
   std::size_t n_heads = 0, n_kv_heads = 0, head_dim = 0;
   std::size_t max_seq_len = 0;
   float norm_eps = 0.0f;
-  bool tied = false;  // embedding and head are one table
+  bool tied = false;  // embedding and head are the same table
   std::vector<TokenId> eos_ids;
 
   std::size_t q_dim() const { return n_heads * head_dim; }
   std::size_t kv_dim() const { return n_kv_heads * head_dim; }
-  // 1 / sqrt(head_dim), by which most architectures scale scores.
+  // 1 / sqrt(head_dim): most architectures multiply attention scores by this.
   float score_scale() const;
 };
 
-// Fields that architectures without them set by the number of heads: none may stand in a file.
+// For architectures in which the number of heads determines these sizes: a file must not contain
+// these fields.
 inline constexpr std::string_view kSetByHeads[] = {"num_key_value_heads", "head_dim"};
 
-// What transformers takes where a file does not say.
+// Defaults of transformers for fields that a file leaves out.
 struct DecoderDefaults {
   std::size_t vocab_size;
   std::size_t max_seq_len;
@@ -41,10 +42,10 @@ struct DecoderDefaults {
   double norm_eps = 1e-6;
   std::size_t n_kv_heads = 0;  // 0: as many as query heads
   std::size_t head_dim = 0;    // 0: hidden_size / num_attention_heads
-  std::size_t ffn_factor = 0;  // the feed-forward width in units of the width; 0: must be given
+  std::size_t ffn_factor = 0;  // default of ffn_dim / dim; 0: the file must give ffn_dim
 };
 
-// What an architecture calls these fields.
+// The names of these fields in an architecture's config.json.
 struct SizeNames {
   std::string_view dim = "hidden_size";
   std::string_view ffn_dim = "intermediate_size";
@@ -57,46 +58,47 @@ struct SizeNames {
   std::string_view norm_eps = "rms_norm_eps";
 };
 
-// Throws Error naming the field that is missing, out of range or fits no other.
+// Throws Error naming the field that is missing, out of range or inconsistent with another.
 DecoderSizes parse_sizes(const ConfigFields& fields, const DecoderDefaults& defaults,
                          const SizeNames& names = {});
 
-// The one of two names for the same field that the file has. Throws Error if it has both with
-// different values.
+// The name that the file uses, if a field has two possible names. Throws Error if the file has both
+// with different values.
 std::string_view either_name(const ConfigFields& fields, std::string_view one,
                              std::string_view other);
 
-// Throws Error unless `key` is absent or one of these.
+// Throws Error unless `key` is absent or its value is one of `expected`.
 void expect_text(const ConfigFields& fields, std::string_view key,
                  std::initializer_list<std::string_view> expected);
-// Throws Error if `key` is true, or false.
+// expect_false throws Error if `key` is true, expect_true if it is false.
 void expect_false(const ConfigFields& fields, std::string_view key);
 void expect_true(const ConfigFields& fields, std::string_view key);
 
-// Throws Error if one of `keys` is there; `expected` says what should stand in its place.
+// Throws Error if one of `keys` is present; `expected` says what the file should have instead.
 void expect_absent(const ConfigFields& fields, std::span<const std::string_view> keys,
                    std::string_view expected);
-// "gelu_new", "gelu" and the like: the function of `key`, or of `usual` where the file does not
-// say. Throws Error for another activation.
+// The activation function that `key` names ("gelu_new", "gelu", ...); `usual` is the default.
+// Throws Error for another function.
 ActivateStep::Function parse_activation(const ConfigFields& fields, std::string_view key,
                                         std::string_view usual);
 
-// The rope of one kind of layers, where those that slide and those that see everything have one
-// each. Newer files hold an object per kind in "rope_parameters". In older ones "rope_scaling" is
-// of the layers that see everything, and `theta_key` is the name of this kind's theta.
+// RoPE for one kind of layers, for models in which layers with a window and layers without one have
+// different RoPE. Newer files hold one object per kind in "rope_parameters". In older files,
+// "rope_scaling" is for the layers without a window, and `theta_key` is the name of this kind's
+// theta.
 struct RopeOfKind {
   bool slides = false;
   std::string_view theta_key = "rope_theta";
-  double theta = 10'000.0;                          // where the file does not say
+  double theta = 10'000.0;                          // the default
   std::span<const std::string_view> honoured = {};  // as in parse_rope
 };
 RopeConfig parse_rope_of(const ConfigFields& fields, std::size_t max_seq_len,
                          const RopeOfKind& kind);
-// "layer_types" of an architecture whose other layers are `other`: true for "full_attention".
-// Throws Error for a third type, or another number of layers.
+// "layer_types" of an architecture whose layers are either "full_attention" or `other`: true for
+// "full_attention". Throws Error for a third type, or another number of layers.
 std::vector<bool> parse_attention_layers(const ConfigFields& fields, std::size_t n_layers,
                                          std::string_view other);
-// "clip_qkv"; nullopt where the file does not say.
+// "clip_qkv"; nullopt if the file does not have it.
 std::optional<float> parse_clip_qkv(const ConfigFields& fields);
 
 // The slopes of ALiBi, one per head (Press et al. 2021).
@@ -108,29 +110,30 @@ const char* gated_name(ActivateStep::Function function);
 // "theta 10000, linear x 8"
 std::string rope_text(const RopeConfig& rope);
 
-// How an architecture names its tensors, and what its norms and its head are.
+// The names of an architecture's tensors, and the forms of its norms and its head.
 struct DecoderStyle {
   NormStep::Kind norm = NormStep::Kind::Rms;
-  bool norm_weight = true, norm_bias = true;  // of LayerNorm: whether it has them
+  bool norm_weight = true, norm_bias = true;  // whether LayerNorm has them
   float norm_plus = 0.0f;                     // added to the weight of every norm (Weight::plus)
-  bool gated = true;                          // whether the feed-forward block has a gate: buffer u
+  bool gated = true;  // whether the feed-forward block has a gate (and a buffer u)
   bool head_bias = false;
-  RopeStep::Pairs pairs = RopeStep::Pairs::Halves;  // that rope rotates
+  RopeStep::Pairs pairs = RopeStep::Pairs::Halves;  // which columns RoPE pairs
   std::string embedding = "model.embed_tokens";
   std::string layers = "model.layers.";
   std::string final_norm = "model.norm";
   std::string head = "lm_head";
-  bool qkv_apart = false;  // fused_qkv reads q_proj, k_proj and v_proj instead (kQkvApart)
+  bool qkv_apart = false;  // true: fused_qkv reads q_proj, k_proj and v_proj (kQkvApart)
 };
 
-// In a file that is no folder, q, k and v may be three matrices where a folder has one
+// A model file of another format may store q, k and v as three matrices where a folder has one
 // (kStoredFields).
 inline constexpr std::string_view kQkvApart = "stored_qkv_apart";
 
-// Writes the steps of a decoder. Its buffers are those of every layer:
+// Writes the steps of a decoder. These buffers are used in every layer:
 //   x  the residual stream        n  x after a norm
-//   q, k, v, a  of attention      o  what a block adds to x
+//   q, k, v, a  of attention      o  the result of a block, which is added to x
 //   g, u  of the feed-forward block
+// Plan and sizes must outlive the writer.
 class DecoderWriter {
  public:
   DecoderWriter(std::string model_type, const DecoderSizes& sizes, Plan& plan,
@@ -138,18 +141,18 @@ class DecoderWriter {
 
   // x = scale * embedding[token]
   void embedding(float scale = 1.0f) { embedding_to(x, scale); }
-  // The same into another buffer, whose width the table has.
+  // The same into the buffer `out`; the table is as wide as this buffer.
   void embedding_to(BufferId out, float scale = 1.0f);
-  // x = embedding[token] + positions[position]; `positions` is a tensor's name without ".weight",
-  // and position 0 its row first_row.
+  // x = embedding[token] + positions[position]; `positions` is a tensor's name without ".weight".
+  // Position 0 is row first_row of this tensor.
   void embedding_with_positions(const std::string& positions, std::size_t first_row = 0);
   WeightId positions(const std::string& weight, std::size_t first_row);
   FrequenciesId frequencies(const RopeConfig& rope);
-  // Of the first columns of each head.
+  // For RoPE of the first columns of each head.
   FrequenciesId frequencies(const RopeConfig& rope, std::size_t columns);
   FrequenciesId frequencies(Frequencies table) { return writer_.frequencies(std::move(table)); }
 
-  // Beside those of every layer.
+  // More buffers, weights, ... for parts that other decoders do not have.
   BufferId buffer(std::string name, std::size_t width) {
     return writer_.buffer(std::move(name), width);
   }
@@ -158,39 +161,40 @@ class DecoderWriter {
   StateId state(StateShape shape) { return writer_.state(shape); }
   void step(std::string name, StepKind kind) { writer_.step(std::move(name), std::move(kind)); }
 
-  // Begins a layer; returns what the names of its tensors begin with: "model.layers.3."
+  // Begins a layer; returns the prefix of the names of its tensors: "model.layers.3."
   std::string layer(std::size_t index);
 
-  // `weight` is a tensor's name without ".weight". The norm's groups are `group` wide, or rows.
+  // `weight` is a tensor's name without ".weight". group: numbers per group; 0: a row is one group.
   void norm(std::string name, BufferId out, BufferId in, const std::string& weight,
             std::size_t group = 0);
-  // Each head of q or k by LayerNorm with weights of its own, and no bias.
+  // LayerNorm of each head of q or k, with a weight per head and no bias.
   void norm_of_heads(std::string name, BufferId heads, const std::string& weight);
   // rows: how the weight and its bias are stored (PlanWriter::linear).
   void linear(std::string name, BufferId out, BufferId in, const std::string& weight,
               bool bias = false, const Weight& rows = {});
-  // The same of some rows of a taller matrix.
+  // The same with some rows of a larger matrix, which has of_rows rows.
   void linear_rows(std::string name, BufferId out, BufferId in, const std::string& weight,
                    std::size_t first_row, std::size_t of_rows);
   // q, k, v = linear(in; at + "q_proj", ...)
   void qkv(BufferId in, const std::string& at, bool bias);
-  // Every number of q, k and v that is beyond -limit or limit becomes that.
+  // Clips every number of q, k and v to the range from -limit to limit. Does nothing without a
+  // limit.
   void clip_qkv(std::optional<float> limit);
-  // The same of one matrix: the rows of the queries that share the first key head, those of its
-  // key, those of its value; then those of the next key head.
+  // As qkv, but q, k and v are rows of one matrix: the rows of the queries that share the first key
+  // head, of this key head, of its value head; then those for the next key head.
   void fused_qkv(BufferId in, const std::string& weight, bool bias);
-  void rope(FrequenciesId rope);  // of q and k
-  // The cache takes k and v; a = attention(q, cache).
+  void rope(FrequenciesId rope);  // rotates q and k
+  // Stores k and v in a new cache; a = attention(q, cache).
   void attention(float scale, std::size_t window = 0, float soft_cap = 0.0f,
                  std::vector<float> slopes = {}, WeightId sinks = kNone);
-  // out = short_conv(in), with a state of its own.
+  // out = short_conv(in), with a new state.
   void short_conv(std::string name, BufferId out, BufferId in, const std::string& weight,
                   std::size_t n_taps, bool bias);
   // g = f(linear(in; at + "gate_proj")) * linear(in; at + "up_proj")
   void gate(BufferId in, const std::string& at, ActivateStep::Function function, bool bias = false);
   void activate(ActivateStep::Function function);  // g = f(g) * u
-  // Shares of experts: how.x = linear(in; router), then what RouteStep says. prefix: of the names
-  // of both steps. bias: whether the linear has one.
+  // The shares of the experts: how.x = linear(in; router), then the RouteStep `how`. prefix: of the
+  // names of both steps. bias: whether the linear has a bias.
   void route(const std::string& prefix, BufferId in, const std::string& router,
              const RouteStep& how, bool bias = false);
   // The weights of an expert that reads `in` and writes `out`.
@@ -201,9 +205,11 @@ class DecoderWriter {
            ActivateStep::Function function, bool bias, const Weight& rows = {});
   // x += scale * o
   void add(std::string name, float scale = 1.0f);
-  // logits = linear(norm(x); head), times scale, capped
+  // logits = linear(norm(x); head), multiplied by scale, then soft-capped. Calls select() and
+  // head().
   void logits(float scale = 1.0f, float soft_cap = 0.0f);
-  // Its parts: what follows is computed for scored rows; the head, whose table is as wide as `in`.
+  // select: later steps compute only the rows to be scored. head: the logits; the table of the head
+  // is as wide as `in`.
   void select();
   void head(BufferId in, float scale = 1.0f, float soft_cap = 0.0f);
 

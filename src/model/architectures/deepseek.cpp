@@ -18,7 +18,7 @@ constexpr float kLatentEps = 1e-6f;
 constexpr std::size_t kMostGuessing = 16;
 constexpr std::size_t kMaxHeads = 1u << 17;  // of all layers; V3 has 7,808
 
-// The heads of latent attention. Each query and key has a part that rope rotates and a part that it
+// The heads of latent attention. Each query and key has a part that RoPE rotates and a part that it
 // does not rotate. The rotated part of the key is the same for all heads.
 struct LatentSizes {
   std::size_t n_heads = 0, query = 0, latent = 0, rope = 0, plain = 0, value = 0;
@@ -32,11 +32,11 @@ struct DeepSeek {
   ExpertSizes experts;
   RouteGroups groups;
   float share_scale = 1.0f;
-  std::size_t shared_width = 0;  // of the expert that computes all rows
-  std::size_t n_dense = 0;       // the first layers, which have no experts
-  std::size_t n_guessing = 0;  // layers after the last one, which predict further tokens: not read
+  std::size_t shared_width = 0;  // width of the shared experts, which compute all rows
+  std::size_t n_dense = 0;       // the first n_dense layers have no experts
+  std::size_t n_guessing = 0;    // extra layers, which predict further tokens: not read
   bool bias = false;
-  bool heads_apart = false;  // the two matrices of each head are tensors of their own
+  bool heads_apart = false;  // each head has two tensors of its own
 };
 
 std::size_t check_at_most(const ConfigFields& fields, std::string_view key, std::size_t value,
@@ -142,8 +142,8 @@ DeepSeek parse_deepseek(const ConfigFields& fields) {
   return model;
 }
 
-// Rope, and the scale of scores. Where rope is stretched (yarn), the scale may have one more
-// factor. A factor for the rotated part only is refused.
+// RoPE, and the scale of scores. If yarn stretches RoPE, the scale may have one more factor. A
+// factor for the rotated part only is refused.
 struct Scores {
   RopeConfig rope;
   float scale = 1.0f;
@@ -169,10 +169,10 @@ Scores parse_scores(const ConfigFields& fields, const DeepSeek& model) {
 }
 
 // The buffers that other decoders do not have. In q, k, v and a, a head consists of the part that
-// rope rotates, followed by the latent.
+// RoPE rotates, followed by the latent.
 struct LatentBuffers {
   BufferId query, plain, rotated, absorbed;  // of queries: their latent, both parts, plain * W
-  BufferId key, latent;                      // of the token: the part that rope rotates, the latent
+  BufferId key, latent;                      // of the token: the part that RoPE rotates, the latent
   BufferId values;
   BufferId r, shared_gate, shared_up;
 };
@@ -203,7 +203,7 @@ HeadMatrices head_matrices(DecoderWriter& w, const LatentSizes& s, const std::st
                            bool apart) {
   HeadMatrices all;
   for (std::size_t head = 0; head < s.n_heads; ++head) {
-    if (apart) {  // W^T and W as they are multiplied
+    if (apart) {  // the file stores W^T for keys and W for values
       Weight key{fmt::format("{}k_b_proj.{}.weight", self, head), {s.latent, s.plain}};
       Weight value{fmt::format("{}v_b_proj.{}.weight", self, head), {s.value, s.latent}};
       key.exact = value.exact = true;
@@ -326,7 +326,7 @@ Plan deepseek_plan(const ConfigFields& fields) {
     }
   }
   w.logits();
-  plan.unused.push_back("mtp.");  // the same layers in a GGUF file
+  plan.unused.push_back("mtp.");  // the name of the extra layers in a GGUF file
   for (std::size_t i = 0; i < model.n_guessing; ++i) {
     plan.unused.push_back(fmt::format("model.layers.{}.", sizes.n_layers + i));
   }

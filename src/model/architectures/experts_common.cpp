@@ -5,7 +5,8 @@
 namespace stagecraft {
 namespace {
 
-// Of all layers together: each is a few tensors, and no file has more than some ten thousand.
+// The most experts of all layers together. Each expert is a few tensors. No real file has more than
+// some ten thousand experts.
 constexpr std::size_t kMaxExperts = std::size_t{1} << 16;
 
 std::size_t size_up_to(const ConfigFields& fields, std::string_view key, std::size_t usual,

@@ -7,9 +7,9 @@
 
 namespace stagecraft {
 
-// What models with experts (mixture of experts) have in common.
+// Code that models with experts (mixture of experts) share.
 
-// What config.json says of them.
+// The names of the fields of config.json.
 struct ExpertFields {
   std::string_view n = "num_experts";
   std::string_view n_chosen = "num_experts_per_tok";
@@ -17,20 +17,21 @@ struct ExpertFields {
 };
 struct ExpertDefaults {
   std::size_t n, n_chosen;
-  std::size_t width = 0;  // 0: must be given
+  std::size_t width = 0;  // 0: the file must give it
   bool normed = false;
 };
 struct ExpertSizes {
   std::size_t n = 0, n_chosen = 0;
-  std::size_t width = 0;  // the numbers inside an expert
-  bool normed = false;    // the shares of those that are chosen are divided by their sum
+  std::size_t width = 0;  // the width inside an expert
+  bool normed = false;    // the shares of the chosen experts are divided by their sum
 };
-// normed: "norm_topk_prob". Throws Error naming the field that is missing or out of range.
+// "norm_topk_prob" sets ExpertSizes::normed. Throws Error naming the field that is missing or out
+// of range.
 ExpertSizes parse_experts(const ConfigFields& fields, std::size_t n_layers,
                           const ExpertDefaults& defaults, const ExpertFields& names = {});
 
-// Which layers have experts: "mlp_only_layers" lists some that have none, and of the others, every
-// "decoder_sparse_step"th one has. [n_layers]
+// Which layers have experts: every "decoder_sparse_step"th layer, except those in
+// "mlp_only_layers". [n_layers]
 std::vector<bool> parse_expert_layers(const ConfigFields& fields, std::size_t n_layers);
 
 // The names of a layer's tensors.
@@ -38,8 +39,8 @@ struct ExpertNames {
   std::string router, experts;  // "model.layers.3.mlp.gate", "model.layers.3.mlp.experts."
   std::string gate = "gate_proj", up = "up_proj", down = "down_proj";
 };
-// Writes the steps of one layer's experts: r = shares of the experts, o = the sum of their results.
-// r is a buffer as wide as there are experts.
+// Writes the steps of one layer's experts: r = the shares of the experts, o = the sum of their
+// results. The width of r is the number of experts.
 void write_experts(DecoderWriter& w, const ExpertSizes& sizes, BufferId r, const ExpertNames& names,
                    ActivateStep::Function function);
 

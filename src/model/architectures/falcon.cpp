@@ -1,7 +1,7 @@
-// Falcon (Almazrouei et al. 2023), three generations of one model type. Beside GPT-NeoX:
-//   falcon-rw         ALiBi, or rope of whole heads; the halves of a layer follow each other
+// Falcon (Almazrouei et al. 2023), three generations of one model type. Differences from GPT-NeoX:
+//   falcon-rw         ALiBi, or RoPE of whole heads; the halves of a layer follow each other
 //   falcon-7b         all queries share one key head; one norm per layer serves both halves
-//   falcon-40b, 180b  groups of queries share a key head; each half has its norm, or both share one
+//   falcon-40b, 180b  groups of queries share a key head; one norm per half, or one for both
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -11,9 +11,9 @@
 namespace stagecraft {
 namespace {
 
-enum class Norms { One, Two, InTurn };  // per layer; InTurn: the second after attention is added
+enum class Norms { One, Two, InTurn };  // per layer; InTurn: the second reads x after attention
 
-// Absent: `usual`; null counts as false, as in transformers.
+// An absent flag is `usual`; null is false, as in transformers.
 bool flag(const ConfigFields& fields, std::string_view key, bool usual) {
   return !fields.is_null(key) && fields.flag_or(key, usual);
 }
@@ -54,7 +54,8 @@ DecoderSizes falcon_sizes(const ConfigFields& fields, bool newer) {
   return sizes;
 }
 
-// ALiBi is added before scores are scaled. transformers rounds slopes to bf16.
+// ALiBi is added before scores are scaled, so the slopes are scaled too. transformers rounds slopes
+// to bf16.
 std::vector<float> falcon_slopes(std::size_t n_heads, float scale) {
   std::vector<float> slopes = alibi_slopes(n_heads);
   std::vector<std::uint16_t> rounded(n_heads);

@@ -1,5 +1,5 @@
-// Gemma 1 (Gemma Team 2024). Beside Llama: embeddings are scaled by sqrt(dim), norms multiply with
-// 1 + weight, and the gate's activation is GELU.
+// Gemma 1 (Gemma Team 2024). Differences from Llama: embeddings are scaled by sqrt(dim), norms
+// multiply with 1 + weight, and the gate's activation function is GELU.
 #include "model/architectures/architectures.h"
 #include "model/architectures/gemma_common.h"
 #include "model/config_extensions.h"
@@ -9,7 +9,8 @@ namespace {
 
 Plan gemma_plan(const ConfigFields& fields) {
   refuse_foreign_arithmetic(fields);
-  // The first files say "gelu" and were trained with its tanh form; transformers reads it so too.
+  // The first files say "gelu", but were trained with its tanh form. transformers also uses the
+  // tanh form.
   expect_text(fields, "hidden_act", {"gelu_pytorch_tanh", "gelu"});
   expect_text(fields, "hidden_activation", {"gelu_pytorch_tanh"});
   expect_false(fields, "use_bidirectional_attention");

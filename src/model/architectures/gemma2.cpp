@@ -1,5 +1,5 @@
-// Gemma 2 (Riviere et al. 2024). Beside Gemma 1: norms also stand after each half of a layer,
-// scores and logits are soft-capped, and every other layer looks back only so far.
+// Gemma 2 (Riviere et al. 2024). Differences from Gemma 1: there is also a norm after each half of
+// a layer, scores and logits are soft-capped, and every other layer has a window.
 #include "model/architectures/architectures.h"
 #include "model/architectures/gemma_common.h"
 #include "model/config_extensions.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kMaxSoftCap = 1e6;
 
-// A window on even layers, or as "layer_types" has it.
+// The even layers have a window, or the layers that "layer_types" lists.
 std::vector<std::size_t> gemma2_windows(const ConfigFields& fields, std::size_t n_layers) {
   const std::size_t window =
       fields.is_null("sliding_window") ? 0 : fields.size_or("sliding_window", 4096);
@@ -24,8 +24,8 @@ float cap_of(const ConfigFields& fields, std::string_view key, double fallback) 
 }
 
 Plan gemma2_plan(const ConfigFields& fields) {
-  // What of config.json is read here, beside the sizes. What would change the result in another way
-  // is refused with its name.
+  // The fields of config.json that are read here, apart from the sizes. Other fields that would
+  // change the result are refused by name.
   refuse_foreign_arithmetic(
       fields, {"query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping"});
   expect_text(fields, "hidden_activation", {"gelu_pytorch_tanh"});

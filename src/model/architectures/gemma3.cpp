@@ -1,6 +1,6 @@
-// Gemma 3 (Kamath et al. 2025), text only. Beside Gemma 2: no soft caps, a norm
-// of each head of q and k, and two kinds of layers: five of six are local, with
-// a window and a rope of their own.
+// Gemma 3 (Kamath et al. 2025), text only. Differences from Gemma 2: no soft caps, a norm of each
+// head of q and k, and two kinds of layers: five of six are local, with a window and their own
+// RoPE.
 #include "model/architectures/architectures.h"
 #include "model/architectures/gemma_common.h"
 #include "model/config_extensions.h"

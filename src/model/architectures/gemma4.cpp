@@ -1,7 +1,7 @@
 // Gemma 4 (Google 2026), text only. Differences from Gemma 3: heads of global layers are wider;
-// values are normed; the last layers may use keys and values of earlier ones; each layer may add
-// numbers of the token that are its own; experts may stand beside the feed-forward block. Norms
-// multiply with their weight as it is stored.
+// values are normed; the last layers may use keys and values of earlier layers; a second embedding
+// may give numbers per token and layer, which the layer adds; there may be experts in addition to
+// the feed-forward block. Norms multiply with their weight as it is stored.
 #include <array>
 #include <cmath>
 
@@ -20,24 +20,24 @@ constexpr double kMaxCap = 1e6;
 constexpr std::size_t kGlobalHeadDim = 512, kLocalWindow = 512, kGlobalPattern = 6,
                       kLayerWidth = 256;
 
-// What all local layers have in common, or all global ones.
+// Properties that all local layers share, or all global ones.
 struct Kind {
   std::size_t head_dim = 0, n_kv_heads = 0;
   std::size_t window = 0;
-  bool v_is_k = false;  // there is one projection for both
-  // Of the plan:
+  bool v_is_k = false;  // one projection computes both
+  // Ids in the plan:
   FrequenciesId rope = kNone;
   BufferId q = kNone, k = kNone, v = kNone, a = kNone;
-  CacheId cache = kNone;  // of the last layer that has one
+  CacheId cache = kNone;  // of the last layer of this kind with its own cache
 };
 
 struct Gemma4 {
   DecoderSizes sizes;
   Kind local, global;
   std::vector<bool> is_global;  // of each layer
-  std::size_t n_shared = 0;     // the last layers, which have no keys and values of their own
-  bool wide = false;            // their feed-forward block is twice as wide
-  std::size_t layer_width = 0;  // numbers of a token that each layer adds; 0: none
+  std::size_t n_shared = 0;     // the last n_shared layers have no keys and values of their own
+  bool wide = false;            // and have a feed-forward block of twice the width
+  std::size_t layer_width = 0;  // numbers per token that each layer adds; 0: none
   std::optional<ExpertSizes> experts;
   float soft_cap = 0.0f;
   bool bias = false;
@@ -46,7 +46,7 @@ struct Gemma4 {
   Kind& kind(std::size_t layer) { return is_global[layer] ? global : local; }
 };
 
-// Each sixth layer is global where the file does not say, and the last one always.
+// By default, each sixth layer is global. The last layer is always global.
 std::vector<bool> global_layers(const ConfigFields& fields, std::size_t n_layers) {
   std::vector<bool> is_global;
   if (fields.has("layer_types")) {
@@ -58,7 +58,7 @@ std::vector<bool> global_layers(const ConfigFields& fields, std::size_t n_layers
   return is_global;
 }
 
-// Newer files name the sizes of global layers that differ: {"5": {"head_dim": 512}}.
+// Newer files list the sizes of global layers that differ: {"5": {"head_dim": 512}}.
 void parse_layer_sizes(const ConfigFields& layers, Gemma4& model) {
   const Kind& local = model.local;
   Kind& global = model.global;
@@ -126,8 +126,8 @@ void parse_shared(const ConfigFields& fields, Gemma4& model) {
   }
 }
 
-// Of global layers, "proportional" rope turns only the first pairs of a head, at the speed that
-// they have among all pairs.
+// In global layers, "proportional" RoPE rotates only the first pairs of a head, with the
+// frequencies that they have when all pairs are rotated.
 Frequencies parse_rope_of(const ConfigFields& fields, const Gemma4& model, bool global) {
   constexpr std::string_view kShare = "partial_rotary_factor";
   constexpr std::array<std::string_view, 3> kElsewhere = {"rope_theta", "rope_scaling",
@@ -163,7 +163,7 @@ Gemma4 parse(const ConfigFields& fields) {
   refuse_foreign_arithmetic(fields, {"final_logit_softcapping", "enable_moe_block", "num_experts",
                                      "top_k_experts", "moe_intermediate_size", kLayerSizes});
   expect_text(fields, "hidden_activation", {"gelu_pytorch_tanh"});
-  expect_text(fields, "use_bidirectional_attention", {"vision"});  // which a text has none of
+  expect_text(fields, "use_bidirectional_attention", {"vision"});  // a text has no images
   Gemma4 model;
   model.sizes = parse_sizes(fields, {.vocab_size = 262'144,
                                      .max_seq_len = 131'072,
@@ -252,8 +252,8 @@ class Gemma4Writer {
     }
   }
 
-  // c = (norm of a projection of the embedding + numbers of the token) / sqrt(2): for each layer
-  // those that it adds.
+  // c = (norm of a projection of the embedding + numbers of the token) / sqrt(2): for each layer,
+  // the numbers that it adds.
   void layer_inputs() {
     const std::size_t width = model_.layer_width;
     const auto all = model_.sizes.n_layers * width;
@@ -315,7 +315,7 @@ class Gemma4Writer {
     w_.add("mlp_residual");
   }
 
-  // y = norm of the sum of the chosen experts, which read another norm of x than their router.
+  // y = norm of the sum of the chosen experts. Experts and router read different norms of x.
   void experts(const std::string& at) {
     const ExpertSizes& sizes = *model_.experts;
     const std::size_t dim = model_.sizes.dim;
@@ -384,7 +384,7 @@ Plan gemma4_plan(const ConfigFields& fields) {
   plan.unused = {"model.vision_tower.", "model.audio_tower.", "model.embed_vision.",
                  "model.embed_audio."};
   for (std::size_t i = 0; i < model.sizes.n_layers; ++i) {
-    if (!model.is_shared(i)) continue;  // these may be stored, too
+    if (!model.is_shared(i)) continue;  // files may contain these tensors all the same
     for (const char* name : {"k_proj.", "v_proj.", "k_norm."}) {
       plan.unused.push_back(fmt::format("{}layers.{}.self_attn.{}", prefix, i, name));
     }

@@ -1,6 +1,6 @@
-// GLM-4 (GLM Team 2024): model type "glm", and "glm4" of 2025, which also norms what each half of a
-// layer adds. Beside Llama: rope rotates pairs of neighbouring columns, in the first half of each
-// head; q, k and v have biases; gate and up are rows of one stored matrix.
+// GLM-4 (GLM Team 2024): model type "glm", and "glm4" of 2025, which also norms the result of each
+// half of a layer. Differences from Llama: RoPE rotates pairs of neighbouring columns in the first
+// half of each head; q, k and v have biases; gate and up are rows of one stored matrix.
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"

@@ -1,6 +1,6 @@
-// GPT-2 (Radford et al. 2019). Beside Llama: positions are a learned table that is added to the
-// embedding, norms are LayerNorm, every linear has a bias, the feed-forward block has no gate, and
-// matrices are stored transposed, those of q, k and v as one.
+// GPT-2 (Radford et al. 2019). Differences from Llama: positions are a learned table that is added
+// to the embedding, norms are LayerNorm, every linear has a bias, and the feed-forward block has no
+// gate. Matrices are stored transposed, and q, k and v as one matrix.
 #include <array>
 
 #include "model/architectures/architectures.h"
@@ -16,7 +16,8 @@ constexpr SizeNames kGpt2Names = {.dim = "n_embd",
                                   .n_heads = "n_head",
                                   .max_seq_len = "n_positions",
                                   .norm_eps = "layer_norm_epsilon"};
-// transformers takes these for the names above, and the last one in the file counts.
+// transformers accepts these as other names for the fields above; the one that comes last in the
+// file counts.
 constexpr std::array<std::string_view, 5> kOtherNames = {"hidden_size", "max_position_embeddings",
                                                          "num_attention_heads", "num_hidden_layers",
                                                          "num_key_value_heads"};
@@ -33,7 +34,7 @@ Plan gpt2_plan(const ConfigFields& fields) {
   const bool scaled = fields.flag_or("scale_attn_weights", true);
   const bool by_layer = fields.flag_or("scale_attn_by_inverse_layer_idx", false);
   const std::size_t dim = sizes.dim;
-  // Conv1D: [inputs, outputs]. q, k and v are columns of one matrix; not so with kQkvApart.
+  // Conv1D stores [inputs, outputs]. q, k and v are columns of one matrix, except with kQkvApart.
   const bool apart = fields.flag_or(kQkvApart, false);
   const Weight transposed{.name = {}, .shape = {}, .transposed = !apart};
   const auto third = [&](std::size_t i) {

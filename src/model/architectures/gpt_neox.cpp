@@ -1,6 +1,6 @@
-// GPT-NeoX (Black et al. 2022) and Pythia. Beside Llama: norms are LayerNorm, both halves of a
-// layer read the same x, rope turns the first columns of each head, the feed-forward block has no
-// gate, and q, k and v are stored head by head in one matrix.
+// GPT-NeoX (Black et al. 2022) and Pythia. Differences from Llama: norms are LayerNorm, both halves
+// of a layer read the same x, RoPE rotates the first columns of each head, the feed-forward block
+// has no gate, and q, k and v are stored head by head in one matrix.
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -39,7 +39,7 @@ Plan gpt_neox_plan(const ConfigFields& fields) {
     w.fused_qkv(w.n, at + "attention.query_key_value", bias);
     w.rope(rope);
     w.attention(scale);
-    // Parallel: the feed-forward block reads x as it was before attention.
+    // Parallel: the feed-forward block reads x before the result of attention is added.
     if (parallel) w.norm("mlp_norm", w.n, w.x, at + "post_attention_layernorm");
     w.linear("attn_proj", w.o, w.a, at + "attention.dense", bias);
     w.add("attn_residual");

@@ -1,5 +1,5 @@
 // gpt-oss (OpenAI 2025). Differences from Mixtral: softmax of attention has a sink per head, every
-// other layer has a window, rope is stretched (yarn), linears and experts have biases, and SwiGLU
+// other layer has a window, RoPE is stretched (yarn), linears and experts have biases, and SwiGLU
 // is clamped.
 #include <array>
 #include <cmath>
@@ -33,7 +33,7 @@ RopeConfig rope_of(const ConfigFields& fields, std::size_t max_seq_len) {
 }
 
 // The experts of a layer. Two tensors [experts, inputs, outputs] hold all of them; in the first
-// one, the outputs of gate and up alternate. With kApart, each expert has three of its own.
+// one, the outputs of gate and up alternate. With kApart, each expert has three tensors of its own.
 struct GptOssExperts {
   ExpertSizes sizes;
   bool apart = false;
@@ -81,8 +81,8 @@ ExpertsStep::Expert expert(DecoderWriter& w, std::size_t dim, const GptOssExpert
 
 void write_experts(DecoderWriter& w, std::size_t dim, const GptOssExperts& experts,
                    const std::string& mlp) {
-  // transformers computes softmax over the chosen scores only. This equals softmax over all scores,
-  // where the chosen shares are then divided by their sum.
+  // transformers computes softmax over the chosen scores only. This equals softmax over all scores
+  // if the chosen shares are then divided by their sum.
   w.route("", w.n, mlp + "router",
           {.x = experts.shares, .n_chosen = experts.sizes.n_chosen, .normed = true}, true);
   ExpertsStep step{w.o, w.n, experts.shares, {}};

@@ -1,6 +1,6 @@
-// GPT-J (Wang and Komatsuzaki 2021). Beside GPT-2: one LayerNorm per layer, whose result attention
-// and the feed-forward block both read; rope, of pairs of neighbours, for learned positions; no
-// biases in attention, but one in the head.
+// GPT-J (Wang and Komatsuzaki 2021). Differences from GPT-2: one LayerNorm per layer, and both
+// attention and the feed-forward block read its result; RoPE of pairs of neighbouring columns
+// instead of learned positions; no biases in attention, but a bias in the head.
 #include <array>
 
 #include "model/architectures/architectures.h"
@@ -33,7 +33,7 @@ std::size_t rotated_columns(const ConfigFields& fields, std::size_t head_dim) {
 }
 
 Plan gptj_plan(const ConfigFields& fields) {
-  // The last two stand in files, and transformers does not read them.
+  // Files contain the last two fields, but transformers does not read them.
   refuse_foreign_arithmetic(fields, {"rotary_dim", "rotary", "scale_attn_weights"});
   expect_true(fields, "rotary");
   expect_true(fields, "scale_attn_weights");

@@ -1,6 +1,5 @@
-// Granite 3 (IBM 2024). Beside Llama: four numbers of config.json, which
-// multiply the embeddings, the scores of attention, what each half of a layer
-// adds, and (as a divisor) the logits.
+// Granite 3 (IBM 2024). Differences from Llama: config.json has four factors, for the embeddings,
+// the scores of attention, the result of each half of a layer and (as a divisor) the logits.
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"

@@ -1,6 +1,6 @@
-// LFM2 (Liquid AI 2025). Beside Llama: most layers have a short convolution instead of attention,
-// gated before and after it, so that a sequence keeps a few rows where others keep keys and values.
-// Heads of q and k are normed, and tensors have names of their own.
+// LFM2 (Liquid AI 2025). Differences from Llama: most layers have a short convolution instead of
+// attention, gated before and after it. Such a layer keeps a few rows per sequence, not keys and
+// values of all positions. Heads of q and k are normed, and the tensors have other names.
 #include <cmath>
 
 #include "model/architectures/architectures.h"
@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostTaps = 64;
 constexpr double kMaxBlockMultiplier = 1e3;
 
-// Which layers attend; the others convolve.
+// Which layers have attention; the others have a convolution.
 std::vector<bool> attention_layers(const ConfigFields& fields, std::size_t n_layers) {
   if (fields.has("layer_types")) return parse_attention_layers(fields, n_layers, "conv");
   if (!fields.has("full_attn_idxs")) return std::vector<bool>(n_layers, true);
@@ -29,7 +29,8 @@ std::vector<bool> attention_layers(const ConfigFields& fields, std::size_t n_lay
   return attends;
 }
 
-// Older files give the width of a feed-forward block before it is cut by a third and rounded up.
+// Older files give a width of the feed-forward block that must still be reduced by a third and
+// rounded up.
 std::size_t feed_forward_width(const ConfigFields& fields, std::size_t written) {
   if (!fields.flag_or("block_auto_adjust_ff_dim", true)) return written;
   double width = std::floor(2.0 * static_cast<double>(written) / 3.0);
@@ -86,7 +87,7 @@ void write_short_conv(DecoderWriter& w, const ShortConv& conv, std::size_t dim,
 }
 
 Plan lfm2_plan(const ConfigFields& fields) {
-  // Scales of random first weights, which training has long overwritten.
+  // The last two are scales of the random initial weights: they do not matter after training.
   refuse_foreign_arithmetic(
       fields, {"block_ffn_dim_multiplier", "block_mlp_init_scale", "block_out_init_scale"});
   const DecoderSizes sizes = lfm2_sizes(fields);

@@ -25,7 +25,7 @@ class LlamaPlan {
     plan_.eos_ids = c_.eos_ids;
     rope_ = w_.frequencies({rope_text(c_.rope), rope_frequencies(c_.rope, c_.head_dim)});
 
-    // One table or two: a tied model needs one, and files store it under either name.
+    // Files of a tied model store its table under either name.
     const std::string table = "model.embed_tokens.weight", head = "lm_head.weight";
     const std::vector<std::size_t> shape = {c_.vocab_size, c_.dim};
     w_.step("embedding", EmbedStep{x_, w_.weight({table, shape, c_.tied_embeddings ? head : ""})});

@@ -5,8 +5,8 @@
 
 namespace stagecraft {
 
-// The plan of Llama, Mistral, Qwen2 and Qwen3: the family that the course's own layers compute too
-// (forward.cpp, attention_block.cpp, mlp.cpp). A test holds the two equal.
+// The plan of Llama, Mistral, Qwen2 and Qwen3: the family that the course's own layers also compute
+// (forward.cpp, attention_block.cpp, mlp.cpp). A test checks that both give the same results.
 Plan llama_plan(const Config& config,
                 ActivateStep::Function function = ActivateStep::Function::Silu);
 

@@ -1,5 +1,5 @@
-// Mixtral (Jiang et al. 2024). Beside Mistral: the feed-forward block of each layer is a number of
-// experts, and each row goes to a few of them.
+// Mixtral (Jiang et al. 2024). Difference from Mistral: the feed-forward block of each layer
+// consists of several experts, and each row goes to a few of them.
 #include "model/architectures/architectures.h"
 #include "model/architectures/experts_common.h"
 #include "model/config_extensions.h"

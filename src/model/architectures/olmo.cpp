@@ -1,5 +1,5 @@
-// OLMo 1 (Groeneveld et al. 2024). Beside Llama: norms are LayerNorm without weights and biases,
-// and the numbers of q, k and v may be clipped.
+// OLMo 1 (Groeneveld et al. 2024). Differences from Llama: norms are LayerNorm without weights and
+// biases, and the numbers of q, k and v may be clipped.
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -7,7 +7,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr double kNormEps = 1e-5;  // no folder says it; "stored_norm_eps": kStoredFields
+constexpr double kNormEps = 1e-5;  // not in config.json; "stored_norm_eps": kStoredFields
 
 Plan olmo_plan(const ConfigFields& fields) {
   refuse_foreign_arithmetic(fields, {"clip_qkv"});

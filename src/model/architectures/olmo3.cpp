@@ -1,5 +1,5 @@
-// OLMo 3 (Ai2 2025). Beside OLMo 2: three of four layers look back only so far. Rope that is
-// stretched (yarn) is stretched in the layers that see everything alone.
+// OLMo 3 (Ai2 2025). Differences from OLMo 2: three of four layers have a window. If yarn stretches
+// RoPE, then only in the layers without a window.
 #include <array>
 
 #include "model/architectures/architectures.h"
@@ -12,8 +12,8 @@ namespace {
 constexpr double kTheta = 500'000.0;
 constexpr std::size_t kOlmo3Pattern = 4;
 
-// Some versions of transformers give a theta at the top to all layers, others to the layers that
-// see everything alone.
+// If theta stands at the top of the file, some versions of transformers use it in all layers,
+// others only in the layers without a window.
 void refuse_unclear_theta(const ConfigFields& fields) {
   const std::optional<JsonNode> theta = fields.find("rope_theta");
   if (!theta || parse_theta(fields, "rope_theta", kTheta) == kTheta) return;
@@ -22,7 +22,7 @@ void refuse_unclear_theta(const ConfigFields& fields) {
       fields.where(), kTheta, theta->describe());
 }
 
-// transformers does not look for "truncate" where this architecture has it.
+// transformers ignores "truncate" in the place where this architecture has it, so false is refused.
 void refuse_exact_bounds(const ConfigFields& fields, const RopeConfig& rope) {
   if (rope.truncate) return;
   throw Error("{}: 'truncate': expected true, found false", fields.where());

@@ -1,5 +1,6 @@
-// OLMoE (Muennighoff et al. 2024). Beside Llama: whole rows of q and k are normed, all heads at
-// once; the numbers of q, k and v may be clipped; every feed-forward block is a number of experts.
+// OLMoE (Muennighoff et al. 2024). Differences from Llama: the whole rows of q and k are normed,
+// all heads at once; the numbers of q, k and v may be clipped; every feed-forward block consists of
+// several experts.
 #include <array>
 
 #include "model/architectures/architectures.h"

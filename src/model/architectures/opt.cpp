@@ -1,6 +1,6 @@
-// OPT (Zhang et al. 2022). Beside GPT-2: row i of the table of positions serves position i - 2, the
-// activation is ReLU, q, k and v are matrices of their own. The 350M model normalises after the
-// blocks, and its embedding and head are narrower than x.
+// OPT (Zhang et al. 2022). Differences from GPT-2: position i uses row i + 2 of the table of
+// positions, the activation function is ReLU, and q, k and v are separate matrices. The 350M model
+// has its norms after the blocks, and its embedding and head are narrower than x.
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -9,7 +9,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kUnusedPositions = 2;  // the first rows of the table
-// No field says the norm's eps: it is PyTorch's.
+// No field contains the eps of norms: it is the default of PyTorch.
 constexpr SizeNames kOptNames = {.ffn_dim = "ffn_dim", .norm_eps = ""};
 
 Plan opt_plan(const ConfigFields& fields) {
@@ -50,7 +50,7 @@ Plan opt_plan(const ConfigFields& fields) {
   }
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {
     const std::string at = w.layer(i), self = at + "self_attn.";
-    // Norms come before a block and write n, or after its result is added and write x.
+    // A norm comes before its block and writes n, or after the addition of the result and writes x.
     const BufferId normed = norm_first ? w.n : w.x;
     if (norm_first) w.norm("attn_norm", w.n, w.x, at + "self_attn_layer_norm");
     w.qkv(normed, self, bias);

@@ -1,6 +1,6 @@
-// Phi 1, 1.5 and 2 (Gunasekar et al. 2023). Beside Llama: one LayerNorm per layer, whose result
-// attention and the feed-forward block both read; rope turns the first columns of each head; no
-// gate; a bias in every linear, the head's too.
+// Phi 1, 1.5 and 2 (Gunasekar et al. 2023). Differences from Llama: one LayerNorm per layer, and
+// both attention and the feed-forward block read its result; RoPE rotates the first columns of each
+// head; no gate; a bias in every linear, the head included.
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"

@@ -1,6 +1,6 @@
 // Qwen3.5 (Qwen Team 2026), text only. Differences from Qwen3: three of four layers are Gated
 // DeltaNet (Yang et al. 2024), which keeps a matrix per head instead of keys and values. Attention
-// has a gate, rope rotates a quarter of each head, and norms multiply with 1 + weight.
+// has a gate, RoPE rotates a quarter of each head, and norms multiply with 1 + weight.
 #include <array>
 
 #include "model/architectures/architectures.h"
@@ -55,14 +55,13 @@ std::vector<bool> full_attention_layers(const ConfigFields& fields, std::size_t 
   return attends;
 }
 
-// Released models also read images, so the fields of the text model stand in an object of their
-// own.
+// Released models also read images, so the fields of the text model are in a separate object.
 ConfigFields text_fields(const ConfigFields& fields) {
   if (const auto text = fields.object_of("text_config")) return *text;
   throw Error("{}: 'text_config': expected an object, found none", fields.where());
 }
 
-// The buffers of both kinds of layers that other decoders do not have.
+// Buffers for both kinds of layers that other decoders do not have.
 struct MixerBuffers {
   BufferId z;     // the gate of attention
   BufferId m, c;  // q, k and v of the delta rule, before the convolution and after it
@@ -71,7 +70,7 @@ struct MixerBuffers {
 
 void write_gated_attention(DecoderWriter& w, const MixerBuffers& b, const DecoderSizes& sizes,
                            FrequenciesId rope, bool bias, const std::string& self) {
-  // q_proj has the rows of each head's query, then those of its gate.
+  // The rows of q_proj: for each head, those of its query, then those of its gate.
   const auto half = [&](std::size_t first) {
     return Weight{.name = {},
                   .shape = {},

@@ -1,6 +1,6 @@
-// Qwen2-MoE (Qwen Team 2024) and Qwen3-MoE (Yang et al. 2025). Beside Qwen2 and Qwen3: some layers
-// have experts instead of one feed-forward block. Qwen2-MoE adds an expert that every row goes to;
-// how much it counts is decided for each row.
+// Qwen2-MoE (Qwen Team 2024) and Qwen3-MoE (Yang et al. 2025). Differences from Qwen2 and Qwen3:
+// some layers have experts instead of one feed-forward block. Qwen2-MoE also has a shared expert,
+// which computes every row. A gate per row scales its result.
 #include <array>
 
 #include "model/architectures/architectures.h"
@@ -12,17 +12,17 @@ namespace {
 
 constexpr std::size_t kQwenMoeWindow = 4096, kMaxWindowLayers = 28;
 
-// Where the two differ.
+// The properties in which the two differ.
 struct QwenMoe {
   DecoderSizes sizes;
   ExpertSizes experts;
-  std::size_t shared_width = 0;  // of the expert that all rows go to; 0: there is none
+  std::size_t shared_width = 0;  // width of the shared expert; 0: no shared expert
   bool qkv_bias = false, o_bias = false;
   bool head_norms = false;           // norms of each head of q and k
   std::vector<std::size_t> windows;  // as parse_windows
 };
 
-// Every second layer looks back only so far, up to layer max_window_layers.
+// Every second layer has a window, up to layer max_window_layers.
 std::vector<std::size_t> qwen2_windows(const ConfigFields& fields, std::size_t n_layers) {
   const bool slides = fields.flag_or("use_sliding_window", false);
   if (slides && fields.is_null("sliding_window")) {
@@ -36,7 +36,7 @@ std::vector<std::size_t> qwen2_windows(const ConfigFields& fields, std::size_t n
   return windows;
 }
 
-// The steps of the expert that all rows go to: x += sigmoid(its gate) * its result.
+// The steps of the shared expert: x += sigmoid(its gate) * its result.
 void shared_expert(DecoderWriter& w, const std::string& mlp, std::size_t width, BufferId share,
                    ActivateStep::Function function) {
   const std::string at = mlp + "shared_expert.";

@@ -1,5 +1,5 @@
-// SmolLM3 (Hugging Face 2025). Beside Llama: every fourth layer has no rope
-// (Yang et al. 2025), so that its attention does not depend on positions.
+// SmolLM3 (Hugging Face 2025). Differences from Llama: every fourth layer has no RoPE (Yang et al.
+// 2025), so its attention does not depend on positions.
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -7,8 +7,8 @@
 namespace stagecraft {
 namespace {
 
-// "no_rope_layers": per layer 1 for rope and 0 for none; or each
-// "no_rope_layer_interval"th has none.
+// "no_rope_layers": per layer, 1 for RoPE and 0 for none. Without it, each
+// "no_rope_layer_interval"th layer has none.
 std::vector<bool> rope_layers(const ConfigFields& fields, std::size_t n_layers) {
   std::vector<bool> rope(n_layers);
   const std::size_t interval = fields.size_or("no_rope_layer_interval", 4);
@@ -26,8 +26,8 @@ std::vector<bool> rope_layers(const ConfigFields& fields, std::size_t n_layers) 
   return rope;
 }
 
-// "use_sliding_window": a window on the layers that "layer_types" names, else
-// on those without rope.
+// "use_sliding_window": the layers that "layer_types" lists have a window; without "layer_types",
+// the layers without RoPE.
 std::vector<std::size_t> smollm3_windows(const ConfigFields& fields,
                                          const std::vector<bool>& rope) {
   const bool slides = fields.flag_or("use_sliding_window", false) && fields.has("sliding_window");

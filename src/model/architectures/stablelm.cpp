@@ -1,6 +1,6 @@
-// StableLM 2 and StableLM 3B (Bellagente et al. 2024). Beside Llama: norms are LayerNorm, rope
-// turns the first columns of each head, q, k and v may have biases, and both halves of a layer may
-// read the result of one norm.
+// StableLM 2 and StableLM 3B (Bellagente et al. 2024). Differences from Llama: norms are LayerNorm,
+// RoPE rotates the first columns of each head, q, k and v may have biases, and both halves of a
+// layer may read the result of one norm.
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -9,7 +9,7 @@ namespace stagecraft {
 namespace {
 
 Plan stablelm_plan(const ConfigFields& fields) {
-  // It also refuses qk_layernorm: a norm of each head's own.
+  // This also refuses qk_layernorm: a norm with its own weights for each head.
   refuse_foreign_arithmetic(fields, {"partial_rotary_factor", "use_parallel_residual"});
   expect_text(fields, "hidden_act", {"silu", "swish"});
   const DecoderSizes sizes = parse_sizes(

@@ -1,4 +1,4 @@
-// The cache of keys and values, and attention over what each token sees of it.
+// Stores keys and values in the cache. Computes attention over the positions that each token sees.
 #include "operators/cuda/cache.h"
 #include "operators/cuda/tensor_attention.h"
 #include "operators/cuda/warp.h"
@@ -32,8 +32,9 @@ __global__ void store_kernel(Cache cache, Rows k, Rows v, Tokens tokens) {
   assign(cached<T>(cache, sequence, 1)[at], v.values[static_cast<size_t>(t) * v.stride + column]);
 }
 
-// Rounds 32 neighbours to bytes that share a scale: the largest becomes 127. A warp for a block of
-// the key, another for that of the value. What is no number makes the scale one that is none.
+// Rounds 32 neighbouring numbers to bytes that share a scale: the largest absolute value becomes
+// 127. The first warp rounds a block of the key, the second warp the same block of the value. If a
+// number is NaN or infinite, the scale becomes NaN.
 __global__ void store_blocks_kernel(Cache cache, Rows k, Rows v, Tokens tokens) {
   const unsigned which = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, t = blockIdx.y;
   const unsigned n_blocks = per_head<BlockQ8_0>(cache);
@@ -52,17 +53,17 @@ __global__ void store_blocks_kernel(Cache cache, Rows k, Rows v, Tokens tokens) 
   if (lane == 0) block.scale = __half_as_ushort(__float2half(scale));
 }
 
-// A block per query head and row; its warps share out the positions. Each warp goes through its
-// positions once and keeps a softmax of what it has seen so far (online softmax, Milakov and
+// One block per query head and row. Warp w attends to every kWarps-th position. It reads its
+// positions once and keeps a softmax of the positions so far (online softmax, Milakov and
 // Gimelshein 2018):
 //
-//   max    the largest score
-//   sum    of e^(score - max)
-//   mix    of e^(score - max) * value; lane l holds columns l, l + 32, ... of the head
+//   largest  the largest score
+//   sum      the sum of e^(score - largest)
+//   mix      the sum of e^(score - largest) * value; lane l holds columns l, l + 32, ...
 //
-// A larger score than max makes all terms before it smaller by the same factor, e^(max - score).
-// At the end the warps' parts are added in the same way. Which warp sees which position follows
-// from the query's position alone.
+// If a score is larger than `largest`, sum and mix are first multiplied by e^(largest - score). At
+// the end, the results of the warps are added in the same way. Which warp reads which position
+// depends only on the position of the query.
 template <class T, unsigned kColumns>
 __global__ void attention_kernel(Rows out, Rows q, Cache cache, Tokens tokens,
                                  AttentionOptions options) {

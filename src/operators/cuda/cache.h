@@ -3,10 +3,11 @@
 #include "operators/cuda/operators.h"
 #include "operators/cuda/warp.h"
 
-// Where the keys and values of a sequence are. A head of the cache is an array of T: of float,
-// __half or BlockQ8_0.
+// Finds the keys and values of a sequence. T is the type of a cached element: float, __half or
+// BlockQ8_0.
 namespace stagecraft::cuda {
 
+// How many T a head has.
 template <class T>
 __device__ inline unsigned per_head(const Cache& cache) {
   return cache.head_dim;

@@ -36,7 +36,7 @@ void* allocate(std::size_t bytes) {
   void* memory = nullptr;
   const cudaError_t error = cudaMalloc(&memory, bytes);
   if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // or the next launch would report it again
+    cudaGetLastError();  // clears the error; else the next launch would report it again
     size_t free = 0, all = 0;
     check(cudaMemGetInfo(&free, &all), "memory of the GPU");
     char text[100];
@@ -72,8 +72,8 @@ void finish() {
   check(cudaDeviceSynchronize(), "kernel");
 }
 
-// Not cudaStreamNonBlocking: copies, which use the default stream, and this stream wait for each
-// other.
+// Without cudaStreamNonBlocking: copies use the default stream, and the two streams must wait for
+// each other.
 void* make_stream() {
   cudaStream_t stream = nullptr;
   check(cudaStreamCreate(&stream), "stream");
@@ -90,12 +90,12 @@ void begin_record(void* stream) {
 
 void* end_record(void* stream) {
   current_stream() = nullptr;
-  const cudaError_t launched = cudaGetLastError();  // the graph would lack a launch that failed
+  const cudaError_t launched = cudaGetLastError();  // a failed launch would be missing in the graph
   cudaGraph_t graph = nullptr;
   const cudaError_t ended = cudaStreamEndCapture(static_cast<cudaStream_t>(stream), &graph);
   if (launched != cudaSuccess) {
     if (graph != nullptr) cudaGraphDestroy(graph);
-    cudaGetLastError();  // of the capture's end: or the next launch would report it again
+    cudaGetLastError();  // clears the error of the capture's end, as in allocate()
     check(launched, "launch of a kernel");
   }
   check(ended, "recording a pass");

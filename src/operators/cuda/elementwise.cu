@@ -1,5 +1,5 @@
-// Steps in which every number is computed by itself: a thread for one number, a pair, or eight
-// neighbours.
+// Steps in which each number is computed by itself. A thread computes one number, one pair, or
+// eight neighbouring numbers.
 #include "operators/cuda/halves.h"
 #include "operators/cuda/warp.h"
 
@@ -26,7 +26,7 @@ __device__ inline float apply(Activation function, float x) {
     case Activation::Gelu:
       return 0.5f * x * (1.0f + erff(x * 0.70710678f));
     case Activation::Relu:
-      return x < 0.0f ? 0.0f : x;  // and NaN stays NaN
+      return x < 0.0f ? 0.0f : x;  // unlike fmaxf, keeps NaN
     case Activation::Sigmoid:
       return 1.0f / (1.0f + expf(-x));
     case Activation::Identity:
@@ -42,7 +42,7 @@ __global__ void activate_kernel(Rows out, Rows gate, Rows up, Activation functio
   row(out)[i] = up.values == nullptr ? value : value * row(up)[i];
 }
 
-// A block per row, which is rounded as well. A thread has eight neighbouring columns, as in
+// One block per row; the row is also rounded. A thread computes eight neighbouring columns, as in
 // round_row().
 __global__ void activate_row_kernel(Rows out, Rows gate, Rows up, Activation function,
                                     HalfRows halves) {
@@ -58,7 +58,7 @@ __global__ void activate_row_kernel(Rows out, Rows gate, Rows up, Activation fun
     for (unsigned j = 0; j < kPerLoad; ++j) {
       float value = apply(function, values[j]);
       if (up.values != nullptr) value *= factors[j];
-      values[j] = i + j < out.width ? value : 0.0f;  // what fills up a row stays zero
+      values[j] = i + j < out.width ? value : 0.0f;  // the padding of a row stays zero
       largest = fmaxf(largest, fabsf(values[j]));
     }
     store8(to + i, values);
@@ -70,7 +70,7 @@ __global__ void clamped_swiglu_kernel(Rows gate, Rows up, float alpha, float lim
   const unsigned i = column();
   if (i >= gate.width) return;
   float g = row(gate)[i], u = row(up)[i];
-  g = g > limit ? limit : g;  // and NaN stays NaN
+  g = g > limit ? limit : g;  // unlike fminf, keeps NaN
   u = u < -limit ? -limit : u > limit ? limit : u;
   row(gate)[i] = g / (1.0f + expf(-alpha * g)) * (u + 1.0f);
 }
@@ -99,7 +99,7 @@ __global__ void join_kernel(Rows out, Rows a, Rows b, unsigned n_heads) {
   row(out)[i] = at < a_head ? row(a)[head * a_head + at] : row(b)[head * b_head + at - a_head];
 }
 
-// A thread per pair of numbers, which it alone reads and writes.
+// One thread per pair of numbers. No other thread reads or writes this pair.
 __global__ void rope_kernel(Rows q, Rows k, const int* positions, RopeOptions options) {
   const Rows x = blockIdx.z == 0 ? q : k;
   const unsigned i = column(), n = options.n_frequencies;

@@ -1,4 +1,4 @@
-// Rows of a table, and rows of activations, by index.
+// Copies rows of a table, and rows of activations, by index.
 #include "operators/cuda/warp.h"
 #include "operators/cuda/weights.h"
 

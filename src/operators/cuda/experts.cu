@@ -1,5 +1,5 @@
-// Mixture of experts: which experts a row goes to, and their results added up. A warp per row, but
-// to add up results: there a thread per number.
+// Mixture of experts: chooses the experts of each row, and adds up their results. One warp chooses
+// for a row; one thread adds up one number of the result.
 #include "operators/cuda/operators.h"
 #include "operators/cuda/warp.h"
 #include "operators/route.h"
@@ -17,8 +17,7 @@ __device__ inline void softmax(float* x, unsigned n) {
   for (unsigned e = lane; e < n; e += kWarp) x[e] = expf(x[e] - max) / sum;
 }
 
-// Whether expert a is chosen before expert b. What is no number comes first, so that it is seen in
-// the result.
+// Whether expert a is chosen before expert b. NaN comes first, so that the result shows it.
 __device__ inline bool comes_before(const float* x, unsigned a, unsigned b) {
   const bool no_number = x[a] != x[a];
   if (no_number != (x[b] != x[b])) return no_number;
@@ -26,9 +25,9 @@ __device__ inline bool comes_before(const float* x, unsigned a, unsigned b) {
   return a < b;
 }
 
-// Of the groups that are not chosen, all counts become -infinity. A lane per group.
+// Sets the counts of all experts in groups that are not chosen to -infinity. One lane per group.
 __device__ inline void close_groups(float* counts, unsigned n, const RouteOptions& options) {
-  __shared__ float good[kMaxGroups];  // the sum of a group's n_counted largest
+  __shared__ float good[kMaxGroups];  // the score of a group: the sum of its n_counted largest
   const unsigned size = n / options.n_groups;
   for (unsigned g = threadIdx.x; g < options.n_groups; g += kWarp) {
     const float* group = counts + g * size;
@@ -51,10 +50,10 @@ __device__ inline void close_groups(float* counts, unsigned n, const RouteOption
   __syncwarp();
 }
 
-// An expert is chosen if fewer than n_chosen come before it. Every lane counts for its own experts;
-// bit i of `chosen` is the answer for expert lane + 32 i.
+// An expert is chosen if fewer than n_chosen experts come before it. Each lane decides this for its
+// own experts: bit i of `chosen` says whether expert lane + 32 i is chosen.
 __global__ void route_kernel(Rows rows, RouteOptions options) {
-  __shared__ float counts[kMaxExperts];  // by which experts are chosen: shares, with their bias
+  __shared__ float counts[kMaxExperts];  // share + bias: the largest are chosen
   float* x = rows.values + static_cast<size_t>(blockIdx.x) * rows.stride;
   const unsigned lane = threadIdx.x, n = rows.width;
   if (options.sigmoid) {
@@ -82,7 +81,8 @@ __global__ void route_kernel(Rows rows, RouteOptions options) {
   }
 }
 
-// 32 experts at a time: the lanes vote, and each counts the votes of the lanes before it.
+// 32 experts at a time: each lane votes whether its expert has a share. The number of votes of the
+// lanes before it is the place of its expert in the list.
 __global__ void list_experts_kernel(Rows shares, unsigned per_row, int* chosen) {
   const float* share = shares.values + static_cast<size_t>(blockIdx.x) * shares.stride;
   int* to = chosen + static_cast<size_t>(blockIdx.x) * per_row;

@@ -7,9 +7,9 @@
 // Rounding to halves, for tensor cores.
 namespace stagecraft::cuda {
 
-// The power of two at or below the largest number of a row, so that all numbers divided by it are
-// below 2. 1 where the largest is 0, infinite, or so large or small that the inverse of the power
-// is no normal number. NaN in a row does not count here, and stays NaN.
+// The largest power of two that is not above `largest`, the largest absolute value of a row. All
+// numbers divided by it are below 2. The result is 1 if `largest` is 0 or infinite, or if the power
+// or its inverse is not a normal number. NaN in a row does not count here, and stays NaN.
 __device__ inline float power_below(float largest) {
   const unsigned exponent = __float_as_uint(largest) >> 23;
   return exponent > 0 && exponent < 254 ? __uint_as_float(exponent << 23) : 1.0f;
@@ -18,19 +18,20 @@ __device__ inline float power_below(float largest) {
 __device__ inline unsigned f16_bits(float value) {
   return __half_as_ushort(__float2half_rn(value));
 }
-// Two f16 in a register, the first one in the lower half.
+// Two f16 in one register, the first one in the lower half.
 __device__ inline unsigned f16_pair(float first, float second) {
   return f16_bits(first) | f16_bits(second) << 16;
 }
 
-// A block rounds row `row` of activations. Each thread brings the largest absolute value of its
-// part of the row.
+// Called by all threads of a block: rounds `from`, row `row` of the activations. `largest` is the
+// largest absolute value of the numbers that this thread has read or written. The call waits at a
+// barrier, so the block may have written `from` just before.
 __device__ inline void round_row(const HalfRows& out, unsigned row, const float* from,
                                  float largest, float (&partial)[kWarp]) {
-  largest = block_max(largest, partial);  // and from here on, every thread sees the whole row
+  largest = block_max(largest, partial);  // after its barrier, every thread sees the whole row
   const float power = out.is_bf16 ? 1.0f : power_below(largest), scale = 1.0f / power;
   if (threadIdx.x == 0) out.powers[row] = power;
-  // Whole warps go on together: four lanes add up the sum of a chunk.
+  // All lanes of a warp take part in each iteration, because four lanes add up the sum of a chunk.
   for (unsigned first = 0; first < out.stride; first += blockDim.x * kPerLoad) {
     const unsigned column = first + threadIdx.x * kPerLoad;
     float values[kPerLoad] = {};

@@ -1,4 +1,4 @@
-// The likeliest token of each row of logits, so that the host need not read the rows.
+// Finds the likeliest token of each row of logits, so that the host need not read the rows.
 #include "operators/cuda/operators.h"
 #include "operators/cuda/warp.h"
 
@@ -12,8 +12,9 @@ struct Best {
   int token = -1;
 };
 
-// Of equal values, the lower token, as on the CPU. -1 wins against all: it stands for a row in
-// which nothing can be chosen.
+// If the values are equal, the lower token is better, as on the CPU. Token -1 means that no token
+// of the row can be chosen: it is lower than all tokens, and NaN or +infinity count as {+infinity,
+// -1}.
 __device__ inline Best better(Best a, Best b) {
   const bool is_a = a.value > b.value || (a.value == b.value && a.token < b.token);
   return is_a ? a : b;

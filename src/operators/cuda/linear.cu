@@ -1,6 +1,6 @@
-// Products with weights, in f32: several of the same rows in one launch, one in which each row has
-// the weights of its expert, and one with a matrix per head. tensor_linear.cu has those of large
-// models.
+// Products with weights, in f32: linear() computes several products of the same rows in one launch;
+// in expert_linear(), each row has the weights of its expert; heads_linear() has one matrix per
+// head. tensor_linear.cu has the products of large models.
 #include "operators/cuda/products.h"
 #include "operators/cuda/warp.h"
 #include "operators/cuda/weights.h"
@@ -8,12 +8,12 @@
 namespace stagecraft::cuda {
 namespace {
 
-constexpr unsigned kWarps = 4;     // per block, an output each
-constexpr unsigned kTileRows = 4;  // rows that share one reading of a weight
+constexpr unsigned kWarps = 4;     // per block; each computes one output
+constexpr unsigned kTileRows = 4;  // a weight is read once for this many rows
 
-// sums[r] = weight[output] . x[r]: every lane multiplies its numbers, eight at a time, and the warp
-// adds up. A weight is read once for all rows. In what order a row is summed depends neither on
-// kRows nor on the other rows.
+// sums[r] = weight[output] . x[r]. Each lane multiplies its numbers, eight at a time. Then the warp
+// adds up the sums of its lanes. A weight is read once for all rows. The order in which a row is
+// summed does not depend on kRows or on the other rows.
 template <WeightType kType, unsigned kRows>
 __device__ inline void dot_rows(const DeviceMatrix& weight, unsigned output,
                                 const float* const (&x)[kRows], float (&sums)[kRows]) {
@@ -34,7 +34,7 @@ __device__ inline void dot_rows(const DeviceMatrix& weight, unsigned output,
   for (unsigned r = 0; r < kRows; ++r) sums[r] = warp_sum(sums[r]);
 }
 
-// A warp per output and tile of rows.
+// One warp per output and tile of rows.
 template <WeightType kType, unsigned kRows>
 __global__ void linear_kernel(Products products, Rows in) {
   const Place place = place_of(products, blockIdx.x, kWarps);
@@ -45,7 +45,7 @@ __global__ void linear_kernel(Products products, Rows in) {
   const float* x[kRows];
   float sums[kRows];
 #pragma unroll
-  for (unsigned r = 0; r < kRows; ++r) {  // behind the last row: the last row again, not stored
+  for (unsigned r = 0; r < kRows; ++r) {  // behind the last row: reads it again, stores nothing
     x[r] = in.values + static_cast<size_t>(min(first + r, in.count - 1)) * in.stride;
   }
   dot_rows<kType>(product.weight, output, x, sums);
@@ -67,8 +67,8 @@ void launch_linear(const Products& products, Rows in) {
   }
 }
 
-// Which expert a row goes to is known on the GPU alone, so every row has a launch's blocks for one
-// expert, and looks up which. All lanes of a warp take the same case of the switch.
+// The host does not know which expert a row goes to. So each row has the blocks of one expert, and
+// the kernel looks up which expert it is. All lanes of a warp take the same case of the switch.
 __global__ void expert_linear_kernel(Rows out, Rows in, DeviceExperts experts, const int* chosen,
                                      unsigned rows_per_input) {
   const unsigned output = blockIdx.x * kWarps + threadIdx.x / kWarp, row = blockIdx.y;
@@ -84,8 +84,8 @@ __global__ void expert_linear_kernel(Rows out, Rows in, DeviceExperts experts, c
   out.values[static_cast<size_t>(row) * out.stride + output] = sum[0];
 }
 
-// weight[output] . x, where nothing may be read behind x's weight.inputs numbers, and x begins
-// anywhere.
+// weight[output] . x. x may begin at any address, and nothing behind its weight.inputs numbers may
+// be read. So x is read number by number.
 template <WeightType kType>
 __device__ inline float dot_part(const DeviceMatrix& weight, unsigned output, const float* x) {
   float sum = 0.0f;

@@ -6,9 +6,9 @@ namespace {
 
 constexpr unsigned kMostThreads = 512;
 
-// A block per group of a row: each thread adds every blockDim-th number, then the block adds up.
-// Neighbouring threads read neighbouring numbers. A thread writes only what it alone has read, so
-// out may be in.
+// One block per group of a row. Each thread adds every blockDim-th number; then the block adds up
+// the sums of its threads. Neighbouring threads read neighbouring numbers. A thread writes only
+// numbers that no other thread reads, so out may be in.
 __global__ void norm_kernel(Rows out, Rows in, NormOptions options, HalfRows halves) {
   __shared__ float sums[kWarp], squares[kWarp], maxima[kWarp];
   const unsigned group = blockIdx.x, n = options.group;
@@ -42,7 +42,8 @@ __global__ void norm_kernel(Rows out, Rows in, NormOptions options, HalfRows hal
 
 }  // namespace
 
-// The number of threads follows from the width alone: it decides in which order a row is summed.
+// The number of threads depends only on the width of a group, because it determines the order of
+// the sums.
 void norm(Rows out, Rows in, NormOptions options, HalfRows halves) {
   const unsigned threads =
       padded(options.group) < kMostThreads ? padded(options.group) : kMostThreads;

@@ -3,11 +3,11 @@
 #include "operators/cuda/operators.h"
 #include "operators/cuda/warp.h"
 
-// What linear.cu and tensor_linear.cu share: one launch computes up to kMostProducts products. The
-// blocks of the first one come first.
+// Used by linear.cu and tensor_linear.cu: one launch computes up to kMostProducts products. The
+// blocks of the first product come first.
 namespace stagecraft::cuda {
 
-// Which of the products a block computes, and from which output on.
+// Which product a block computes, and the block's first output.
 struct Place {
   unsigned product, first_output;
 };

@@ -1,5 +1,5 @@
-// Steps whose tokens are computed one after the other, because each changes what the sequence
-// keeps. Columns and heads do not meet, so they are what threads share.
+// Steps that compute one token after the other, because each token changes the state of its
+// sequence. Columns and heads do not depend on each other, so different threads compute them.
 #include "operators/cuda/operators.h"
 #include "operators/cuda/warp.h"
 #include "operators/cuda/weights.h"
@@ -17,7 +17,7 @@ __device__ inline float* row(const Rows& rows, unsigned t) {
   return rows.values + static_cast<size_t>(t) * rows.stride;
 }
 
-// A thread per column. After each token, the rows of the state move up by one.
+// One thread per column. With each token, the rows of the state move up by one.
 __global__ void short_conv_kernel(Rows out, Rows in, DeviceMatrix taps, const float* bias,
                                   State state, Tokens tokens) {
   const unsigned column = blockIdx.x * kThreads + threadIdx.x, past = taps.inputs - 1;
@@ -27,7 +27,7 @@ __global__ void short_conv_kernel(Rows out, Rows in, DeviceMatrix taps, const fl
     const float newest = row(in, t)[column];
     float sum = bias == nullptr ? 0.0f : bias[column];
     for (unsigned first = 0; first <= past; first += kPerLoad) {
-      float some[kPerLoad] = {};  // g++ does not see that one of the types is always used
+      float some[kPerLoad] = {};  // zeros because g++ does not see that load8 is always called
       with_type(taps.type,
                 [&](auto type) { load8<decltype(type)::value>(taps, column, first, some); });
       for (unsigned i = 0; i < kPerLoad && first + i <= past; ++i) {
@@ -50,14 +50,14 @@ __device__ inline float inverse_length(const float* head, unsigned size, float (
   return 1.0f / sqrtf(block_sum(squares, partial) + kDeltaEps);
 }
 
-// softplus(x) = log(1 + e^x), which is x where e^x is large.
+// exp(-exp(rate) * softplus(decay)), where softplus(x) = log(1 + e^x): for large x, that is x.
 __device__ inline float kept(float decay, float rate) {
   const float softplus = decay > 20.0f ? decay : log1pf(expf(decay));
   return expf(-expf(rate) * softplus);
 }
 
-// A block per head, and in it a thread per column of the head's matrix, which it alone reads and
-// writes. See operators/gated_delta.h.
+// One block per head. In it, one thread per column of the head's matrix: no other thread reads or
+// writes this column. See operators/gated_delta.h.
 __global__ void gated_delta_kernel(Rows out, Rows in, Rows beta, Rows decay, DeltaOptions options,
                                    State state, Tokens tokens) {
   __shared__ float q_squares[kWarp], k_squares[kWarp];
@@ -88,7 +88,7 @@ __global__ void gated_delta_kernel(Rows out, Rows in, Rows beta, Rows decay, Del
       }
       row(out, t)[head * width + c] = sum;
     }
-    __syncthreads();  // before the sums of the next token
+    __syncthreads();  // before the next token overwrites q_squares and k_squares
   }
 }
 
@@ -100,7 +100,8 @@ void short_conv(Rows out, Rows in, DeviceMatrix taps, const float* bias, State s
              state, tokens);
 }
 
-// The number of threads follows from the width alone: it decides in which order a length is summed.
+// The number of threads depends only on the width of a head, because it determines the order in
+// which a length is summed.
 void gated_delta(Rows out, Rows in, Rows beta, Rows decay, DeltaOptions options, State state,
                  Tokens tokens) {
   const unsigned width = padded(out.width / beta.width);

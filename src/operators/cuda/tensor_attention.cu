@@ -1,16 +1,16 @@
-// Attention with tensor cores (warp_matrix.h), for large models, keys and values in f16, and heads
-// of up to 128 numbers.
+// Attention with tensor cores (warp_matrix.h), for large models with keys and values in f16 and
+// heads of up to 128 numbers.
 //
-// A tile has 16 rows: the query heads that share a key head, of one token or of several. A block
-// computes a tile. Its warps take blocks of 32 positions in turn, and each warp keeps an online
-// softmax per row, as attention.cu does. At the end the warps' parts are added up.
+// A tile has 16 rows: the query heads that share a key head, of one token or of several. One thread
+// block computes a tile. Its warps take turns: each takes the next 32 positions, and keeps an
+// online softmax per row, as in attention.cu. At the end, the results of the warps are added up.
 //
 //   scores  S [16 rows][32 positions]  =  Q [16][head_dim] * K^T
 //   mix     O [16 rows][head_dim]     +=  e^(S - largest) * V
 //
-// A row's bits do not depend on its tile, as long as keys and values are finite: positions that a
-// row does not see get the score -infinity. Their values are multiplied by 0, and 0 times infinity
-// is NaN.
+// Positions that a row does not see get the score -infinity, so their values are multiplied by 0. A
+// row's bits therefore do not depend on the other rows of its tile, as long as keys and values are
+// finite (0 times infinity would be NaN).
 #include "operators/cuda/tensor_attention.h"
 
 #include "operators/cuda/cache.h"
@@ -22,11 +22,11 @@ namespace {
 
 constexpr unsigned kWarps = 4;
 constexpr unsigned kTileRows = 16;
-constexpr unsigned kPositions = 32;           // of a step of a warp
-constexpr unsigned kGroups = kPositions / 8;  // of eight positions: columns of an instruction
-constexpr unsigned kColumns = 64;             // of V, that eight lanes load
+constexpr unsigned kPositions = 32;           // that a warp computes at a time
+constexpr unsigned kGroups = kPositions / 8;  // an instruction computes scores of 8 positions
+constexpr unsigned kColumns = 64;             // columns of V that eight lanes load together
 
-// Which rows a block computes.
+// The rows that a block computes.
 struct Tile {
   unsigned kv_head, first_head, n_heads;  // query heads of each token
   unsigned first_token, end_token;
@@ -34,16 +34,16 @@ struct Tile {
   __device__ inline unsigned head(unsigned row) const { return first_head + row % n_heads; }
 };
 
-// What a lane (g, t) knows of its rows g and g + 8.
+// One row, as lane (g, t) stores it. A lane has rows g and g + 8 of the tile.
 struct RowState {
-  bool is_real = false;                       // else nobody wants the row
+  bool is_real = false;                       // false: the tile has fewer rows
   unsigned position = 0, first = 0, end = 0;  // it sees positions [first, end)
   float scale = 0.0f, slope = 0.0f;
-  float largest = -INFINITY, sum = 0.0f;  // of the positions of this lane
+  float largest = -INFINITY, sum = 0.0f;  // of the positions of this warp; of this lane
 };
 
-// Which of the numbers of a head the instructions get together does not matter, if it is the same
-// for Q and K: lane (g, t) has numbers 8t to 8t + 7 of each 32, as in tensor_linear.cu.
+// An instruction may multiply the numbers of a head in any order, if the order is the same for Q
+// and K. Lane (g, t) has numbers 8t to 8t + 7 of each 32, as in tensor_linear.cu.
 template <unsigned kChunks>
 __device__ inline void load_query(const float* from, unsigned head_dim, RowState& row,
                                   unsigned (&halves)[kChunks][4]) {
@@ -73,7 +73,7 @@ __device__ inline unsigned word(const uint4& four, unsigned i) {
   return i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w;
 }
 
-// Eight halves of a head, zeros where nobody sees the position or behind the head.
+// Eight halves of a head; zeros if no row sees the position, or behind the end of the head.
 __device__ inline uint4 load_halves(const __half* from, bool is_seen) {
   if (!is_seen) return {0, 0, 0, 0};
   return *reinterpret_cast<const uint4*>(from);
@@ -96,7 +96,8 @@ __global__ void __launch_bounds__(kWarps* kWarp)
   tile.n_heads = min(kTileRows, per_kv_head - part * kTileRows);
   const unsigned end_token = min((blockIdx.y + 1) * tokens_per_tile, q.count);
 
-  // The tokens of a tile may be of several sequences: each has its own cache.
+  // The tokens of a tile may belong to several sequences. Each sequence has its own cache, so they
+  // are computed one after the other.
   for (tile.first_token = blockIdx.y * tokens_per_tile; tile.first_token < end_token;
        tile.first_token = tile.end_token) {
     const int sequence = tokens.sequences[tile.first_token];
@@ -109,7 +110,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
 
     RowState rows[2];
     unsigned query[2][kChunks][4];
-    unsigned first = 0xffffffffu, end = 0;  // what the rows of the tile see
+    unsigned first = 0xffffffffu, end = 0;  // rows of the tile see positions in [first, end)
 #pragma unroll
     for (unsigned i = 0; i < 2; ++i) {
       RowState& row = rows[i];
@@ -179,7 +180,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
           }
         }
         largest = max_of_four(largest);
-        const float base = largest == -INFINITY ? 0.0f : largest;  // no position seen yet
+        const float base = largest == -INFINITY ? 0.0f : largest;  // 0: the row has seen none yet
         const float factor = expf(row.largest - base);
         row.largest = largest;
         row.sum *= factor;
@@ -199,8 +200,8 @@ __global__ void __launch_bounds__(kWarps* kWarp)
         }
       }
 
-      // Eight lanes load kColumns numbers of a position, so column g of instruction m has number
-      // 8g + m % 8 of them.
+      // Eight lanes load kColumns numbers of a position, eight neighbours per lane. Column g of
+      // instruction m is number 8g + m % 8 of these.
 #pragma unroll
       for (unsigned half = 0; half < kPositions / 16; ++half) {
         unsigned terms[4];
@@ -221,7 +222,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
           }
 #pragma unroll
           for (unsigned m = 0; m < 8; ++m) {
-            const unsigned selector = m % 2 == 0 ? 0x5410 : 0x7632;  // both lower halves, or upper
+            const unsigned selector = m % 2 == 0 ? 0x5410 : 0x7632;  // the lower, the upper halves
             const unsigned of[2] = {
                 __byte_perm(word(value[0], m / 2), word(value[1], m / 2), selector),
                 __byte_perm(word(value[2], m / 2), word(value[3], m / 2), selector)};
@@ -258,7 +259,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
       out.values[static_cast<size_t>(token) * out.stride + tile.head(index) * n + column] =
           mixed / total;
     }
-    __syncthreads();  // before the next sequence's parts
+    __syncthreads();  // before the next sequence overwrites maxima, sums and mixes
   }
 }
 
@@ -270,8 +271,8 @@ bool has_tensor_attention(const Cache& cache) {
   return cache.type == CacheType::F16 && is_aligned && cache.head_dim <= 128;
 }
 
-// With few rows, each may be of another sequence: a tile has one token. With many, most tiles have
-// tokens of one sequence.
+// In a pass of few rows, each row may belong to another sequence, so a tile has one token. In a
+// pass of many rows, most tiles have tokens of one sequence only.
 void tensor_attention(Rows out, Rows q, Cache cache, Tokens tokens, AttentionOptions options) {
   constexpr unsigned kFewRows = 64;
   const unsigned per_kv_head = options.n_heads / cache.n_kv_heads;

@@ -1,15 +1,15 @@
 // Products with tensor cores, which multiply small tiles of halves (warp_matrix.h).
 //
-// The columns are taken 32 at a time, a chunk. Of a chunk, lane (g, t) of a warp loads columns 8t
-// to 8t + 7: those of the weights' rows g and g + 8, and those of row g of the activations. Two
-// instructions multiply a chunk. The first one gets the lane's numbers 0 to 3, the second one
-// numbers 4 to 7. For the instruction, these have other columns. But a sum may take its columns in
-// any order, if weights and activations have the same order.
+// A chunk is 32 neighbouring columns. Of each chunk, lane (g, t) of a warp loads columns 8t to 8t +
+// 7 of rows g and g + 8 of the weights, and of row g of the activations. Two instructions multiply
+// a chunk. The first one gets the lane's numbers 0 to 3, the second one numbers 4 to 7. For the
+// instruction, these numbers belong to other columns. This is right, because the columns of a sum
+// may be in any order, if weights and activations have the same order.
 //
-// The order in which a row is summed depends on the width alone: the columns are cut into kSlices
+// The order in which a row is summed depends only on the width. The columns are cut into kSlices
 // slices, each slice is summed by itself, and the slices are added up in their order. With few
-// rows, each warp sums one slice, so that many weights are on their way from memory at once. With
-// many rows, each warp sums all slices, of a larger tile.
+// rows, each warp sums one slice, so that many loads of weights are in flight at once. With many
+// rows, each warp sums all slices of a larger tile.
 #include <cstring>
 
 #include "operators/cuda/halves.h"
@@ -22,7 +22,7 @@ namespace stagecraft::cuda {
 namespace {
 
 constexpr unsigned kChunk = 32;        // columns, and numbers that share a scale
-constexpr unsigned kTileOutputs = 16;  // of an instruction
+constexpr unsigned kTileOutputs = 16;  // an instruction computes [kTileOutputs][kTileRows]
 constexpr unsigned kTileRows = 8;
 constexpr unsigned kSlices = 8;
 constexpr unsigned kPairs = kPerLoad / 2;
@@ -47,9 +47,9 @@ __device__ inline unsigned minus(unsigned bits, float number) {
   return bits;
 }
 
-// Eight neighbouring weights as halves, without their scale. All integers of a block are exact in
-// f16. The f16 with the bits 0x6400 + n is 1024 + n, for n below 1024: so an integer becomes an f16
-// with one subtraction.
+// Eight neighbouring weights as halves, without their scale. f16 holds the integers of a block
+// exactly. For n below 1024, the f16 with the bits 0x6400 + n is 1024 + n. So one subtraction turns
+// an integer into an f16.
 template <WeightType kType>
 __device__ inline void unpack8(const unsigned char* from, unsigned (&to)[kPairs]) {
   constexpr unsigned kThousands = 0x64646464;
@@ -74,11 +74,11 @@ __device__ inline void unpack8(const unsigned char* from, unsigned (&to)[kPairs]
   }
 }
 
-// What a lane has of a chunk of a tile of weights: of row g, and of row g + 8.
+// The weights of one chunk that a lane holds: eight of row g, and eight of row g + 8.
 template <WeightType kType>
 struct WeightChunk {
   unsigned halves[2][kPairs];
-  float scales[2], minima[2];  // of quantised weights; weight = scale * number + minimum
+  float scales[2], minima[2];  // for quantised weights: weight = scale * number + minimum
 
   __device__ inline void load_scales(const DeviceMatrix& weight, unsigned which, unsigned row,
                                      unsigned chunk) {
@@ -95,9 +95,9 @@ struct WeightChunk {
   }
 };
 
-// What a lane has of a chunk of eight rows of activations: eight numbers of row g. `totals` are the
-// chunk's sums of rows 2t and 2t + 1, because the lane computes results of these rows. A minimum is
-// multiplied by such a sum.
+// The activations of one chunk of eight rows that a lane holds: eight numbers of row g. `totals`
+// are the sums of the chunk in rows 2t and 2t + 1, because the lane computes results of these rows.
+// A minimum is multiplied by such a sum.
 struct RowChunk {
   unsigned halves[kPairs];
   float totals[2];
@@ -118,7 +118,7 @@ __device__ inline void multiply_halves(float (&sums)[4], const WeightChunk<kType
   }
 }
 
-// sums += the products of a chunk. A lane has the sums of outputs g and g + 8, for rows 2t and
+// sums += the products of one chunk. A lane has the sums of outputs g and g + 8 in rows 2t and
 // 2t + 1.
 template <WeightType kType>
 __device__ inline void multiply_chunk(float (&sums)[4], const WeightChunk<kType>& w,
@@ -138,7 +138,7 @@ __device__ inline void multiply_chunk(float (&sums)[4], const WeightChunk<kType>
   }
 }
 
-// From column 8t of a chunk of row g on, in global or in shared memory.
+// `from`: column 8t of a chunk of row g, in global or in shared memory.
 __device__ inline void load_row(const unsigned short* from, RowChunk& x) {
   const uint4 four = *reinterpret_cast<const uint4*>(from);
   x.halves[0] = four.x, x.halves[1] = four.y, x.halves[2] = four.z, x.halves[3] = four.w;
@@ -160,7 +160,7 @@ __device__ inline void store_scaled(const Product& product, const HalfRows& in, 
   store_sum(product, row, output, kType == WeightType::BF16 ? sum : sum * in.powers[row]);
 }
 
-// A block for kTileOutputs outputs, and a warp for each slice of the columns.
+// One block per kTileOutputs outputs, and in it one warp per slice of the columns.
 template <WeightType kType, unsigned kTiles>
 __global__ void few_rows_kernel(Products products, HalfRows in) {
   __shared__ float sums[kSlices][kTiles * kTileRows][kTileOutputs];
@@ -179,9 +179,9 @@ __global__ void few_rows_kernel(Products products, HalfRows in) {
               static_cast<size_t>(outputs[i]) * n_chunks * 4 * load + t * load;
   }
 
-  // All loads of kAhead chunks begin before the first of them is used: __syncwarp keeps the
-  // compiler from moving them down. After the last chunk, it is loaded again and not used: a branch
-  // would keep the loads apart.
+  // The loads of kAhead chunks all start before the first chunk is used. __syncwarp prevents the
+  // compiler from moving the loads down. Behind the last chunk of the slice, the last chunk is
+  // loaded again and not used, because with a branch the loads would not start together.
   constexpr unsigned kAhead = kTiles == 1 ? 8 : 4;
   float of_slice[kTiles][4] = {};
   const unsigned end = slice_begin(slice + 1, n_chunks);
@@ -233,16 +233,16 @@ __global__ void few_rows_kernel(Products products, HalfRows in) {
   }
 }
 
-// The tile of a warp in many_rows_kernel, and that of a block: 4 x 2 warps.
+// The tiles of many_rows_kernel: of a warp, and of a block, which has 4 x 2 warps.
 constexpr unsigned kWarpOutputs = 2 * kTileOutputs, kWarpRows = 4 * kTileRows;
 constexpr unsigned kBlockOutputs = 4 * kWarpOutputs, kBlockRows = 2 * kWarpRows;
 constexpr unsigned kBlockThreads = 8 * kWarp;
 constexpr unsigned kStages = 4;
 
-// While a chunk is multiplied, the next kStages - 1 chunks are on their way to shared memory.
+// While one chunk is multiplied, the next kStages - 1 chunks are copied to shared memory.
 template <WeightType kType>
 struct Stages {
-  static constexpr unsigned kRowBytes = 4 * kLoadBytes<kType>;  // of a chunk of weights
+  static constexpr unsigned kRowBytes = 4 * kLoadBytes<kType>;  // bytes of a row in one chunk
   static constexpr unsigned kPiece = 16;                        // bytes of one copy
 
   unsigned char w[kStages][kBlockOutputs][kRowBytes];
@@ -290,7 +290,7 @@ __global__ void __launch_bounds__(kBlockThreads) many_rows_kernel(Products produ
   unsigned slice = 0;
   for (unsigned chunk = 0; chunk < n_chunks; ++chunk) {
     __pipeline_wait_prior(kStages - 2);
-    __syncthreads();  // the chunk is there for all, and all have read the one that is replaced now
+    __syncthreads();  // every thread can read this chunk, and has read the one that is replaced now
     if (chunk + kStages - 1 < n_chunks) {
       stages.copy(weight, in, place.first_output, block_row, chunk + kStages - 1);
     }
@@ -317,7 +317,7 @@ __global__ void __launch_bounds__(kBlockThreads) many_rows_kernel(Products produ
       for (unsigned j = 0; j < kDown; ++j) multiply_chunk(of_slice[i][j], w, x[j]);
     }
 
-    // That of this chunk. Some slices are empty.
+    // The slice of this chunk. A slice may be empty. After its last chunk, the slice is added.
     while (slice_begin(slice + 1, n_chunks) <= chunk) ++slice;
     if (chunk + 1 != slice_begin(slice + 1, n_chunks)) continue;
 #pragma unroll
@@ -338,7 +338,7 @@ __global__ void __launch_bounds__(kBlockThreads) many_rows_kernel(Products produ
 
 constexpr unsigned kRoundThreads = 256;
 
-// A block per row.
+// One block per row.
 __global__ void round_kernel(HalfRows out, Rows in) {
   __shared__ float maxima[kWarp];
   const float* from = in.values + static_cast<size_t>(blockIdx.x) * in.stride;

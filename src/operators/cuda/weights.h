@@ -4,10 +4,10 @@
 #include "operators/cuda/operators.h"
 
 // load8 reads eight neighbouring weights of a row, in any number format, as floats. Eight f16 are
-// 16 bytes, the most that a lane loads at once. Neighbouring lanes load neighbouring bytes, so a
-// warp reads one contiguous range of memory (the load is "coalesced"). A new number format needs a
-// branch of load8 and of with_type; for tensor cores, also of unpack8, kHasScales and kLoadBytes
-// (tensor_linear.cu).
+// 16 bytes, the most that a lane can load with one instruction. Neighbouring lanes load
+// neighbouring bytes, so a warp reads one contiguous range of memory (the load is "coalesced"). A
+// new number format needs a branch in load8 and in with_type; for tensor cores, also in unpack8,
+// kHasScales and kLoadBytes (tensor_linear.cu).
 namespace stagecraft::cuda {
 
 inline constexpr unsigned kPerLoad = 8;
@@ -73,13 +73,13 @@ __device__ inline void load8(const DeviceMatrix& weight, unsigned row, unsigned 
   }
 }
 
-// Calls use(Type<t>()) for the type t of a weight, which only a running program knows.
+// Turns a type that is known at run time into a template parameter: calls use(Type<type>()).
 template <WeightType kType>
 struct Type {
   static constexpr WeightType value = kType;
 };
-// On the host, `use` is code of the host; in a kernel, it is code of the GPU. nvcc must not ask for
-// both.
+// If the host calls with_type, `use` is host code; if a kernel calls it, `use` is device code. By
+// default, nvcc would warn that `use` is not compiled for both. The pragma switches this off.
 #ifdef __CUDACC__
 #pragma nv_exec_check_disable
 #endif

@@ -11,8 +11,8 @@
 //
 //     C [16 rows][16 outputs]  +=  A [16 rows][64 bytes of inputs]  *  B [inputs][16 outputs]
 //
-// B has the inputs of one 32-bit word side by side, as the panels of panel_matrix.h do: no panel
-// needs another layout. Two tiles of rows and two of weights make four of sums:
+// In B, the inputs of one 32-bit word lie side by side. The panels of panel_matrix.h have this
+// order already. Two tiles of rows times two tiles of weights make four tiles of sums:
 //
 //                  B0    B1            32 outputs
 //               +-----+-----+
@@ -20,22 +20,22 @@
 //        A1     | C2  | C3  |
 //     32 rows   +-----+-----+
 //
-// C0 to C3 are the registers 0 to 3, A0 and A1 are 4 and 5, B0 and B1 are 6 and 7: the compiler
-// wants literal numbers.
+// C0 to C3 are the registers 0 to 3, A0 and A1 are 4 and 5, B0 and B1 are 6 and 7. The code has
+// these numbers as literals because the compiler accepts nothing else.
 //
-// The sums of a row do not depend on the other rows of its tile. So one row and a thousand get the
-// same bits.
+// The sums of a row do not depend on the other rows of its tile. So a row has the same bits alone
+// and among a thousand rows.
 
 namespace stagecraft::STAGECRAFT_ISA {
 namespace {
 
-constexpr std::size_t kAmxRows = 16;      // of a tile
-constexpr std::size_t kAmxRowBytes = 64;  // of a row of a tile
-constexpr std::size_t kAmxOutputs = 16;   // of a tile of weights
-constexpr std::size_t kAmxMostRows = 96;  // of one call: setting the tiles takes 160 cycles
+constexpr std::size_t kAmxRows = 16;      // rows of a tile
+constexpr std::size_t kAmxRowBytes = 64;  // bytes of a row of a tile
+constexpr std::size_t kAmxOutputs = 16;   // outputs of a tile of weights
+constexpr std::size_t kAmxMostRows = 96;  // rows of one call: setting the tiles takes 160 cycles
 
-// The 128 bytes of each row that a product of tiles will be written to. Their lines may lie in
-// another core's cache, or in none, and a store would wait for each.
+// Prefetches the 128 bytes of each row to which a product of tiles will be written. Their cache
+// lines may be in another core's cache, or in none, and a store would wait for each.
 STAGECRAFT_INLINE void prefetch_to_write(const float* out, std::size_t stride, std::size_t n) {
   for (std::size_t r = 0; r < n; ++r) {
     for (std::size_t i = 0; i < kPanelOutputs; i += kAmxOutputs) {
@@ -44,7 +44,7 @@ STAGECRAFT_INLINE void prefetch_to_write(const float* out, std::size_t stride, s
   }
 }
 
-// What LDTILECFG reads: the rows, and the bytes of a row, of each register.
+// The operand of LDTILECFG: the number of rows of each register, and of bytes per row.
 struct alignas(64) TileShapes {
   std::uint8_t palette = 1, start_row = 0, zeros[14] = {};
   std::uint16_t row_bytes[16] = {};
@@ -67,7 +67,7 @@ STAGECRAFT_INLINE void set_tiles(const TileShapes& shapes) {
   _tile_loadconfig(&shapes);
 }
 
-// The next panel's bytes are prefetched evenly while this one is multiplied, as fetch() does it.
+// Prefetches the next panel, spread evenly while this one is multiplied, as fetch() does.
 struct Ahead {
   const std::byte* at;
   std::size_t bytes_per_step;
@@ -80,8 +80,8 @@ struct Ahead {
 
 // ---- bf16 ---------------------------------------------------------------------------------------
 
-constexpr std::size_t kBf16Inputs = kAmxRowBytes / 2;      // of a tile
-constexpr std::size_t kBf16PairBytes = 4 * kPanelOutputs;  // of a panel: two inputs
+constexpr std::size_t kBf16Inputs = kAmxRowBytes / 2;      // inputs of a tile
+constexpr std::size_t kBf16PairBytes = 4 * kPanelOutputs;  // bytes of two inputs of a panel
 
 // The inputs after the last whole tile, of up to 32 rows (a) and of the panel (b). Zeros fill the
 // rest of the tile.
@@ -106,7 +106,7 @@ STAGECRAFT_INLINE void multiply_bf16(const std::uint16_t* a, std::size_t row_byt
   }
 }
 
-// Rows [first, first + n) of t, n at most 16, or 32 with kBothHalves.
+// Computes rows [first, first + n) of t; n is at most 16, or 32 with kBothHalves.
 template <bool kBothHalves>
 STAGECRAFT_INLINE void tile_amx_rows(const TileArgs& t, std::size_t first, std::size_t n,
                                      Ahead& ahead, const Bf16Rest& rest) {
@@ -143,8 +143,9 @@ STAGECRAFT_INLINE void tile_amx_rows(const TileArgs& t, std::size_t first, std::
   }
 }
 
-// Few rows by vectors, to the same bits: an instruction sums the even and the odd ones of its 32
-// inputs apart, from 0, and adds both to its sum. It takes and makes no denormal numbers.
+// Multiplies few rows with vectors, and gets the same bits as with tiles: the AMX instruction sums
+// the even and the odd of its 32 inputs separately, from 0, and adds both to its sum. It treats
+// subnormal inputs and results as 0.
 template <int Rows>
 [[gnu::noinline]] void tile_few_bf16(const TileArgs& t) {
   tile<Rows, kVecs>(t, [&](std::size_t, Vec(&acc)[Rows][kVecs]) STAGECRAFT_INLINED {
@@ -205,7 +206,7 @@ void tile_amx_bf16(const TileArgs& t, std::size_t n) {
     std::memcpy(rest.b, t.panel + whole / 2 * kBf16PairBytes,
                 (t.inputs - whole) / 2 * kBf16PairBytes);
   }
-  std::size_t set_rows = 0;  // for which the shapes are set
+  std::size_t set_rows = 0;  // rows for which the shapes are set
   for (std::size_t first = 0; first < n; first += 2 * kAmxRows) {
     const std::size_t rows = std::min(n - first, 2 * kAmxRows);
     const std::size_t rows0 = std::min(rows, kAmxRows), rows1 = rows - rows0;
@@ -233,25 +234,24 @@ void tile_amx_bf16(const TileArgs& t, std::size_t n) {
 
 // ---- bytes --------------------------------------------------------------------------------------
 
-// Bytes have a scale per 32 inputs (Q6_K: per 16), so a tile of that many bytes per row is one
-// block. Its sums are exact: the bits are those of dot_q8 and dot_small, which multiply the rows
-// that do not fill a tile.
+// Bytes have a scale per 32 inputs (Q6_K: per 16), so a tile has that many bytes per row: one
+// block. Its sums are exact, so they have the same bits as those of dot_q8 and dot_small, which
+// multiply the rows that do not fill a tile.
 //
-// Up to 256 inputs of a panel, taken apart once for all rows of a call.
+// Up to 256 inputs of a panel, unpacked once for all rows of a call.
 template <std::size_t kInputs>
 struct Blocks {
   static constexpr std::size_t kMost = kKBlock / kInputs;
   alignas(64) std::int8_t weights[kMost][kInputs / 4][kPanelOutputs][4];
   alignas(64) float scales[kMost][kPanelOutputs];
-  alignas(64) float minima[kMost][kPanelOutputs];  // what is added per sum of a row's block
+  alignas(64) float minima[kMost][kPanelOutputs];  // added, times the sum of a row's block
 };
 
-// A Layout says how a type lies in a panel: kInputs per block, whether there are minima (kMinima),
-// kBytes of a panel per 256 inputs, and kAtOnce inputs that are taken apart at a time.
-// take_apart(at, n, blocks) takes the n blocks at `at` apart, and returns where the next one
-// begins.
+// A Layout describes a type in a panel: kInputs inputs per block; kMinima: whether there are
+// minima; kBytes bytes of the panel per 256 inputs; kAtOnce inputs are unpacked at a time.
+// take_apart(at, n, blocks) unpacks the n blocks at `at` and returns where the next one begins.
 
-// weights: kLanes words of four bytes, `bias` taken off each.
+// Stores kLanes words of four bytes after subtracting `bias` from each byte.
 STAGECRAFT_INLINE void put(void* to, Ints weights, int bias) {
   _mm512_store_si512(to, _mm512_sub_epi8((__m512i)weights, _mm512_set1_epi8((char)bias)));
 }
@@ -400,8 +400,8 @@ struct Layout<Quants::IQ4_XS> {
   }
 };
 
-// Makes the products of 16 rows and 16 outputs for one block, whose rows stand in register a. A
-// macro, because the numbers of the registers must be literal.
+// Computes the products of 16 rows and 16 outputs for one block, whose rows are in register a. A
+// macro, because the register numbers must be literals.
 #define STAGECRAFT_DOTS(c, a, b, weights, dots) \
   do {                                          \
     _tile_zero(c);                              \
@@ -411,13 +411,13 @@ struct Layout<Quants::IQ4_XS> {
   } while (false)
 
 // The products of 16 rows with 32 outputs for a few blocks, before scales are applied. Two of these
-// and the weights must fit into the first cache.
+// and the weights must fit into L1.
 struct Dots {
   static constexpr std::size_t kMost = 4;
   alignas(64) std::int32_t of[kMost][kPanelOutputs / kAmxOutputs][kAmxRows][kAmxOutputs];
 };
 
-// One step of tile_amx_blocks: 16 rows and a few blocks of those that are taken apart.
+// One step of tile_amx_blocks: 16 rows and a few of the unpacked blocks.
 struct BlocksStep {
   const std::int8_t* rows;
   std::size_t row_stride;
@@ -430,7 +430,7 @@ struct BlocksStep {
   float (*sums)[kPanelOutputs];
 };
 
-// The products of block first + i.
+// Computes the products of block first + i.
 template <std::size_t kInputs>
 STAGECRAFT_INLINE void make_dots(const BlocksStep& step, std::size_t i,
                                  const Blocks<kInputs>& blocks, Dots& dots) {
@@ -441,11 +441,11 @@ STAGECRAFT_INLINE void make_dots(const BlocksStep& step, std::size_t i,
 }
 #undef STAGECRAFT_DOTS
 
-// Sums of a few rows and all outputs of a panel stay in registers.
+// Rows whose sums, for all outputs of a panel, stay in registers.
 constexpr std::size_t kSummedRows = 8;
 
-// acc[r] += the products of row `row` + r times both scales, and the minima times the sum of the
-// row's block: for block first + i.
+// For block first + i: acc[r] += the products of row `row` + r times both scales, plus the minima
+// times the sum of the row's block.
 template <Quants kKind>
 STAGECRAFT_INLINE void add_dots(const BlocksStep& step, std::size_t row, std::size_t i,
                                 const Blocks<Layout<kKind>::kInputs>& blocks, const Dots& dots,
@@ -471,9 +471,9 @@ STAGECRAFT_INLINE void add_dots(const BlocksStep& step, std::size_t row, std::si
   }
 }
 
-// Makes the products of one step, and adds those of the step before it to its sums, in turn. A
-// product is stored about a hundred cycles after its tiles are loaded: by then it is needed, and
-// nothing waits.
+// Alternates between computing products of one step (`made`) and adding products of the previous
+// step to its sums (`added`). A product is stored about a hundred cycles after its tiles are
+// loaded. It is added one step later, so nothing waits for it.
 template <Quants kKind>
 STAGECRAFT_INLINE void make_and_add(const BlocksStep* made, Dots& dots, const BlocksStep* added,
                                     const Dots& before,
@@ -486,7 +486,8 @@ STAGECRAFT_INLINE void make_and_add(const BlocksStep* made, Dots& dots, const Bl
       STAGECRAFT_UNROLL
       for (std::size_t v = 0; v < kVecs; ++v) acc[r][v] = load(&added->sums[row + r][v * kLanes]);
     }
-    // Every second time there is a block to make: they are half as many as there are to add.
+    // Computes a block every second time: each block is computed once, but added twice (once per 8
+    // rows).
     for (std::size_t i = 0; i < Dots::kMost; ++i) {
       if (i % 2 == 0 && made != nullptr && n_made < made->n) {
         make_dots(*made, n_made, blocks, dots);
@@ -502,7 +503,8 @@ STAGECRAFT_INLINE void make_and_add(const BlocksStep* made, Dots& dots, const Bl
   }
 }
 
-// What the blocks of some rows sum up to: n blocks of 32 inputs, from block `first` on.
+// sums[r][i] = scale times the sum of the bytes of block first + i of row r, for n blocks of 32
+// inputs.
 STAGECRAFT_INLINE void sum_blocks(const TileArgs& t, std::size_t n_rows, std::size_t first,
                                   std::size_t n, float (*sums)[kKBlock / kQuantBlock]) {
   static_assert(sizeof(BlockSums) * kKBlock / kQuantBlock == sizeof(__m512i));
@@ -515,7 +517,7 @@ STAGECRAFT_INLINE void sum_blocks(const TileArgs& t, std::size_t n_rows, std::si
   }
 }
 
-// A whole number of 16 rows.
+// n: a multiple of 16.
 template <Quants kKind>
 void tile_amx_blocks(const TileArgs& t, std::size_t n) {
   constexpr std::size_t kInputs = Layout<kKind>::kInputs;
@@ -569,14 +571,15 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
   }
 }
 
-// Where there are enough rows that taking a panel apart pays, those that fill tiles; the others by
-// kVectors, at most kBytes.rows at a time.
+// With at least kEnough rows, it pays to unpack a panel: the rows that fill tiles are multiplied by
+// tiles. The others are multiplied by kVectors, at most kBytes.rows at a time.
 template <Quants kKind, Tile kVectors>
 void tile_amx_bytes(const TileArgs& t, std::size_t n) {
   if (n <= kBytes.rows) return kVectors(t, n);
   constexpr std::size_t kEnough = 4 * kAmxRows;
   const std::size_t by_tiles = n < kEnough ? 0 : n / kAmxRows * kAmxRows;
-  // All rows in one call go through a panel several times: the next one is fetched meanwhile.
+  // With ahead_step 0, this call has all rows. It reads the panel several times, and prefetches the
+  // next panel meanwhile.
   const bool alone = t.ahead_step == 0;
   const std::size_t panel_bytes = Layout<kKind>::kBytes * t.inputs / kKBlock;
   const std::byte* const ahead = alone ? t.panel + panel_bytes : t.ahead;

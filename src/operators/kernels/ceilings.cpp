@@ -10,7 +10,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr int kTries = 7;  // the best counts: nothing makes a processor faster than it is
+constexpr int kTries = 7;  // the fastest counts: disturbances only make a run slower
 
 template <class Work>
 double best_seconds(ThreadPool& threads, Work work) {
@@ -37,11 +37,11 @@ double measure_operations(double (*peak)(std::size_t, float*), ThreadPool& threa
 }
 
 double measure_read(const Kernels& kernels, ThreadPool& threads) {
-  constexpr std::size_t kFloats = std::size_t{64} << 20;  // beyond the caches of most machines
+  constexpr std::size_t kFloats = std::size_t{64} << 20;  // larger than the caches of most machines
   const std::size_t part_floats = kFloats / threads.size() / 128 * 128;
   LargeMemory memory(kFloats * sizeof(float));
   const auto* floats = reinterpret_cast<const float*>(memory.data());
-  std::memset(memory.data(), 0, memory.size());  // pages that were never written are all one page
+  std::memset(memory.data(), 0, memory.size());  // pages never written are all the same page
   std::vector<float> sums(threads.size() * 16);
   const double seconds = best_seconds(threads, [&](std::size_t part) {
     sums[part * 16] += kernels.sum(floats + part * part_floats, part_floats);

@@ -5,10 +5,10 @@
 
 namespace stagecraft {
 
-// What this machine could do at most with these threads, measured now.
+// The limits of this machine with these threads. measure_ceilings measures them.
 struct Ceilings {
-  double operations[3];  // a second, for rows of each ActivationType; a multiply-add is two
-  double read;           // bytes a second from memory beyond the caches
+  double operations[3];  // per second, for rows of each ActivationType; a multiply-add is two
+  double read;           // bytes per second from memory that is not in a cache
 };
 Ceilings measure_ceilings(const Kernels& kernels, ThreadPool& threads);
 

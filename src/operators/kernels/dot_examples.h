@@ -3,23 +3,23 @@
 #include "operators/kernels/row_kernels.h"
 #include "operators/kernels/simd.h"
 
-// The first rungs of the ladder that docs/kernels.md climbs; matmul_tiles.h is the top of it. Each
-// makes one number of a product: the sum of a[k] * b[k], a row of activations with a row of weights
-// as the file has it. The engine uses none of them: `./stage bench --operators` measures them, a
-// test holds them to the textbook's.
+// Rungs 0 to 2 of docs/kernels.md; matmul_tiles.h has the next ones. Each function computes one
+// number of a product: the sum of a[k] * b[k], with a row of activations and a row of weights in
+// the order of the file. The engine uses none of them: `./stage bench --operators` measures them,
+// and a test compares them with the textbook operator.
 
 namespace stagecraft::STAGECRAFT_ISA {
 namespace {
 
-// Rung 0: the formula. Each addition waits for the one before it.
+// Rung 0: the formula. Each addition waits for the previous one.
 float dot_of_numbers(const float* a, const float* b, std::size_t n) {
   float total = 0.0f;
   for (std::size_t k = 0; k < n; ++k) total += a[k] * b[k];
   return total;
 }
 
-// Rung 1, with one vector of sums: kLanes numbers an instruction, added across at the end.
-// Rung 2, with four: an fma takes four cycles, so one can begin in each.
+// Rung 1 has one vector of sums: kLanes numbers per instruction; the lanes are added at the end.
+// Rung 2 has four vectors of sums: an fma takes four cycles, so one can start in each cycle.
 template <std::size_t Sums>
 float dot_of_vectors(const float* a, const float* b, std::size_t n) {
   constexpr std::size_t kStep = Sums * kLanes;

@@ -3,20 +3,20 @@
 #include "operators/kernels/kernels.h"
 #include "operators/kernels/simd.h"
 
-// Two rows at a time through a block of bytes, on processors that multiply matrices of bytes
-// (Armv8.6's FEAT_I8MM): 32 products an instruction, where a dot product makes 16. It wants eight
-// inputs of an output beside each other, and a panel has four. Two groups of four are zipped:
+// Multiplies two rows at a time with a block of bytes, on processors that multiply matrices of
+// bytes (Armv8.6's FEAT_I8MM): 32 products per instruction instead of 16. The instruction needs
+// eight neighbouring inputs of an output, and a panel has four. So two groups of four are zipped:
 //
 //   panel, four bytes each                     weights, eight bytes each
 //     group g      o0  o1  o2  o3     zip1     o0  o1
 //     group g + 1  o0  o1  o2  o3     zip2     o2  o3     times the same eight inputs of r and s
 //
-// where r and s are two rows. Their sums stand beside each other until the block is done:
+// where r and s are two rows. Their sums lie side by side until the block is done:
 //
 //     dot[r]       o0  o1  o2  o3     zip1     o0r o0s o1r o1s
-//     dot[s]       o0  o1  o2  o3     zip2     o2r o2s o3r o3s    and uzp1, uzp2 put them back
+//     dot[s]       o0  o1  o2  o3     zip2     o2r o2s o3r o3s    uzp1 and uzp2 undo this
 //
-// Sums of integers are exact: in this order they have the bits that they have in any other.
+// Sums of integers are exact, so they have the same bits in any order.
 
 #if defined(__ARM_FEATURE_MATMUL_INT8)
 namespace stagecraft::STAGECRAFT_ISA {
@@ -27,10 +27,10 @@ STAGECRAFT_INLINE Ints high_nibbles(Ints w) {
   return vreinterpretq_s32_u8(vreinterpretq_u8_s32(w) >> 4);
 }
 
-// dot[r][v] += what a block of 32 inputs gives, for all rows but an odd last one.
+// dot[r][v] += the products of a block of 32 inputs, for all rows except an odd last one.
 //   quants  the block's bytes in the panel, from the first output of dot[.][0] on
 //   rows    the block's bytes of the first row; row_stride from row to row
-// Nibbles: two weights a byte, as in q4; those of inputs 16 on are the high ones.
+// Nibbles: two weights per byte, as in q4; inputs 16 to 31 are in the high halves.
 template <bool Nibbles, int Rows, std::size_t Vecs>
 STAGECRAFT_INLINE void add_pairs(const std::byte* quants, const std::int8_t* rows,
                                  std::size_t row_stride, Ints (&dot)[Rows][Vecs]) {

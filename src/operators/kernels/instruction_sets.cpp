@@ -27,7 +27,7 @@ bool has_cpuid_bit(unsigned leaf, unsigned subleaf, char pick, unsigned bit) {
 }
 
 // On Linux, a process must ask for the registers of AMX. Threads that start later have them, too.
-// No other system is known to give them.
+// Other systems are not supported.
 bool may_use_amx() {
 #if defined(__linux__)
   constexpr long kAskForFeature = 0x1023;  // ARCH_REQ_XCOMP_PERM
@@ -40,12 +40,12 @@ bool may_use_amx() {
 }
 #endif
 
-// Does the processor have it, and does its system save its registers?
+// True if the processor has the feature and the operating system saves its registers.
 bool has_feature(std::string_view name) {
 #if defined(__x86_64__)
   if (name == "avx2") return __builtin_cpu_supports("avx2");
   if (name == "fma") return __builtin_cpu_supports("fma");
-  // Two that __builtin_cpu_supports does not know in every compiler.
+  // The __builtin_cpu_supports of some compilers does not know these two.
   if (name == "f16c") return has_cpuid_bit(1, 0, 'c', 29);
   if (name == "avxvnni") return has_cpuid_bit(7, 1, 'a', 4);
   if (name == "avx512f") return __builtin_cpu_supports("avx512f");
@@ -61,16 +61,16 @@ bool has_feature(std::string_view name) {
   if (name == "dotprod") return (::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
   if (name == "i8mm") return (::getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
 #elif defined(__aarch64__) && defined(__APPLE__)
-  if (name == "dotprod") return true;  // every Apple processor that macOS calls arm64
+  if (name == "dotprod") return true;  // every arm64 processor of Apple has it
   if (name == "i8mm") {
-    // An older system does not know the name, and leaves the 0.
+    // An older system does not know this name and leaves `has` at 0.
     int has = 0;
     std::size_t size = sizeof has;
     ::sysctlbyname("hw.optional.arm.FEAT_I8MM", &has, &size, nullptr, 0);
     return has != 0;
   }
 #endif
-  return false;  // one that nobody has taught this function to ask for
+  return false;  // unknown feature
 }
 
 }  // namespace

@@ -4,14 +4,15 @@
 
 namespace stagecraft {
 
-// Which lines of instruction_sets.txt this processor can run. CMake compiles this file alone, too
+// Which lines of instruction_sets.txt this processor can run. CMake also compiles this file alone
 // (cmake/kernels_here.cpp), so it includes no other header of the engine.
 
-// Does the processor have all of `features`, and does its system save their registers? "avx2 fma
-// f16c"
+// True if the processor has all of `features` ("avx2 fma f16c") and the operating system saves
+// their registers.
 bool can_run(std::string_view features);
 
-// Is the instruction set `name` known to be slower on this processor than the one before it?
+// True if the instruction set `name` is known to be slower on this processor than the one before
+// it.
 bool is_slower_here(std::string_view name);
 
 }  // namespace stagecraft

@@ -8,7 +8,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kWord = 4;  // bytes of an output's four inputs
+constexpr std::size_t kWord = 4;  // bytes of four inputs of an output
 
 std::uint32_t four(const std::uint8_t* q) {
   std::uint32_t word;
@@ -17,7 +17,7 @@ std::uint32_t four(const std::uint8_t* q) {
 }
 void put(std::uint32_t word, std::byte* to) { std::memcpy(to, &word, sizeof word); }
 
-// The low four bits of 32 inputs of one output; q: the first of them.
+// Writes the low four bits of 32 inputs of one output; q: [32].
 void put_nibbles(const std::uint8_t* q, std::byte* to) {
   for (std::size_t w = 0; w < 4; ++w, to += kPanelOutputs * kWord) {
     const std::uint32_t low = four(q + 4 * w), high = four(q + 16 + 4 * w);
@@ -25,7 +25,8 @@ void put_nibbles(const std::uint8_t* q, std::byte* to) {
   }
 }
 
-// The bits from the fifth on of `n` inputs of one output, 8 / n_fours of them each.
+// The high bits (from the fifth on) of 4 * n_fours inputs of one output, 8 / n_fours bits per
+// input.
 template <std::size_t n_fours>
 std::uint32_t high_bits(const std::uint8_t* q) {
   constexpr std::size_t kBits = 8 / n_fours;
@@ -35,14 +36,14 @@ std::uint32_t high_bits(const std::uint8_t* q) {
   return bits;
 }
 
-// Four numbers of 6 bits of one output.
+// Writes four 6-bit numbers of one output.
 void put_sixes(const std::array<int, 4>& numbers, std::byte* to) {
   for (std::size_t i = 0; i < 3; ++i) {
     to[i * kPanelOutputs] = static_cast<std::byte>(numbers[i] | (numbers[3] >> (2 * i) & 3) << 6);
   }
 }
 
-// One output of 256 inputs. `to`: where they begin in the panel.
+// Writes 256 inputs of one output. `to`: where these 256 inputs begin in the panel.
 void put_with_minima(const KBlock& k, bool has_fifth, std::size_t output, std::byte* to) {
   std::memcpy(to + 2 * output, &k.d, 2);
   std::memcpy(to + kKHalves + 2 * output, &k.dmin, 2);

@@ -8,15 +8,15 @@
 
 namespace stagecraft {
 
-// Panels of K-quants: the numbers of operators/k_quant_block.h for 32 outputs, without a byte more
-// than in the file. 256 inputs after the other:
+// Panels of K-quants: the numbers of operators/k_quant_block.h for 32 outputs, in as many bytes as
+// in the file. Per 256 inputs:
 //
 //   Q4_K, Q5_K
 //     [32] d, then [32] dmin, as f16
 //     four times two blocks of 32 inputs:
-//       [3][32] bytes with four numbers of 6 bits: the scale and the minimum of the first block and
-//               the scale of the second in the low bits; the second's minimum in the high bits, its
-//               lowest two in the first byte
+//       [3][32] bytes with four numbers of 6 bits. Low bits: the scale and the minimum of the first
+//               block, and the scale of the second. High bits: the minimum of the second, its
+//               lowest two bits in the first byte
 //       twice   [4][32][4] nibbles, as in Q4: byte (w, o, i) holds input 4w + i in its low half
 //                          and input 16 + 4w + i in its high half
 //               Q5_K: [32][4] fifth bits: bit w of byte (o, i) is that of input 4w + i
@@ -33,11 +33,12 @@ namespace stagecraft {
 //       [3][32] bytes with their four scales + 32, in 6 bits as above
 //       four times [4][32][4] nibbles, as above
 constexpr std::size_t kKHalves = 2 * kPanelOutputs;    // bytes of [32] f16
-constexpr std::size_t kKSixes = 3 * kPanelOutputs;     // of four numbers of 6 bits per output
-constexpr std::size_t kKNibbles = 16 * kPanelOutputs;  // of a block of 32 inputs
-constexpr std::size_t kKBits = 4 * kPanelOutputs;      // of a bit per input of a block
+constexpr std::size_t kKSixes = 3 * kPanelOutputs;     // bytes of four 6-bit numbers per output
+constexpr std::size_t kKNibbles = 16 * kPanelOutputs;  // bytes of the nibbles of a block
+constexpr std::size_t kKBits = 4 * kPanelOutputs;      // bytes of one bit per input of a block
 
 // Writes the panel of outputs [first, first + rows) of a stored matrix of one of these types.
+// `panel` must have panel_bytes(...) bytes; those of missing outputs are not written.
 void pack_k_quant_panel(const StoredTensor& matrix, std::size_t first, std::size_t rows,
                         std::span<std::byte> panel);
 

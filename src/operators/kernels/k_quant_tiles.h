@@ -3,19 +3,20 @@
 #include "operators/kernels/k_quant_panel.h"
 #include "operators/kernels/matmul_tiles.h"
 
-// Tiles of K-quants, whose panels k_quant_panel.h draws. What shares a scale is summed exactly in
-// integers. Its product with the scale of its 256 is exact too: 11 bits of an f16 times at most 7.
+// Tiles of K-quants; k_quant_panel.h shows their panels. Products that share a scale are summed
+// exactly, as integers. The product of d, an f16 with 11 bits, and a scale of at most 7 bits is
+// exact, too.
 
 namespace stagecraft::STAGECRAFT_ISA {
 namespace {
 
-// Weights of a block, for kLanes outputs from one on: those of four inputs, and of another four.
+// Weights of a block for kLanes outputs: those of four inputs, and those of four other inputs.
 struct TwoFours {
   Ints first, second;
 };
 
-// dot[r][v] += two[v] times the four bytes of row r from `input` on, and the four from `other` on.
-// kWholeBytes: the weights are bytes + 128, as dot_q8 wants them.
+// dot[r][v] += two[v].first times the four bytes of row r from `input` on, and two[v].second times
+// the four from `other` on. kWholeBytes: the weights are bytes + 128, as dot_q8 needs them.
 template <bool kWholeBytes = false, int Rows, std::size_t Vecs>
 STAGECRAFT_INLINE void add_fours(const TileArgs& t, std::size_t input, std::size_t other,
                                  const TwoFours (&two)[Vecs], Ints (&dot)[Rows][Vecs]) {
@@ -35,8 +36,8 @@ STAGECRAFT_INLINE void add_fours(const TileArgs& t, std::size_t input, std::size
   }
 }
 
-// Weights of a block at `at`, for kLanes outputs from `output` on: those of inputs 4 * group to
-// 4 * group + 3, and of the four that lie 16 later.
+// Weights of the block at `at` for kLanes outputs from `output` on: those of the four inputs from
+// 4 * group on, and those of the four inputs 16 later.
 STAGECRAFT_INLINE TwoFours nibbles(const std::byte* at, int group, std::size_t output) {
   const Ints both = load_ints(at + 4 * (kPanelOutputs * group + output));
   return {both & 0x0f0f0f0f, (both >> 4) & 0x0f0f0f0f};
@@ -48,7 +49,7 @@ STAGECRAFT_INLINE TwoFours five_bits(const std::byte* at, int group, std::size_t
   return {low | ((fifth << (4 - group)) & 0x10101010), high | ((fifth >> group) & 0x10101010)};
 }
 
-// Of Q6_K, which has two scales per block: four inputs of one half.
+// Weights of Q6_K, whose blocks have a scale per half: four inputs of one half.
 STAGECRAFT_INLINE Ints six_bits(const std::byte* at, std::size_t half, int group,
                                 std::size_t output) {
   const auto [first, second] = nibbles(at, group, output);
@@ -57,7 +58,7 @@ STAGECRAFT_INLINE Ints six_bits(const std::byte* at, std::size_t half, int group
          ((group < 3 ? high << (4 - 2 * group) : high >> 2) & 0x30303030);
 }
 
-// acc[r] += dot[r] times the scale of the weights and that of block b of the row.
+// acc[r] += dot[r] times the scale of the weights and the scale of block b of the row.
 template <int Rows, std::size_t Vecs>
 STAGECRAFT_INLINE void add_scaled_dots(const TileArgs& t, std::size_t b, std::size_t v, Vec scale,
                                        const Ints (&dot)[Rows][Vecs], Vec (&acc)[Rows][Vecs]) {
@@ -68,7 +69,7 @@ STAGECRAFT_INLINE void add_scaled_dots(const TileArgs& t, std::size_t b, std::si
   }
 }
 
-// The four numbers of 6 bits of kLanes outputs.
+// Four 6-bit numbers for each of kLanes outputs.
 struct FourNumbers {
   Ints number[4];
   STAGECRAFT_INLINE FourNumbers read(const std::byte* at) {
@@ -78,14 +79,12 @@ struct FourNumbers {
   }
 };
 
-// What two blocks of a Q4_K or Q5_K are multiplied with, and what is taken off: for the outputs of
-// some vectors.
+// The scales and the minima of two blocks of Q4_K or Q5_K, for the outputs of Vecs vectors.
 template <std::size_t Vecs>
 struct ScalesAndMinima {
   alignas(64) float scale[2][Vecs * kLanes], minimum[2][Vecs * kLanes];
 
-  // d_at: [32] d and [32] dmin; sixes: the numbers of 6 bits; both from the first of these outputs
-  // on.
+  // d_at: [32] d and [32] dmin; sixes: the 6-bit numbers. Both point to the first of these outputs.
   STAGECRAFT_INLINE void read(const std::byte* d_at, const std::byte* sixes, ScalesAndMinima& out) {
     STAGECRAFT_UNROLL
     for (std::size_t v = 0; v < Vecs; ++v) {

@@ -15,6 +15,7 @@ namespace stagecraft::STAGECRAFT_ISA {
 
 #define STAGECRAFT_STRING_(x) #x
 #define STAGECRAFT_STRING(x) STAGECRAFT_STRING_(x)
+// A Tile that calls tile<n_rows>, for 1 to `most` rows.
 #define STAGECRAFT_TILES(tile, most)                                                          \
   by_rows<tile<1>, tile<2 <= most ? 2 : 1>, tile<3 <= most ? 3 : 1>, tile<4 <= most ? 4 : 1>, \
           tile<5 <= most ? 5 : 1>, tile<6 <= most ? 6 : 1>, tile<7 <= most ? 7 : 1>,          \
@@ -23,7 +24,7 @@ namespace stagecraft::STAGECRAFT_ISA {
 
 namespace {
 
-// The kernels of 1, 2, 3 ... rows as one.
+// One function for the kernels of 1, 2, 3 ... rows.
 template <auto... kTiles>
 void by_rows(const TileArgs& t, std::size_t n_rows) {
   static constexpr void (*kTile[])(const TileArgs&) = {kTiles...};

@@ -4,28 +4,29 @@
 #include "operators/kernels/kernels.h"
 #include "operators/kernels/simd.h"
 
-// The kernels that everything is made of: one panel of weights times a few rows of activations.
+// The tiles: kernels that multiply one panel of weights with a few rows of activations.
 //
 //                 32 outputs
 //            +------------------+
-//            |  panel, k = 0    |   one row of it fills kVecs vectors
+//            |  panel, k = 0    |   the weights of one k fill kVecs vectors
 //            |         k = 1    |
 //   a[r][k]  |         ...      |   acc[r] += broadcast(a[r][k]) * panel[k]
 //            +------------------+
 //
-// Rows x kVecs sums stay in registers from the first k to the last; nothing is ever added across
-// the lanes of a vector. Each output is summed over k in the same order however many rows come
-// along: that is why a token's bits do not depend on the batch it is computed in.
+// Rows x kVecs sums stay in registers from the first k to the last; the lanes of a vector are never
+// added to each other. Each output is summed over k in the same order for any number of rows. So a
+// token's bits do not depend on the batch in which it is computed.
 
 namespace stagecraft::STAGECRAFT_ISA {
 namespace {
 
 constexpr std::size_t kVecs = kPanelOutputs / kLanes;
 
-// As many rows and vectors of a panel at a time as there are registers for their sums: 24 of 32, 12
-// of 16 or so. Where kVecs is more than that, the panel is gone through again for the rest of it.
-// That costs little for many rows, for which a panel comes from a cache. Few rows have registers to
-// spare, and go through whole lines of it.
+// A tile computes `rows` rows and `vecs` vectors of a panel at a time: as many as there are
+// registers for their sums (about 24 of 32 registers, or 12 of 16). If kVecs is larger than `vecs`,
+// the panel is read again for the other vectors. That costs little for many rows, because the panel
+// is in a cache by then. Up to rows_of_whole_lines rows need few registers: they take all kVecs
+// vectors and read whole cache lines.
 struct TileShape {
   int rows;
   std::size_t vecs;
@@ -36,10 +37,9 @@ struct TileShape {
 #if defined(__AVX512F__)
 constexpr TileShape kFloats{12, 2}, kHalves{12, 2}, kBytes{6, 2};
 #elif defined(__ARM_FEATURE_MATMUL_INT8)
-// Bytes, see i8mm_pairs.h: 8 sums of integers and 8 of floats, 4 vectors of zipped weights, of
-// which the nibbles take 2 more, and a pair of rows: 23 of 32. With 6 rows it would be 31, and GCC
-// keeps sums in memory. A single row goes through whole lines of the cache, as it does without
-// pairs.
+// Bytes, see i8mm_pairs.h: 8 integer sums, 8 float sums, 4 vectors of zipped weights, 2 more for
+// nibbles, and a pair of rows: 23 of 32 registers. With 6 rows it would be 31, and GCC would spill
+// sums to memory. A single row reads whole cache lines, as it does without pairs.
 constexpr TileShape kFloats{6, 4}, kHalves{6, 4, 1}, kBytes{4, 2, 1};
 #elif defined(__aarch64__)
 constexpr TileShape kFloats{6, 4}, kHalves{6, 4, 1}, kBytes{3, 4};
@@ -49,21 +49,23 @@ constexpr TileShape kFloats{6, 2, 3}, kHalves{6, 2, 3}, kBytes{4, 2, 2};
 constexpr TileShape kFloats{2, 4}, kHalves{1, 4}, kBytes{1, 4};
 #endif
 
-// A panel that the kernel comes to is in the memory still, and the first of its tiles would wait
-// for each line. So the tiles of the panel before it ask for it, evenly: many requests at once
-// would wait for each other.
+// When a kernel starts a new panel, the panel is not in any cache yet, and the first tile would
+// wait for every cache line. So the tiles of the previous panel prefetch it, spread evenly: many
+// requests at once would wait for each other.
 template <int Rows>
 STAGECRAFT_INLINE void fetch(const TileArgs& t, std::size_t k) {
   if constexpr (Rows > 1) __builtin_prefetch(t.ahead + k * t.ahead_step);
 }
 
-// A single row goes straight through its panels. The processor alone does not read far enough ahead
-// of it, so it is asked for what it needs after the n_bytes at `at`: those 2,048 bytes further on
-// (of 1,024 to 8,192, the fastest on a Xeon). What lies elsewhere is needed later, so the second
-// cache will do; its queue of requests is longer, too.
-// kShortSteps: n_bytes take a few instructions only, so that the processor comes to the loads of
-// the next ones early enough by itself. A Zen 3 that is asked all the same reads f32 at 17 GB/s,
-// and at 21 otherwise. (Bytes at 20, otherwise 17.) Where there is AVX-512 it was not measured.
+// The prefetch of a tile of one row, which reads its panels from the first byte to the last. The
+// processor alone does not read far enough ahead. So the tile, when it comes to the n_bytes at
+// `at`, prefetches the n_bytes that lie 2,048 bytes further on (of 1,024 to 8,192, the fastest
+// distance on a Xeon). With to_next, it prefetches another panel instead. That one is needed later,
+// so L2 is enough; L2's queue of requests is longer, too.
+//
+// kShortSteps: true if n_bytes take only a few instructions. Then the processor reaches the next
+// loads early enough by itself: a Zen 3 reads f32 at 21 GB/s without this prefetch and at 17 with
+// it. (Bytes: at 17 without and at 20 with it.) It was not measured with AVX-512.
 template <int Rows, std::size_t n_bytes, bool kShortSteps = false>
 STAGECRAFT_INLINE void fetch_straight_on(const TileArgs& t, const std::byte* at) {
   if constexpr (Rows == 1) {
@@ -81,7 +83,8 @@ STAGECRAFT_INLINE void fetch_straight_on(const TileArgs& t, const std::byte* at)
   }
 }
 
-// Makes the sums of some vectors of a panel: sums(first, acc) for the kVecs from `first` on.
+// Computes a panel in parts of `Vecs` vectors: sums(first, acc) computes the sums of the Vecs
+// vectors from `first` on.
 template <int Rows, std::size_t Vecs, class Sums>
 STAGECRAFT_INLINE void tile(const TileArgs& t, Sums sums) {
   for (std::size_t first = 0; first < kVecs; first += Vecs) {
@@ -98,14 +101,14 @@ STAGECRAFT_INLINE void tile(const TileArgs& t, Sums sums) {
   }
 }
 
-// What is multiplied as floats, one input after the other, `kInputBytes` each: get(w, i) makes a
-// vector of the outputs from i on of the input at w.
+// Multiplies floats, one input after the other. An input has kInputBytes in the panel; get(w, i)
+// returns, as floats, the weights of the kLanes outputs from i on for the input at w.
 template <int Rows, std::size_t Vecs, std::size_t kInputBytes, class Get>
 STAGECRAFT_INLINE void tile_floats(const TileArgs& t, Get get) {
   const auto* a = static_cast<const float*>(t.rows);
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     const std::byte* w = t.panel;
-    // The loop takes fewer instructions: with AVX2, prompts of f16 take 3% less time.
+    // Unrolled, the loop needs fewer instructions: with AVX2, prompts of f16 take 3% less time.
     STAGECRAFT_UNROLL_BY_2
     for (std::size_t k = 0; k < t.inputs; ++k, w += kInputBytes) {
       fetch<Rows>(t, k);
@@ -135,8 +138,8 @@ void tile_f16(const TileArgs& t) {
         return load_f16(reinterpret_cast<const std::uint16_t*>(w) + i);
       });
 }
-// An input's scale, then its bytes. The product of the two is rounded once more than a weight that
-// is stored as a float, and costs one multiplication for all rows.
+// Each input has a scale, then its bytes. A weight is the product of the two, so it is rounded once
+// more than a stored float. The product costs one multiplication for all rows.
 template <int Rows>
 void tile_q8_by_input(const TileArgs& t) {
   tile_floats<Rows, kHalves.vecs_of(Rows), sizeof(float) + kPanelOutputs>(
@@ -197,16 +200,16 @@ void tile_rounded_bf16(const TileArgs& t) {
 }
 #endif
 
-// Bytes, a block of 32 inputs after the other: the integers of a block are summed exactly, then
-// multiplied with both scales and added to the float sum.
+// Multiplies bytes, one block of 32 inputs after the other: the products of a block are summed
+// exactly as integers, then multiplied with both scales and added to the float sum.
 //   q8   block: [8][32][4] bytes w + 128, then [32] f16 scales d           value: d * (byte - 128)
 //   q4   block: [4][32][4] bytes, two weights each, then [32] f16 scales   value: d * (nibble - 8)
-//   q4m  block: as q4, then [32] f16 minima m                              value: d * nibble + m
-// K-quants have a header of their own, k_quant_tiles.h.
+//   q4_1 block: as q4, then [32] f16 minima m                              value: d * nibble + m
+// For K-quants, see k_quant_tiles.h.
 enum class Quants { Q8, Q4, Q4_1, Q4_K, Q5_K, Q6_K, IQ4_XS };
 
-// Where a panel holds weight + bias, a dot product begins with what the bias adds, taken off.
-// sum_of(r): the sum of the bytes of row r that it multiplies.
+// If a panel holds weight + bias, a dot product starts at -bias times the sum of the row's bytes,
+// which cancels the bias. sum_of(r): this sum for row r.
 template <int Rows, std::size_t Vecs, class SumOf>
 STAGECRAFT_INLINE void begin_dots(std::int32_t bias, SumOf sum_of, Ints (&dot)[Rows][Vecs]) {
   STAGECRAFT_UNROLL
@@ -240,7 +243,7 @@ void tile_bytes(const TileArgs& t) {
       };
       begin_dots(kBias, sum_of_block, dot);
 #if defined(__ARM_FEATURE_MATMUL_INT8)
-      constexpr int kInPairs = Rows / 2 * 2;  // these are done before the loop
+      constexpr int kInPairs = Rows / 2 * 2;  // rows that add_pairs multiplies, before the loop
       if constexpr (kInPairs > 0) {
         add_pairs<kKind != Quants::Q8>(block + 4 * kLanes * first, a, t.row_stride, dot);
       }

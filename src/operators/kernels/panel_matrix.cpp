@@ -22,7 +22,7 @@ std::span<const std::byte> row_bytes(const StoredTensor& matrix, std::size_t row
   return matrix.bytes.subspan(row * bytes, bytes);
 }
 
-// Where rows begin, one `stride` bytes after the other.
+// Rows of bytes: row i begins at begin + i * stride.
 struct StoredRows {
   const std::byte* begin;
   std::size_t stride;
@@ -35,7 +35,7 @@ StoredRows rows_from(const StoredTensor& matrix, std::size_t first) {
 
 typedef std::uint32_t Four __attribute__((vector_size(16)));
 
-// Four words of four rows: to[i][row] = change(from[row][i]).
+// Transposes four words of four rows: to[i][row] = change(from[row][i]).
 template <class Change>
 void transpose_four(const StoredRows& from_rows, std::size_t row, std::size_t i, std::byte* to,
                     Change change) {
@@ -58,8 +58,9 @@ void transpose_four(const StoredRows& from_rows, std::size_t row, std::size_t i,
   }
 }
 
-// Moves `T`s of up to 32 rows: to[i][row] = change(from_rows.row(row)[i]). Sixteen of one row at a
-// time, so that the lines written stay in the cache until they are full.
+// Transposes values of type T of up to 32 rows: to[i][row] = change(from_rows.row(row)[i]). It
+// takes sixteen values of each row at a time, so that the cache lines that are written stay in the
+// cache until they are full.
 template <class T, class Change>
 void transpose(const StoredRows& from_rows, std::size_t rows, std::size_t count, std::byte* to,
                Change change) {
@@ -86,11 +87,10 @@ void transpose(const StoredRows& from_rows, std::size_t rows, std::size_t count,
 
 const auto kAsIs = [](auto value) { return value; };
 
-// Blocks of quantised weights as a file has them: where the scale, the minimum and the integers
-// lie.
+// The layout of a block of quantised weights in a file.
 struct BlockLayout {
   std::size_t bytes;
-  std::size_t quants;  // where the integers begin; the scale stands first, the minimum after it
+  std::size_t quants;  // byte at which the integers begin; scale and minimum come first
   std::size_t words;   // 32-bit words of integers
 };
 BlockLayout layout_of(DType dtype) {
@@ -109,7 +109,7 @@ void pack_blocks(const StoredTensor& matrix, std::size_t first, std::size_t rows
   StoredRows block = rows_from(matrix, first);
   for (std::size_t b = 0; b < blocks; ++b, block.begin += layout.bytes) {
     const StoredRows quants{block.begin + layout.quants, block.stride};
-    // Two's complement and + 128 differ in the highest bit alone.
+    // A weight + 128 differs from two's complement only in the highest bit.
     transpose<std::uint32_t>(quants, rows, layout.words, to,
                              [bias](auto words) { return words ^ bias; });
     to += layout.words * 4 * kPanelOutputs;
@@ -178,8 +178,8 @@ WeightLayout panel_layout(const StoredTensor& matrix) {
       return WeightLayout::Q6_K;
     case DType::IQ4_XS:
       return WeightLayout::IQ4_XS;
-    // MXFP4: 4-bit floats times a power of two are bf16 numbers. Q5_1, Q2_K, Q3_K and Q8_K have
-    // minima or scales of their own that no kernel knows: rounded to bf16.
+    // MXFP4: a 4-bit float times a power of two is a bf16 number. Q5_1, Q2_K, Q3_K and Q8_K have
+    // minima or scales that no kernel knows, so their weights are rounded to bf16.
     default:
       return WeightLayout::BF16;
   }
@@ -238,7 +238,7 @@ void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::by
   const std::size_t rows = std::min(kPanelOutputs, matrix.shape[0] - first);
   if (rows < kPanelOutputs) std::ranges::fill(panel, std::byte{});
   const StoredRows stored = rows_from(matrix, first);
-  // All of it in the order in which it lies, before it is read four rows at a time.
+  // Prefetch all of it in order, before it is read four rows at a time.
   fetch_ahead(stored.begin, rows * stored.stride);
   switch (matrix.dtype) {
     case DType::F32:

@@ -10,21 +10,21 @@
 namespace stagecraft {
 
 // A weight matrix [outputs, inputs] in panels of 32 outputs; the last one is filled up with zeros.
-// For each k, or few, a panel holds what its 32 outputs need:
+// A panel holds the weights of its 32 outputs for one input, or for a few, then for the next:
 //
 //   F32    [inputs][32] floats
 //   F16    [inputs][32] halves
 //   BF16   [inputs / 2][32][2] halves; RoundedBF16 the same
-//   Q8     a block of 32 inputs after the other: [8][32][4] bytes, each weight + 128,
+//   Q8     per block of 32 inputs: [8][32][4] bytes, each weight + 128,
 //          then [32] scales as f16
 //   Q4     the same with [4][32][4] bytes: byte (w, o, i) holds input 4w + i in its low half and
 //          input 16 + 4w + i in its high half, each weight + 8
 //   Q4_1    as Q4 (weights from 0), then also [32] minima as f16
 //   Q4_K, Q5_K, Q6_K, IQ4_XS  see k_quant_panel.h
-//   Q8ByInput  [inputs] of a float, the scale of all 32 outputs, and their 32 signed bytes
+//   Q8ByInput  per input: a float, the scale of all 32 outputs, and their 32 signed bytes
 //
-// One copy serves a prompt (many rows to a panel) and a single token (a panel is read straight
-// through). A view: somebody else owns the memory; `stride` bytes lie from panel to panel.
+// The same copy serves a prompt (many rows per panel) and a single token (each panel is read once,
+// in order). A view: it does not own the memory. `stride`: bytes from panel to panel.
 struct PanelMatrix {
   WeightLayout layout = WeightLayout::F32;
   std::size_t outputs = 0;
@@ -36,9 +36,9 @@ struct PanelMatrix {
   const std::byte* panel(std::size_t i) const { return panels + i * stride; }
 };
 
-// The layout in which a stored matrix loses nothing: its own format; Q8 for Q5_0 and IQ4_NL, whose
-// integers fit; BF16 for MXFP4; F32 for BF16 with an odd number of inputs. Only
-// Q5_1, Q2_K, Q3_K and Q8_K are rounded, to BF16: see loses_nothing.
+// The layout in which a stored matrix is packed without rounding: its own format; Q8 for Q5_0 and
+// IQ4_NL, whose integers fit into bytes; BF16 for MXFP4; F32 for BF16 with an odd number of inputs.
+// Exceptions: Q5_1, Q2_K, Q3_K and Q8_K are rounded to BF16 (see loses_nothing).
 WeightLayout panel_layout(const StoredTensor& matrix);
 
 // Whether a matrix of this type is packed without rounding.
@@ -46,19 +46,20 @@ bool loses_nothing(DType dtype);
 
 std::string_view layout_name(WeightLayout layout);
 
-// Bytes of a panel.
+// Bytes per panel.
 std::size_t panel_bytes(WeightLayout layout, std::size_t inputs);
 
-// Has the processor read memory that is needed next, in the order in which it lies.
+// Prefetches memory that is needed next, in the order of its addresses.
 inline void fetch_ahead(const void* from, std::size_t bytes) {
   constexpr std::size_t kLine = 64;
   const auto* line = static_cast<const std::byte*>(from);
   for (std::size_t i = 0; i < bytes; i += kLine) __builtin_prefetch(line + i);
 }
 
-// Has a tile of panel `panel` fetch on its way its part of the next one: that of `n` rows, from row
-// `first` on, of the `rows` that go through this panel. Nothing where they are all there are: such
-// a panel is read once, and a tile of one row fetches it itself (fetch_straight_on).
+// Makes a tile of panel `panel` prefetch its part of the next panel. The tile has `n` rows, from
+// row `first` on, of the `rows` rows that are multiplied with this panel. If n is all rows, nothing
+// is prefetched: each panel is read once, and a tile of one row prefetches by itself
+// (fetch_straight_on).
 inline void fetch_on_the_way(TileArgs& args, const PanelMatrix& matrix, std::size_t panel,
                              std::size_t first, std::size_t n, std::size_t rows) {
   args.ahead = args.panel;
@@ -68,7 +69,8 @@ inline void fetch_on_the_way(TileArgs& args, const PanelMatrix& matrix, std::siz
   args.ahead_step = bytes * n / rows / args.inputs + 1;
 }
 
-// Has a tile fetch on its way a matrix of the same size that is needed next, and begins at `next`.
+// Makes a tile prefetch the same panel of the matrix that is needed next. That matrix has the same
+// size, and its panels begin at `next`.
 inline void fetch_next(TileArgs& args, const PanelMatrix& matrix, const std::byte* next) {
   args.to_next = next - matrix.panels;
   args.ahead = args.panel + args.to_next;
@@ -79,7 +81,7 @@ inline void fetch_next(TileArgs& args, const PanelMatrix& matrix, const std::byt
 // layout that panel_layout names (or RoundedBF16 for BF16). panel: panel_bytes(...) bytes.
 void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::byte> panel);
 
-// Row `row` of a stored matrix as floats; out: [inputs].
+// Converts row `row` of a stored matrix to floats; out: [inputs].
 void read_row(const StoredTensor& matrix, std::size_t row, std::span<float> out);
 
 }  // namespace stagecraft

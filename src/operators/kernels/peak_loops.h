@@ -3,20 +3,21 @@
 #include "operators/kernels/kernels.h"
 #include "operators/kernels/simd.h"
 
-// What this processor could do at most: multiply-adds on registers alone, enough of them at a time
-// that none waits for another. Benchmarks compare kernels with these.
+// The peak speed of this processor: multiply-adds on registers only, in so many independent chains
+// that none waits for another. Benchmarks compare kernels with it.
 
 namespace stagecraft::STAGECRAFT_ISA {
 namespace {
 
-// An instruction takes up to six cycles (vdpbf16ps), and two begin in each: 12 chains at least.
+// An instruction takes up to six cycles (vdpbf16ps), and two start per cycle: at least 12 chains.
 #if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int kChains = 16;  // of 32 registers
 #else
 constexpr int kChains = 12;  // of 16
 #endif
 
-// `multiply` makes the next value of a chain; returns something of all, so that all are computed.
+// `multiply` computes the next value of a chain. Returns a sum over all chains, so that the
+// compiler drops none.
 template <class V, class Multiply>
 STAGECRAFT_INLINE float run_chains(std::size_t rounds, V start, Multiply multiply) {
   V chain[kChains];
@@ -30,15 +31,16 @@ STAGECRAFT_INLINE float run_chains(std::size_t rounds, V start, Multiply multipl
   return total;
 }
 
-// Each does kChains * rounds * kLanes multiply-adds, of one to eight products; returns how many
-// operations (a multiplication and an addition are two) that is.
+// Each function executes kChains * rounds instructions of kLanes lanes, with one to eight products
+// per lane. It returns the number of operations; a multiply-add is two.
 double peak_f32(std::size_t rounds, float* sink) {
   const Vec a = broadcast(*sink), b = broadcast(1e-9f);
   *sink = run_chains(rounds, a, [&](Vec v) STAGECRAFT_INLINED { return fma(v, b, a); });
   return 2.0 * kChains * kLanes * static_cast<double>(rounds);
 }
 
-// Bytes of rows are 1 and -1 in turn, those of weights are alike: every sum stays small.
+// The bytes of rows alternate between 1 and -1, those of weights are all equal: every sum stays
+// small.
 double peak_bytes(std::size_t rounds, float* sink) {
   const auto one = static_cast<std::int32_t>(*sink);
   const Ints a = broadcast(one * 0x01ff01ff), weights = broadcast(one * 0x01010101);

@@ -3,13 +3,13 @@
 #include "operators/kernels/kernels.h"
 #include "operators/kernels/simd.h"
 
-// What is done to rows between the matrices. Every function goes over whole vectors first and over
-// the rest in a last one filled up with zeros.
+// Operations on rows, between the matrix products. Every function computes whole vectors first,
+// then the rest in a last vector that is filled up with zeros.
 
 namespace stagecraft::STAGECRAFT_ISA {
 namespace {
 
-// The first n < kLanes lanes, the others 0.
+// Loads n < kLanes numbers; the other lanes are 0.
 STAGECRAFT_INLINE Vec load_part(const float* from, std::size_t n) {
 #if defined(__AVX512F__)
   return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), from);
@@ -29,7 +29,8 @@ STAGECRAFT_INLINE void store_part(float* to, Vec v, std::size_t n) {
 #endif
 }
 
-// each(i, n, whole): at i stand n numbers, kLanes of them but for the last time.
+// Calls each(get, put) once per vector of n numbers. get(x) loads that vector of x, put(x, v)
+// stores it. The last vector may have fewer than kLanes numbers.
 template <class Each>
 STAGECRAFT_INLINE void for_vectors(std::size_t n, Each each) {
   std::size_t i = 0;
@@ -52,7 +53,8 @@ void rms_norm(const float* x, const float* weight, std::size_t n, float eps, flo
   for_vectors(n, [&](auto get, auto put) { put(out, get(weight) * (get(x) * scale)); });
 }
 
-// Three times over the row: the lanes that fill up the last vector must not count as 0 - mean.
+// `out` keeps x - mean before the squares are summed, so that the lanes that fill up the last
+// vector count as 0, not as 0 - mean.
 void layer_norm(const float* x, const float* weight, const float* bias, std::size_t n, float eps,
                 float* out) {
   Vec total = {};
@@ -78,7 +80,7 @@ void l2_norm(const float* x, std::size_t n, float eps, float scale, float* out) 
 
 // Reads the state twice. First it computes S^T k, the value that S holds for the key; `kept` is
 // multiplied in afterwards. Then one loop lets S fade, corrects it, and reads it with the query.
-// The first sum uses kChains accumulators, because each addition waits for the one before.
+// The first sum uses kChains accumulators, because each addition waits for the previous one.
 void delta_rule(const DeltaArgs& args) {
   constexpr std::size_t kValueVecs = kPanelOutputs / kLanes;
   constexpr std::size_t kChains = kValueVecs < 8 ? 8 / kValueVecs : 1;
@@ -125,7 +127,7 @@ void delta_rule(const DeltaArgs& args) {
 
 STAGECRAFT_INLINE Vec silu(Vec x) { return x / (broadcast(1.0f) + exp(-x)); }
 
-// tanh's form of GELU is silu's with another exponent: (1 + tanh(y)) / 2 = 1 / (1 + e^(-2y)).
+// The tanh form of GELU is SiLU with another exponent: (1 + tanh(y)) / 2 = 1 / (1 + e^(-2y)).
 STAGECRAFT_INLINE Vec gelu_tanh(Vec x) {
   const Vec cubic = broadcast(-2.0f * 0.7978845608f * 0.044715f);
   const Vec linear = broadcast(-2.0f * 0.7978845608f);
@@ -152,7 +154,7 @@ STAGECRAFT_INLINE Vec gelu(Vec x) {
   return x < Vec{} ? tail : x - tail;
 }
 
-// What is no number stays so.
+// NaN stays NaN.
 STAGECRAFT_INLINE Vec relu(Vec x) { return x < Vec{} ? Vec{} : x; }
 
 STAGECRAFT_INLINE Vec sigmoid(Vec x) { return broadcast(1.0f) / (broadcast(1.0f) + exp(-x)); }
@@ -210,7 +212,7 @@ void rope(const float* x, const float* cos, const float* sin, std::size_t half, 
   });
 }
 
-// The pairs are taken apart and put together again in memory, so that vectors do the arithmetic.
+// The pairs are separated and joined again in memory, so that the arithmetic uses vectors.
 void neighbour_rope(const float* x, const float* cos, const float* sin, std::size_t half,
                     float* out) {
   for (std::size_t i = 0; i < half; i += kLanes) {
@@ -273,7 +275,7 @@ void to_bf16(const float* x, std::size_t n, std::uint16_t* out) {
   typedef std::uint16_t Halves __attribute__((vector_size(2 * kLanes)));
   const auto round = [](Vec v) STAGECRAFT_INLINED {
 #if defined(__AVX512BF16__)
-    return (Halves)_mm512_cvtneps_pbh(v);  // below 1.2e-38 it is 0, which the kernels take it for
+    return (Halves)_mm512_cvtneps_pbh(v);  // 0 below 1.2e-38; the kernels read it as 0, too
 #else
     const Words bits = (Words)as_ints(v);
     const Words rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
@@ -290,8 +292,8 @@ void to_bf16(const float* x, std::size_t n, std::uint16_t* out) {
   for (std::size_t lane = 0; i < n; ++i, ++lane) out[i] = halves[lane];
 }
 
-// The largest is found among the bits, as integers: without a sign they are in the same order, and
-// what is no number comes after all that are.
+// Finds the largest magnitude by comparing bits as integers: without the sign, they are in the same
+// order as the numbers, and NaN comes after all numbers.
 void to_q8(const float* x, std::size_t n, std::int8_t* bytes, float* scales, BlockSums* sums) {
   for (std::size_t b = 0; b < n / kQuantBlock; ++b, x += kQuantBlock, bytes += kQuantBlock) {
     Ints largest = {};
@@ -299,7 +301,7 @@ void to_q8(const float* x, std::size_t n, std::int8_t* bytes, float* scales, Blo
       largest = max(largest, as_ints(abs(load(x + i))));
     }
     const float top = __builtin_bit_cast(float, max(largest));
-    if (!(top <= __FLT_MAX__)) {  // so that no product with them is a number either
+    if (!(top <= __FLT_MAX__)) {  // NaN or infinity: all products become NaN
       std::memset(bytes, 0, kQuantBlock);
       scales[b] = __builtin_nanf("");
       sums[b] = {};
@@ -313,7 +315,7 @@ void to_q8(const float* x, std::size_t n, std::int8_t* bytes, float* scales, Blo
       store_bytes(bytes + i, q);
     }
     scales[b] = top / 127.0f;
-    // Both sums with one walk over the lanes: no sum of 32 bytes needs more than 16 bits.
+    // Adds the lanes once for both sums: a sum of 32 bytes needs at most 16 bits.
     const std::int32_t both = sum(halves[0] + halves[1] + (halves[0] << 16));
     const auto all = static_cast<std::int16_t>(both);
     sums[b] = {all, (both - all) >> 16};

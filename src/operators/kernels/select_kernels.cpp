@@ -10,7 +10,7 @@
 namespace stagecraft {
 
 // instruction_sets.inc is written by CMake: KERNELS(name, "features") for each line of
-// instruction_sets.txt that is for this kind of processor.
+// instruction_sets.txt for this kind of processor.
 #define KERNELS(isa, features) \
   namespace isa {              \
   extern const Kernels table;  \

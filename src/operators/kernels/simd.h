@@ -10,15 +10,16 @@
 #include <arm_neon.h>
 #endif
 
-// The thin vector type that all kernels are written over. This file is compiled once for each
-// instruction set, with that set's compiler flags, and STAGECRAFT_ISA is its name: everything
-// stands in a namespace of that name and is inlined, so that the linker can never take code made
-// for one processor for code made for another.
+// The thin vector type that all kernels use. This file is compiled once per instruction set, with
+// the compiler flags of that set; STAGECRAFT_ISA is its name. Everything is in a namespace of that
+// name and is inlined, so that the linker can never use code for one instruction set in place of
+// code for another.
 //
-// Vec is kLanes floats, Ints as many 32-bit integers. Both take + - * from the compiler.
+// A Vec has kLanes floats, an Ints has kLanes 32-bit integers. The compiler provides + - * for
+// both.
 
 #define STAGECRAFT_INLINE [[gnu::always_inline]] static inline
-#define STAGECRAFT_INLINED __attribute__((always_inline))  // of a lambda
+#define STAGECRAFT_INLINED __attribute__((always_inline))  // for a lambda
 #if defined(__clang__)
 #define STAGECRAFT_UNROLL _Pragma("unroll")
 #define STAGECRAFT_UNROLL_BY_2 _Pragma("unroll 2")
@@ -42,7 +43,7 @@ typedef float Vec __attribute__((vector_size(4 * kLanes)));
 typedef std::int32_t Ints __attribute__((vector_size(4 * kLanes)));
 typedef std::uint32_t Words __attribute__((vector_size(4 * kLanes)));
 
-// Memory of any alignment, and type.
+// Loads from memory of any alignment and any type.
 template <class V>
 STAGECRAFT_INLINE V load_as(const void* from) {
   V v;
@@ -60,7 +61,8 @@ STAGECRAFT_INLINE Vec to_float(Ints v) { return __builtin_convertvector(v, Vec);
 STAGECRAFT_INLINE Vec as_float(Ints v) { return reinterpret_cast<Vec>(v); }
 STAGECRAFT_INLINE Ints as_ints(Vec v) { return reinterpret_cast<Ints>(v); }
 
-// b where a or b is NaN. (Written as a comparison, GCC 12 makes two instructions of it.)
+// If a or b is NaN, the result is b. (For AVX-512, GCC 12 compiles a comparison to two
+// instructions.)
 #if defined(__AVX512F__)
 STAGECRAFT_INLINE Vec max(Vec a, Vec b) { return _mm512_max_ps(a, b); }
 STAGECRAFT_INLINE Vec min(Vec a, Vec b) { return _mm512_min_ps(a, b); }
@@ -71,7 +73,7 @@ STAGECRAFT_INLINE Vec min(Vec a, Vec b) { return a < b ? a : b; }
 STAGECRAFT_INLINE Ints max(Ints a, Ints b) { return a > b ? a : b; }
 STAGECRAFT_INLINE Vec abs(Vec v) { return as_float(as_ints(v) & 0x7fffffff); }
 
-// a * b + c; rounded once wherever the processor can.
+// a * b + c; rounded once if the processor has such an instruction.
 STAGECRAFT_INLINE Vec fma(Vec a, Vec b, Vec c) {
 #if defined(__AVX512F__)
   return _mm512_fmadd_ps(a, b, c);
@@ -99,7 +101,8 @@ STAGECRAFT_INLINE Vec nearest(Vec v) {
 }
 STAGECRAFT_INLINE Ints to_ints(Vec v) { return __builtin_convertvector(v, Ints); }
 
-// Sums and maxima over the lanes: halves onto halves, so in the same order for every row.
+// Sums and maxima over the lanes. The upper half is joined with the lower half until one lane is
+// left: the same order for every row.
 #if defined(__AVX512F__)
 STAGECRAFT_INLINE float sum(Vec v) { return _mm512_reduce_add_ps(v); }
 STAGECRAFT_INLINE float max(Vec v) { return _mm512_reduce_max_ps(v); }
@@ -127,14 +130,14 @@ STAGECRAFT_INLINE std::int32_t sum(Ints v) {
 }
 #endif
 
-// The lowest byte of each lane, kLanes of them.
+// Stores the lowest byte of each lane: kLanes bytes.
 STAGECRAFT_INLINE void store_bytes(std::int8_t* to, Ints v) {
   typedef std::int8_t Bytes __attribute__((vector_size(kLanes)));
   const Bytes bytes = __builtin_convertvector(v, Bytes);
   std::memcpy(to, &bytes, sizeof bytes);
 }
 
-// kLanes halves to floats.
+// Converts kLanes f16 to floats.
 STAGECRAFT_INLINE Vec load_f16(const std::uint16_t* from) {
 #if defined(__AVX512F__)
   return _mm512_cvtph_ps(load_as<__m256i>(from));
@@ -143,8 +146,9 @@ STAGECRAFT_INLINE Vec load_f16(const std::uint16_t* from) {
 #elif defined(__aarch64__)
   return vcvt_f32_f16(load_as<float16x4_t>(from));
 #else
-  // Exponent and mantissa into an f32's place; multiplying by 2^112 mends the exponent's bias and
-  // makes a subnormal half normal. Infinity and NaN come out as 2^16 and more: put right after.
+  // Moves exponent and mantissa to their places in an f32. Multiplying by 2^112 corrects the bias
+  // of the exponent, and makes a subnormal f16 a normal f32. Infinity and NaN become 2^16 and more,
+  // which `special` corrects.
   Ints bits;
   for (std::size_t i = 0; i < kLanes; ++i) bits[i] = from[i];
   const Ints magnitude = bits & 0x7fff;
@@ -154,7 +158,7 @@ STAGECRAFT_INLINE Vec load_f16(const std::uint16_t* from) {
 #endif
 }
 
-// kLanes signed bytes to floats.
+// Converts kLanes signed bytes to floats.
 STAGECRAFT_INLINE Vec load_i8(const std::byte* from) {
 #if defined(__AVX512F__)
   return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load_as<__m128i>(from)));
@@ -170,7 +174,7 @@ STAGECRAFT_INLINE Vec load_i8(const std::byte* from) {
 #endif
 }
 
-// kLanes bytes without signs.
+// Converts kLanes unsigned bytes to integers.
 STAGECRAFT_INLINE Ints load_u8(const std::byte* from) {
 #if defined(__AVX512F__)
   return (Ints)_mm512_cvtepu8_epi32(load_as<__m128i>(from));
@@ -186,7 +190,7 @@ STAGECRAFT_INLINE Ints load_u8(const std::byte* from) {
 #endif
 }
 
-// Each byte of `at`, 0 to 15, replaced by table[it].
+// Replaces each byte b of `at` (0 to 15) by table[b].
 STAGECRAFT_INLINE Ints look_up(const std::uint8_t (&table)[16], Ints at) {
 #if defined(__AVX512BW__)
   return (Ints)_mm512_shuffle_epi8(_mm512_broadcast_i32x4(load_as<__m128i>(table)), (__m512i)at);
@@ -203,15 +207,15 @@ STAGECRAFT_INLINE Ints look_up(const std::uint8_t (&table)[16], Ints at) {
 #endif
 }
 
-// Where the dot product of bytes takes w + 128 without a sign, the sum has to start at
-// -128 * sum(a); elsewhere the sign is restored from the bytes, and it starts at 0.
+// If the instruction for dot products takes unsigned bytes w + 128, the sum must start at
+// -128 * sum(a). Otherwise dot_q8 first makes the bytes signed again, and the sum starts at 0.
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__) || defined(__ARM_FEATURE_MATMUL_INT8)
 constexpr std::int32_t kByteBias = 128;
 #else
 constexpr std::int32_t kByteBias = 0;
 #endif
 
-// Per lane: sum += two sums of products, of 16 bits each.
+// Per lane: sum += the two 16-bit sums of products in `pairs`.
 #if defined(__AVX512BW__)
 STAGECRAFT_INLINE Ints add_widened(Ints sum, __m512i pairs) {
   return sum + (Ints)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
@@ -219,8 +223,8 @@ STAGECRAFT_INLINE Ints add_widened(Ints sum, __m512i pairs) {
 #elif defined(__AVX2__)
 STAGECRAFT_INLINE Ints add_widened(Ints sum, __m256i pairs) {
   sum += (Ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-  // GCC 12 adds the products of a block as a tree, and keeps all of them in memory until then. It
-  // cannot where it does not know what stands in a sum.
+  // Otherwise GCC 12 adds the products of a block as a tree and keeps all of them in memory until
+  // then. The empty asm hides the value of the sum, which prevents that.
   asm("" : "+x"(sum));
   return sum;
 }
@@ -295,8 +299,8 @@ STAGECRAFT_INLINE Ints dot_small(Ints sum, Ints w, Ints a) {
 #endif
 }
 
-// Two of them: sum += w * a, and next_w * next_a. Where products are made as sums of two in 16
-// bits, those of both fit (4 * 63 * 127), and are widened once.
+// Two dot_small in one: sum += w * a and next_w * next_a. If the processor computes products as
+// 16-bit sums of two, the sums of both fit into 16 bits (4 * 63 * 127) and are widened only once.
 STAGECRAFT_INLINE Ints dot_two_small(Ints sum, Ints w, Ints a, Ints next_w, Ints next_a) {
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__) || !defined(__AVX2__)
   return dot_small(dot_small(sum, w, a), next_w, next_a);
@@ -309,8 +313,8 @@ STAGECRAFT_INLINE Ints dot_two_small(Ints sum, Ints w, Ints a, Ints next_w, Ints
 #endif
 }
 
-// Two rows of eight bytes times two: lane 2 * i + j of sum += the products of row i of w, without
-// signs, with row j of a, which has signs.
+// Two rows of eight bytes times two rows: lane 2 * i + j of sum += the products of row i of w
+// (unsigned) with row j of a (signed).
 #if defined(__ARM_FEATURE_MATMUL_INT8)
 STAGECRAFT_INLINE Ints dot_pairs(Ints sum, Ints w, Ints a) {
   return vusmmlaq_s32(sum, vreinterpretq_u8_s32(w), vreinterpretq_s8_s32(a));
@@ -320,7 +324,7 @@ STAGECRAFT_INLINE Ints dot_pairs(Ints sum, Ints w, Ints a) {
 // Per lane: sum += the products of two bf16 with two bf16.
 #if defined(__AVX512BF16__)
 STAGECRAFT_INLINE Vec dot_bf16(Vec sum, Ints w, Ints a) {
-#if defined(__clang__) && __clang_major__ == 16  // it crashes over a broadcast taken for bf16
+#if defined(__clang__) && __clang_major__ == 16  // it crashes if a broadcast is cast to bf16
   asm("" : "+v"(a));
 #endif
   return _mm512_dpbf16_ps(sum, (__m512bh)w, (__m512bh)a);
@@ -336,9 +340,10 @@ STAGECRAFT_INLINE Vec times_power_of_2(Vec v, Vec n) {
 #endif
 }
 
-// e^x to about 2 units in the last place; 0 below -87.33, infinity above 88.72 (or from 88.37 on).
-// e^x = 2^n * e^r with n whole and |r| <= log(2) / 2; e^r by the polynomial 1 + r + r^2 * (c0 + ...
-// + c4 r^4) whose largest relative error is the smallest, 3e-9: found by weighted least squares.
+// e^x to about 2 units in the last place; 0 below -87.33, infinity above 88.72 (without AVX-512:
+// from 88.37 on). e^x = 2^n * e^r with n whole and |r| <= log(2) / 2. e^r is the polynomial
+// 1 + r + r^2 * (c0 + ... + c4 r^4) whose largest relative error is as small as possible, 3e-9. The
+// coefficients were found by weighted least squares.
 STAGECRAFT_INLINE Vec exp(Vec x) {
   const Vec low = broadcast(-87.33f);
   const Vec clamped = max(low, min(broadcast(89.0f), x));  // in this order, NaN stays

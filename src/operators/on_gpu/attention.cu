@@ -15,9 +15,9 @@ __device__ float sum_of_warp(float value) {
   return value;
 }
 
-// One warp per query head, which reads the cache once (online softmax). If a new score is the
-// largest so far, the sums are scaled down to it. Neighbouring lanes hold neighbouring elements of
-// the query and of the sum of values.
+// One warp per query head. It reads the cache once (online softmax): if a new score is the largest
+// so far, the sums are scaled down to it. Neighbouring lanes hold neighbouring elements of the
+// query and of the sum of values.
 __global__ void attention(const float* q, const float* keys, const float* values, float* out,
                           int n_heads, int n_kv_heads, int head_dim, int length, float scale) {
   const int lane = threadIdx.x;

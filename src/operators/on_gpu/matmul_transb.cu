@@ -8,10 +8,10 @@ namespace {
 constexpr int kTile = 32;
 constexpr int kRows = 8;  // threadIdx.y; each thread computes kTile / kRows elements of C
 
-// A block computes a tile of C. Piece by piece along k, it copies the rows of A and B that it needs
-// into shared memory: neighbouring threads read neighbouring numbers, and each number is used in
-// kTile products. One unused column makes the threads that read down a column of `b_tile` hit 32
-// banks.
+// A block computes a tile of C. It copies the rows of A and B that it needs into shared memory, one
+// piece along k after the other. Neighbouring threads read neighbouring numbers, and each number is
+// used in kTile products. `b_tile` has one unused column, so that threads that read down a column
+// access 32 different banks.
 __global__ void product(const float* a, const float* b, float* c, int m, int n, int k) {
   __shared__ float a_tile[kTile][kTile];
   __shared__ float b_tile[kTile][kTile + 1];
@@ -32,7 +32,7 @@ __global__ void product(const float* a, const float* b, float* c, int m, int n, 
         sums[i] += a_tile[threadIdx.y + i * kRows][p] * from_b;
       }
     }
-    __syncthreads();  // so that no thread overwrites a tile that others still read
+    __syncthreads();  // before a thread overwrites a tile, all threads have read it
   }
   for (int i = 0; i < kTile / kRows; ++i) {
     const int row = first_row + threadIdx.y + i * kRows;
@@ -40,8 +40,8 @@ __global__ void product(const float* a, const float* b, float* c, int m, int n, 
   }
 }
 
-// With a single row of A, each number of B is used only once, so shared memory does not help. One
-// warp computes one element of C; its lanes lie along k.
+// If A has a single row, each number of B is used only once, so shared memory does not help. One
+// warp computes one element of C; its lanes share the products along k.
 __global__ void product_of_row(const float* a, const float* b, float* c, int n, int k) {
   const int col = blockIdx.x * kRows + threadIdx.y;
   if (col >= n) return;  // the whole warp

@@ -5,7 +5,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr int kWarps = 4;  // of a block, one per row
+constexpr int kWarps = 4;  // per block; each warp computes one row
 
 __device__ float sum_of_warp(float value) {
   for (int distance = 16; distance > 0; distance /= 2) {
