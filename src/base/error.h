@@ -8,7 +8,7 @@
 
 namespace stagecraft {
 
-// The only exception type of the project. Its text is one line for a person: the file, the field,
+// The exception type of the project. Its message is one line for a person: the file, the field,
 // tensor or option, what was expected, what was found. Programs print it and exit with code 1.
 class Error : public std::runtime_error {
  public:

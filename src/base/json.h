@@ -50,11 +50,11 @@ class JsonNode {
   std::size_t size() const;      // of an array or object; 0 for other values
   std::string_view key() const;  // of a member
 
-  // Throws the Error "FILE: WAY.TO.THIS: expected EXPECTED, found FOUND"; without `found`, this
+  // Throws the Error "FILE: PATH.TO.THIS: expected EXPECTED, found FOUND"; without `found`, this
   // value itself is described.
   [[noreturn]] void refuse(std::string_view expected) const;
   [[noreturn]] void refuse(std::string_view expected, std::string_view found) const;
-  // "FILE: WAY.TO.THIS", for messages that are written later.
+  // "FILE: PATH.TO.THIS", for messages that are written later.
   std::string where() const;
   // The kind and the beginning of this value, for errors: "an array of 3".
   std::string describe() const;

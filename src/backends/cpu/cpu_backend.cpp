@@ -37,8 +37,7 @@ class Counted {
 
 class CpuSequence final : public Sequence {
  public:
-  // counted: counts the sequences that may take part in a pass; all sequences that were made
-  // together share it.
+  // counted: how many sequences may take part in a pass; shared by all that were made together.
   CpuSequence(const Plan& plan, PackedKvCache cache, std::shared_ptr<const Counted> counted)
       : cache_(std::move(cache)), state_(cpu_state(plan)), counted_(std::move(counted)) {}
 

@@ -122,7 +122,7 @@ struct FusedPlan {
   std::vector<bool> stored;
 };
 
-// Throws Error naming the step if this backend cannot run one of them.
+// Throws Error naming the step if this backend cannot run a step of the plan.
 FusedPlan fuse(const Plan& plan);
 
 }  // namespace stagecraft

@@ -199,9 +199,9 @@ class Sources {
   std::atomic<std::size_t> bytes_ = 0;  // since the last release
 };
 
-// Without this, packing would wait for the disk at each page. So the bytes that are needed next are
-// requested early: in the sequence of the bytes of all jobs, those that lie kAhead behind the bytes
-// that are packed now.
+// Requests bytes of the file early; otherwise packing would wait for the disk at each page. It
+// treats the bytes of all jobs as one sequence, and requests those that lie kAhead bytes behind the
+// ones that are packed now.
 class ReadAhead {
  public:
   explicit ReadAhead(const std::vector<Job>& jobs) : jobs_(jobs) {

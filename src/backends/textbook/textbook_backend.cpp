@@ -128,7 +128,7 @@ class CourseBackend final : public TextbookBackend {
                 std::size_t n_threads)
       : TextbookBackend(plan, n_threads),
         model_{config, load_with_stored_names(config, checkpoint)} {
-    if (!model_.parameters.converted.empty()) checkpoint.release_pages();  // F32: read again
+    if (!model_.parameters.converted.empty()) checkpoint.release_pages();  // F32 is read when used
   }
   void set_probe(Probe probe) override { probe_ = std::move(probe); }
   // The same as forward() computes after the last layer.
