@@ -13,54 +13,57 @@
 
 namespace stagecraft {
 
-// One text on a backend: the state that outlives a pass (keys and values of every position).
+// One text on a backend: it keeps what outlives a pass, such as the keys and values of every
+// position.
 class Sequence {
  public:
   virtual ~Sequence() = default;
   virtual std::size_t length() const = 0;    // positions computed
-  virtual std::size_t capacity() const = 0;  // positions there is room for
+  virtual std::size_t capacity() const = 0;  // the largest possible length
 
-  // Forgets every position from `length` on. Returns the length that it kept: less than asked for
-  // where a state cannot be cut there, and the caller feeds the rest again.
+  // Forgets every position from `length` on. Returns the new length. It is less than `length` if
+  // the sequence cannot be cut there: then the caller must feed the missing tokens again.
   virtual std::size_t truncate(std::size_t length) = 0;
 
-  // Becomes the first `length` positions of `other`, another sequence of this backend, as if it had
-  // computed them itself. Returns false, and changes nothing, where that cannot be done.
+  // Becomes a copy of the first `length` positions of `other`, another sequence of this backend.
+  // Returns false, and changes nothing, if that is impossible: for example, if there is no memory,
+  // or if `other` no longer has the states of that position.
   virtual bool copy(const Sequence& /*other*/, std::size_t /*length*/) { return false; }
 
-  // Makes room for so many positions, at most capacity(). False where the sequence shares memory
-  // (make_sequences) and others hold what is missing: they must be cut first.
+  // Makes room for `length` positions, at most capacity(). Returns false if the sequence shares
+  // memory (make_sequences) and other sequences hold too much of it: they must be cut first.
   virtual bool reserve(std::size_t /*length*/) { return true; }
 };
 
-// The next tokens of one sequence in a pass. Where they stand and what they see follows from the
-// tokens of the text's first pass (model/placement.h), which has all of a prompt that cannot be
-// cut.
+// The next tokens of one sequence in a pass. If the plan has a PromptRule, the positions of a
+// text's tokens, and what they attend to, depend on the text's first pass, which must contain the
+// whole prompt (model/placement.h).
 struct Input {
   Sequence* sequence = nullptr;
   std::span<const TokenId> tokens;
-  std::size_t n_logits = 0;  // the last so many tokens are scored
-  // Of a part of a model that begins with rows (model/plan_split.h): a row per token.
+  std::size_t n_logits = 0;  // the last n_logits tokens are scored
+  // One row per token, only for a plan that reads rows instead of tokens (model/plan_split.h).
   MatrixView<const float> rows = {};
 };
 
 // Called with every named intermediate result of a pass; layer is -1 outside the layers.
 using Probe = std::function<void(int layer, std::string_view name, MatrixView<const float>)>;
 
-// What runs the plan of one model: it owns the weights as it needs them, the threads, and the
+// Runs the plan of one model. Owns the weights in the layout that it needs, the threads, and the
 // memory of a pass. One caller at a time.
 class Backend {
  public:
   virtual ~Backend() = default;
 
-  // context: positions. max_rows: the most tokens of one pass that this sequence takes part in; 0:
-  // the backend chooses. Memory is allocated here and never in a pass. Throws std::bad_alloc, or
-  // Error if the system does not start the threads.
+  // context: the capacity in positions. max_rows: the largest number of tokens in a pass with this
+  // sequence; 0: the backend chooses. Memory is allocated here and never in a pass. Throws
+  // std::bad_alloc, or Error if the system does not start the threads.
   virtual std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) = 0;
 
-  // The sequences of a server. At most n of them take part in a pass, and there is memory for n
-  // that are as long as their context. Where sequences can share memory, there are n_more: these
-  // keep earlier texts in what is left, and what several have in common is there once.
+  // Makes the sequences of a server. At most n of them take part in a pass, and there is memory for
+  // n of full length. If sequences of the backend can share memory, it makes n + n_more: the
+  // additional ones keep earlier texts in free memory, and a beginning that several texts have in
+  // common is stored once.
   virtual std::vector<std::unique_ptr<Sequence>> make_sequences(std::size_t n,
                                                                 std::size_t /*n_more*/,
                                                                 std::size_t context,
@@ -70,34 +73,35 @@ class Backend {
     return sequences;
   }
 
-  // Computes the next tokens of some sequences of this backend, each at most once.
+  // Computes the next tokens of some sequences of this backend. Each sequence occurs at most once.
   //
-  //   logits  [sum of n_logits, vocab_size]  written, in the order of the inputs: for each scored
-  //           token the scores of the next one
+  //   logits  [sum of n_logits, vocab_size]  written, in the order of the inputs: the logits
+  //           after each scored token
   //
   // The bits of a sequence's logits do not depend on the other inputs, on how its text is cut into
-  // passes, or on the number of threads. Throws Error if a token is no row of the embedding, or if
-  // there is no room; all sequences are then as before.
+  // passes, or on the number of threads. Throws Error if a token is not in the vocabulary, or if a
+  // sequence has no room; then no sequence has changed.
   virtual void forward(std::span<const Input> inputs, MatrixView<float> logits) = 0;
 
-  // As forward, for rows of which only the likeliest next token is wanted: the one with the largest
-  // logit, of equal ones the lowest. A backend with its own memory then need not copy the logits.
+  // Like forward, for a caller that needs only the likeliest next token of each row: the token with
+  // the largest logit, of equal ones the lowest id. So a GPU need not copy the logits to the host.
   //
-  //   likeliest  [sum of n_logits]  written: the token, or -1 where the row of logits is written
-  //              instead, as by forward: always where a logit is NaN or +infinity, or all are
-  //              -infinity
+  //   likeliest  [sum of n_logits]  written: the token; or -1 if the row of logits is written
+  //              instead, as by forward. This is always so if a logit is NaN or
+  //              +infinity, or if all are -infinity.
   virtual void forward_greedy(std::span<const Input> inputs, MatrixView<float> logits,
                               std::span<TokenId> likeliest) {
     forward(inputs, logits);
     std::ranges::fill(likeliest, -1);
   }
 
-  virtual std::size_t max_rows() const = 0;  // tokens per pass, over all inputs
+  virtual std::size_t max_rows() const = 0;  // tokens per pass, all inputs together
   virtual std::size_t n_threads() const = 0;
   virtual void use_threads(std::size_t n) = 0;
 
-  // Sees the intermediate results from now on: which ones, textbook_backend.h says. Throws Error
-  // where a backend fuses steps, so that there are none.
+  // Calls `probe` with intermediate results from now on; an empty probe ends this.
+  // textbook_backend.h lists the results. Throws Error if the backend fuses steps, because it has
+  // no such results.
   virtual void set_probe(Probe probe) = 0;
 
   // Applies the final norm and the output head to these rows of the residual stream, as if they
@@ -106,7 +110,7 @@ class Backend {
   //   x       [n, width of the residual stream]  read
   //   logits  [n, vocab_size]                    written
   //
-  // Throws Error where set_probe does.
+  // Throws Error if set_probe does.
   virtual void score(MatrixView<const float> /*x*/, MatrixView<float> /*logits*/) {
     throw Error("score: expected the textbook backend, found one that fuses steps");
   }

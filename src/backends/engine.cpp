@@ -20,7 +20,7 @@ bool is_textbook(BackendKind kind) {
   return kind == BackendKind::Walker || kind == BackendKind::Textbook;
 }
 
-// Chooses what is left open.
+// Fills in the defaults.
 EngineOptions complete(EngineOptions options, const Checkpoint& checkpoint) {
   if (options.n_threads == 0) options.n_threads = usable_cores();
   if (!options.kv_type && is_textbook(options.backend)) options.kv_type = KvType::F32;
@@ -49,7 +49,7 @@ void check_gpu_layers(const Plan& plan, std::size_t n) {
       fmt::join(possible, ", "), n);
 }
 
-// A backend for each part of the model, or one for all of it.
+// One backend per part of the model, or one for the whole model.
 std::unique_ptr<Backend> make_gpu_layers(const Plan& plan, const Checkpoint& checkpoint,
                                          const EngineOptions& options) {
   const std::size_t n = options.gpu_layers.value_or(plan.n_layers);
@@ -62,7 +62,7 @@ std::unique_ptr<Backend> make_gpu_layers(const Plan& plan, const Checkpoint& che
   return n == plan.n_layers ? on_gpu(plan) : make_split_backend(plan, n, on_cpu, on_gpu);
 }
 
-// In the host's memory, which is also that of the emulator's GPU.
+// Bytes in the host's memory. The GPU of the emulator uses the host's memory, too.
 SequenceBytes gpu_layers_bytes(const Plan& plan, const EngineOptions& options,
                                std::size_t context) {
   const std::size_t n = options.gpu_layers.value_or(plan.n_layers);
@@ -96,7 +96,7 @@ std::unique_ptr<Backend> make_backend(const ModelDescription& description,
 }  // namespace
 
 Engine Engine::open(const ModelSource& model, const EngineOptions& options) {
-  Checkpoint checkpoint = Checkpoint::open(model);  // first: where both are broken, this is told
+  Checkpoint checkpoint = Checkpoint::open(model);  // first: if both are broken, this is reported
   auto parts = std::make_unique<const Parts>(Parts{describe_model(model), std::move(checkpoint)});
   const EngineOptions all = complete(options, parts->checkpoint);
   return {std::move(parts), all};

@@ -11,15 +11,15 @@
 
 namespace stagecraft {
 
-// What computes a pass. Walker: one operator of the course per step of the plan, in f32. Textbook:
-// the same, but the layers of the course where they can run the model. Cpu: packed weights, fused
-// steps and the kernels of this processor. Cuda: a GPU, or its emulator, in programs that have it
-// (cuda/cuda_backend.h).
+// The backend that runs a model. Walker: one operator of the course per step of the plan, in f32.
+// Textbook: the layers of the course if they can run the model, else the same as Walker. Cpu:
+// packed weights, fused steps and the kernels of this processor. Cuda: a GPU or its emulator, in
+// programs that are linked with one (cuda/cuda_backend.h).
 enum class BackendKind { Walker, Textbook, Cpu, Cuda };
 
-// How the Cpu and Cuda backends keep keys and values: as they are; rounded to f16 or bf16, half of
-// the memory to hold and to read; or to bytes by blocks of 32, less than a third of it. Cuda has no
-// BF16.
+// How the Cpu and Cuda backends store keys and values: unchanged; rounded to f16 or bf16, which
+// needs half of the memory and of the bandwidth; or rounded to bytes in blocks of 32, which needs
+// less than a third. Cuda has no BF16.
 enum class KvType { F32, F16, BF16, Q8_0 };
 constexpr std::array<std::string_view, 4> kKvTypeNames = {"f32", "f16", "bf16", "q8_0"};
 constexpr std::string_view name_of(KvType type) {
@@ -29,11 +29,11 @@ constexpr std::string_view name_of(KvType type) {
 struct EngineOptions {
   BackendKind backend = BackendKind::Cpu;
   std::size_t n_threads = 0;  // 0: one per core
-  // None: F32 in the layers of the course, else F16; but BF16 for large models on a processor that
-  // multiplies bf16 faster than f32 (usual_kv_type).
+  // Empty: F32 for Walker and Textbook, F16 for Cuda. For Cpu F16, or BF16 if the model is large
+  // and the processor multiplies bf16 faster than f32 (usual_kv_type).
   std::optional<KvType> kv_type = KvType::F32;
-  // Of Cuda: only the last so many layers and the head are on the GPU, the others on the CPU. None:
-  // all layers. 0: nothing is on the GPU, not even the head.
+  // For Cuda: only the last gpu_layers layers and the head are on the GPU, the others on the CPU.
+  // Empty: all layers. 0: nothing is on the GPU, not even the head.
   std::optional<std::size_t> gpu_layers = {};
 };
 
@@ -42,19 +42,19 @@ struct EngineOptions {
 class Engine {
  public:
   // `model`: a folder with config.json and the weights, or a model file. Throws Error if a file is
-  // missing or broken, if the model or an option is nothing that the backend can run, or if memory
-  // or a GPU is missing.
+  // missing or broken, if the backend cannot run the model or an option, or if memory or a GPU is
+  // missing.
   static Engine open(const ModelSource& model, const EngineOptions& options = {});
 
   const Plan& plan() const { return parts_->description.plan; }
-  // Of Llama's family, for the layers of the course; of no other.
+  // For the layers of the course. Empty if the model is not of Llama's family.
   const std::optional<Config>& config() const { return parts_->description.config; }
   const Checkpoint& checkpoint() const { return parts_->checkpoint; }
-  // Nothing but gpu_layers is left open in these.
+  // The options with their defaults filled in; only gpu_layers may still be empty.
   const EngineOptions& options() const { return options_; }
 
-  // See Backend. The engine must outlive its sequences.
-  // Throws Error if the model has learned positions and fewer of them than `context`.
+  // See Backend. The engine must outlive its sequences. Throws Error if the model has learned
+  // positions, but fewer than `context`.
   std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows = 0);
   std::vector<std::unique_ptr<Sequence>> make_sequences(std::size_t n, std::size_t n_more,
                                                         std::size_t context, std::size_t max_rows);
@@ -74,7 +74,7 @@ class Engine {
  private:
   void check_context(std::size_t context) const;
 
-  struct Parts {  // at one place in memory, because the backend looks at them
+  struct Parts {  // at a fixed address, because the backend refers to them
     ModelDescription description;
     Checkpoint checkpoint;
   };
@@ -85,7 +85,8 @@ class Engine {
   std::unique_ptr<Backend> backend_;
 };
 
-// Sees the intermediate results of an engine's passes as long as it exists; see Backend::set_probe.
+// Passes the intermediate results of an engine to `probe` as long as it exists; see
+// Backend::set_probe.
 class ProbeScope {
  public:
   ProbeScope(Engine& engine, Probe probe) : engine_(engine) { engine.set_probe(std::move(probe)); }
@@ -97,8 +98,8 @@ class ProbeScope {
   Engine& engine_;
 };
 
-// The memory of the host in bytes that a sequence comes to use: without what is in a GPU's memory.
-// Pages that are never reached cost nothing.
+// The most memory of the host that a sequence uses, in bytes; the memory of a GPU is not counted.
+// Pages that the text never reaches cost nothing.
 struct SequenceBytes {
   double cache;      // keys and values
   double workspace;  // of a pass; sequences of one engine share it

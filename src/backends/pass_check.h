@@ -7,18 +7,18 @@
 
 namespace stagecraft {
 
-// What a backend asks of the texts of a pass if it computes the rows of all together, before
-// anything changes. Each function throws Error that says what was expected and what was found.
+// Checks the texts of a pass before anything changes, for a backend that computes the rows of all
+// texts together. Each function throws an Error that says what was expected and what was found.
 class PassCheck {
  public:
   PassCheck(const Plan& plan, std::size_t max_rows);
 
-  // Of each text: its new tokens, how many of them are scored, and the rows that it brings where
-  // the plan begins with rows (brought_rows).
+  // For each text: its new tokens, how many of them are scored, and its rows if the plan reads rows
+  // (brought_rows).
   void text(std::span<const TokenId> tokens, std::size_t n_logits, MatrixView<const float> rows);
 
-  // After the last text: the number of all tokens, and the logits [scored tokens, their width].
-  // Returns the number of tokens.
+  // After the last text: checks the number of all tokens, and the shape of the logits, [scored
+  // tokens, width]. Returns the number of tokens.
   std::size_t end(MatrixView<float> logits) const;
 
  private:

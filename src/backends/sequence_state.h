@@ -20,8 +20,8 @@ class SequenceState {
   // The same with the padding, for a backend that stores the numbers in its own order.
   float* data(StateId id) { return states_[static_cast<std::size_t>(id)].values.data(); }
 
-  // Whether a text of `from` positions still knows the states after its first `to` positions. It
-  // knows them after all positions, and before the first.
+  // Whether the states after the first `to` of `from` positions are known. They are known after all
+  // positions and before the first one.
   bool knows(std::size_t from, std::size_t to) const { return is_empty() || to == from || to == 0; }
   // Cuts a text of `from` positions to `to`. Returns the new length, which is 0 if the states after
   // `to` positions are not known.

@@ -6,7 +6,8 @@
 
 namespace stagecraft {
 
-// For "expected ...": the names sorted, each once: "gemma, llama or qwen2". At least one.
+// Lists names in an error message ("expected ..."): sorted, each once: "gemma, llama or qwen2".
+// `names` must not be empty.
 std::string alternatives(std::vector<std::string_view> names);
 
 }  // namespace stagecraft

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// For errors.
+// A file type in an error message.
 std::string_view kind_name(fs::file_type type) {
   switch (type) {
     case fs::file_type::regular:
@@ -46,7 +46,7 @@ AtomicFile::AtomicFile(std::filesystem::path path, bool replace) : path_(std::mo
 }
 
 AtomicFile::~AtomicFile() {
-  if (file_ == nullptr) return;  // it has its own name, or never came to be
+  if (file_ == nullptr) return;  // it was renamed, or never opened
   std::fclose(file_);
   std::error_code ignored;
   std::filesystem::remove(unfinished_, ignored);

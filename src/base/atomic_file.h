@@ -14,14 +14,14 @@ namespace stagecraft {
 class AtomicFile {
  public:
   // A symbolic link to a regular file is followed: the file it points to is replaced, the link
-  // stays. Throws Error if `path` is there already and is not to be replaced, if it is a device, a
-  // FIFO, a folder or anything else but a regular file, or if it cannot be written.
+  // stays. Throws Error if `path` exists and `replace` is false, if it is anything but a regular
+  // file (a device, a FIFO, a folder), or if it cannot be written.
   AtomicFile(std::filesystem::path path, bool replace);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();
 
-  // Throw Error with the system's reason (a full disk).
+  // These throw Error with the system's reason, such as a full disk.
   void write(std::string_view bytes);
   void write(std::span<const std::byte> bytes);
   void commit();
@@ -37,11 +37,11 @@ class AtomicFile {
   std::size_t size_ = 0;
 };
 
-// Throws Error "PATH: is there already (--force replaces it)" if there is anything of this name.
+// Throws Error "PATH: is there already (--force replaces it)" if anything with this name exists.
 void refuse_existing(const std::filesystem::path& path);
 
-// Throws Error "PATH: expected a regular file, found a device" if `path` is there and is of another
-// kind than `expected` (regular or directory). Symbolic links are followed; one that points to
+// Throws Error "PATH: expected a regular file, found a device" if `path` exists and is of another
+// kind than `expected` (regular or directory). Symbolic links are followed; a link that points to
 // nothing is refused.
 void refuse_other_kinds(const std::filesystem::path& path, std::filesystem::file_type expected);
 

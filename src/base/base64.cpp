@@ -28,7 +28,7 @@ std::optional<std::string> bytes_of_base64(std::string_view text) {
     n_bits -= 8;
     bytes += static_cast<char>(bits >> n_bits & 0xff);
   }
-  if ((bits & ((1u << n_bits) - 1)) != 0) return std::nullopt;  // padded bits are zero
+  if ((bits & ((1u << n_bits) - 1)) != 0) return std::nullopt;  // unused bits must be zero
   return bytes;
 }
 

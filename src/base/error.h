@@ -8,7 +8,7 @@
 
 namespace stagecraft {
 
-// The only exception type of the project. Its text is one line for a person: the file, the field,
+// The exception type of the project. Its message is one line for a person: the file, the field,
 // tensor or option, what was expected, what was found. Programs print it and exit with code 1.
 class Error : public std::runtime_error {
  public:
@@ -19,12 +19,12 @@ class Error : public std::runtime_error {
       : Error(fmt::make_format_args(args...), format) {}
 
  private:
-  // Not inline: hundreds of places throw, and each would be compiled with all of it.
+  // Not inline: hundreds of places throw, and each would contain a copy of this code.
   Error(fmt::format_args args, fmt::string_view format);
 };
 
-// A name or text from an untrusted file, made fit for one line of a terminal: control characters
-// and broken UTF-8 escaped, cut after about `max_bytes`.
+// Makes a name or text from an untrusted file fit for one line of a terminal: control characters
+// and broken UTF-8 are escaped, and the text is cut after about `max_bytes`.
 std::string printable(std::string_view text, std::size_t max_bytes = 80);
 
 }  // namespace stagecraft

@@ -39,8 +39,8 @@ struct Value {
   std::uint32_t next = kNone;         // sibling
   std::uint32_t first_child = kNone;  // of an array or object
   Text key = {};
-  // A string's text. Of an array, `length` is the number of its elements; of an object, the part of
-  // `by_key` that has its members. The bits of a boolean or a number.
+  // For a string: its text. For an array: `length` is the number of elements. For an object: the
+  // range of `by_key` that has its members. For a boolean or a number: its bits.
   Text content = {};
 
   template <class Bits>
@@ -52,7 +52,7 @@ struct Value {
   }
 };
 
-// Of eight bytes.
+// Bits: a type of eight bytes.
 template <class Bits>
 Text content_of(Bits bits) {
   return std::bit_cast<Text>(bits);
@@ -75,7 +75,7 @@ struct JsonData {
 
 namespace {
 
-// "model.vocab", "[3].name"; empty for the root.
+// The path of a value: "model.vocab", "[3].name"; empty for the root.
 std::string way_to(const JsonData& data, std::uint32_t index) {
   std::vector<std::uint32_t> way;
   for (std::uint32_t at = index; at != kNone; at = data.values[at].parent) way.push_back(at);
@@ -94,7 +94,8 @@ std::string way_to(const JsonData& data, std::uint32_t index) {
   return text;
 }
 
-// Where a parser gave up, in words: config.json is a file that people edit. `byte` counts from 1.
+// The place where the parser stopped, in words, because people edit config.json. `byte` counts from
+// 1.
 std::string place_of(std::string_view text, std::size_t byte) {
   if (byte > text.size()) return "it ends in the middle";
   const std::string_view before = text.substr(0, byte == 0 ? 0 : byte - 1);
@@ -197,14 +198,14 @@ class Builder : public nlohmann::json::json_sax_t {
   }
 
   struct Member {
-    std::uint64_t beginning;  // of the key: tells most of them apart without a look at the text
+    std::uint64_t beginning;  // of the key: most keys differ here already
     std::uint32_t index;
 
     auto operator<=>(const Member&) const = default;
   };
 
-  // Notes the members in the order of their keys, so that each is found without a look at all
-  // others. Throws Error if a key is there twice.
+  // Writes the members to by_key in the order of their keys, for binary search. Throws Error if a
+  // key occurs twice.
   void sort_members(std::uint32_t object) {
     members_.clear();
     for (std::uint32_t at = data_.values[object].first_child; at != kNone;
@@ -257,7 +258,7 @@ class Builder : public nlohmann::json::json_sax_t {
     throw Error("{}: '{}' is given twice", data_.file, way_to(data_, second));
   }
 
-  // Its first bytes as a number that is as large as they are late in the order of texts.
+  // The first eight bytes as a big-endian number: numbers have the same order as the texts.
   static std::uint64_t beginning_of(std::string_view key) {
     std::uint64_t number = 0;
     for (std::size_t i = 0; i < sizeof number; ++i) {
@@ -279,12 +280,12 @@ class Builder : public nlohmann::json::json_sax_t {
   std::string_view text_;
   JsonData& data_;
   std::vector<Open> open_;
-  std::vector<Member> members_;  // of the object that ends
+  std::vector<Member> members_;  // of the object that is ending
   std::vector<Member> other_;    // scratch
   Text key_;
 };
 
-// As JSON has it: 2.0, not 2.
+// As JSON writes it: 2.0, not 2.
 std::string float_text(double value) {
   std::string text = fmt::format("{}", value);
   if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
@@ -301,7 +302,7 @@ Json::Json(std::string_view text, std::string where) : data_(std::make_unique<Js
   if (text.size() > kMaxBytes) {
     throw Error("{}: expected at most {} bytes, found {}", data_->file, kMaxBytes, text.size());
   }
-  // The parser takes a zero byte for the end and would not look at what follows.
+  // The parser treats a zero byte as the end, and would not read what follows.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
     throw Error("{}: not valid JSON: a zero byte at {}", data_->file, place_of(text, zero + 1));
   }

@@ -10,11 +10,11 @@
 
 namespace stagecraft {
 
-struct JsonData;  // what a Json holds; only json.cpp knows
+struct JsonData;  // the contents of a Json; defined in json.cpp
 
-// A value in a Json: as cheap to copy as a pointer, and valid as long as the Json. Each accessor
-// that names a type throws Error saying the file, the way to this value, what was expected and what
-// was found.
+// A value in a Json: cheap to copy, and valid as long as the Json. Each accessor that names a type
+// throws Error if the value has another type. The message has the file, the path of the value, what
+// was expected and what was found.
 class JsonNode {
  public:
   bool is_null() const;
@@ -29,17 +29,17 @@ class JsonNode {
   bool boolean() const;
   std::int64_t integer() const;
   std::uint64_t whole() const;
-  double number() const;  // also of an integer
+  double number() const;  // also for an integer
   std::string_view string() const;
 
-  // The member `key` of this object: throws if it is missing / nullopt if it is missing or null.
+  // The member `key` of this object. at() throws Error if it is missing; find() returns nullopt if
+  // it is missing or null.
   JsonNode at(std::string_view key) const;
   std::optional<JsonNode> find(std::string_view key) const;
-  bool contains(std::string_view key) const;  // also of a member that is null
+  bool contains(std::string_view key) const;  // also if the member is null
   bool boolean_or(std::string_view key, bool fallback) const;
 
-  // Whether both are the same value: 1 and 1.0 are, and objects whose members stand in another
-  // order.
+  // Whether both are the same value. 1 equals 1.0, and the order of members does not matter.
   friend bool operator==(JsonNode a, JsonNode b);
 
   // The elements of this array or the members of this object, in the order of the file.
@@ -47,14 +47,14 @@ class JsonNode {
   struct Range;
   Range elements() const;
   Range members() const;
-  std::size_t size() const;      // of an array, an object; 0 for other values
+  std::size_t size() const;      // of an array or object; 0 for other values
   std::string_view key() const;  // of a member
 
-  // Throws the Error "FILE: WAY.TO.THIS: expected EXPECTED, found FOUND"; without `found`, this
+  // Throws the Error "FILE: PATH.TO.THIS: expected EXPECTED, found FOUND"; without `found`, this
   // value itself is described.
   [[noreturn]] void refuse(std::string_view expected) const;
   [[noreturn]] void refuse(std::string_view expected, std::string_view found) const;
-  // "FILE: WAY.TO.THIS", for messages that are written later.
+  // "FILE: PATH.TO.THIS", for messages that are written later.
   std::string where() const;
   // The kind and the beginning of this value, for errors: "an array of 3".
   std::string describe() const;
@@ -68,9 +68,9 @@ class JsonNode {
   std::uint32_t index_;
 };
 
-// A JSON text read whole into one flat list of values: a tokenizer.json has a million of them, and
-// one allocation each would be most of the time that opening a model takes. Hostile texts are
-// bounded: in bytes, in values and in nesting.
+// A JSON text, read as a whole into one flat list of values. A tokenizer.json has a million values;
+// one allocation per value would take most of the time of opening a model. The numbers of bytes,
+// values and nested levels are limited, because a text may be hostile.
 class Json {
  public:
   // Reads `text`; `where` names it in errors ("models/story/config.json"). Throws Error if it is
@@ -82,7 +82,7 @@ class Json {
 
   JsonNode root() const;
 
-  // Four times what the largest tokenizer.json in use has (Gemma 3: 33 MB, 1.8 million values).
+  // Four times the largest tokenizer.json in use (Gemma 3: 33 MB, 1.8 million values).
   static constexpr std::size_t kMaxBytes = std::size_t{128} << 20;
   static constexpr std::size_t kMaxValues = std::size_t{8} << 20;
   static constexpr std::size_t kMaxDepth = 64;
@@ -93,8 +93,8 @@ class Json {
   std::unique_ptr<JsonData> data_;
 };
 
-// Makes a Json value by value, without a text in between: what a file of another format says, in
-// the words of a JSON file. The same bounds hold, and the same Errors are thrown.
+// Builds a Json value by value, without parsing a text. It describes files of other formats as if
+// they were JSON files. The same limits hold, and the same Errors are thrown.
 //
 //   JsonBuilder json("model.gguf: tokenizer");
 //   json.object([&] {
@@ -107,7 +107,7 @@ class JsonBuilder {
   explicit JsonBuilder(std::string where);
   ~JsonBuilder();
 
-  // The key of the member that the next call adds: in an object, each value needs one.
+  // Sets the key of the member that the next call adds. In an object, each value needs a key.
   JsonBuilder& key(std::string_view key);  // UTF-8
   void text(std::string_view value);       // UTF-8
   void integer(std::int64_t value);
@@ -127,7 +127,7 @@ class JsonBuilder {
     end();
   }
 
-  Json take();  // once, when all is added
+  Json take();  // call it once, at the end
 
  private:
   void begin_object();
@@ -138,11 +138,12 @@ class JsonBuilder {
   std::unique_ptr<Parts> parts_;
 };
 
-// Reads a JSON text that must be one object; errors as of Json's constructor.
+// Reads a JSON text that must be one object. Throws the errors of Json's constructor.
 Json parse_json_object(std::string_view text, const std::string& where);
 
-// What `value` must be, or Error "where: 'key': expected ..., found ...". A whole number is one in
-// [min, max] (SIZE_MAX: as large as can be); 1.0 is none: no writer of such files makes it.
+// These return `value` if it has the right type and is in [min, max]; otherwise they throw Error
+// "where: 'key': expected ..., found ...". max = SIZE_MAX: no upper limit. json_size refuses 1.0,
+// because no writer of such files writes it.
 std::size_t json_size(JsonNode value, const std::string& where, std::string_view key,
                       std::size_t min, std::size_t max);
 double json_number(JsonNode value, const std::string& where, std::string_view key, double min,

@@ -8,12 +8,13 @@
 
 namespace stagecraft {
 
-// Writes JSON as text. The functions that take nlohmann's values stand in a file of their own,
-// because nlohmann's writer and parser take seconds to compile in each file that uses them.
+// Writes JSON as text. This is a file of its own because nlohmann's writer and parser take seconds
+// to compile in each file that includes them.
 
-// On one line, or with `indent` blanks per level. Bytes that are not valid UTF-8 become U+FFFD.
+// On one line if `indent` is negative, else with `indent` blanks per level. Bytes that are not
+// valid UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::json& value, int indent = -1);
-// Without blanks; members stay in their order.
+// Without blanks; members keep their order.
 std::string json_text(JsonNode node);
 // A string in quotes, with escapes.
 std::string json_quoted(std::string_view text);

@@ -12,7 +12,7 @@ LargeMemory::LargeMemory(std::size_t bytes) {
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
 #if defined(MADV_HUGEPAGE)
-  ::madvise(memory, bytes, MADV_HUGEPAGE);  // a wish; ordinary pages do as well, slower
+  ::madvise(memory, bytes, MADV_HUGEPAGE);  // only a request: ordinary pages are slower
 #endif
   data_ = static_cast<std::byte*>(memory);
   size_ = bytes;

@@ -5,8 +5,8 @@
 
 namespace stagecraft {
 
-// Zeroed memory for large data that is read many times. It uses huge pages where the system has
-// them, which avoids most TLB misses. Pages that are never touched cost nothing.
+// Zeroed memory for large data that is read many times. It uses huge pages if the system has them,
+// which avoids most TLB misses. Pages that are never touched cost nothing.
 class LargeMemory {
  public:
   LargeMemory() = default;

@@ -18,7 +18,8 @@ namespace {
 // A descriptor that closes itself, so that no error below leaks it.
 class Descriptor {
  public:
-  // O_NONBLOCK: opening a FIFO must not wait for a writer; it is refused as no regular file.
+  // O_NONBLOCK: opening a FIFO must not wait for a writer; later it is refused, because it is not a
+  // regular file.
   explicit Descriptor(const std::filesystem::path& path)
       : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (fd_ < 0) refuse(path, errno);
@@ -56,7 +57,7 @@ std::size_t regular_file_size(const Descriptor& file, const std::filesystem::pat
 MappedFile::MappedFile(const std::filesystem::path& path) {
   const Descriptor file(path);
   size_ = regular_file_size(file, path);
-  if (size_ == 0) return;  // mmap refuses a length of 0; an empty span is the honest answer
+  if (size_ == 0) return;  // mmap refuses a length of 0; bytes() is empty
   void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (address == MAP_FAILED) {
     throw Error("{}: cannot be mapped: {}", path.string(), std::strerror(errno));
@@ -86,7 +87,7 @@ void MappedFile::fetch_soon(std::span<const std::byte> bytes) {
 }
 
 void MappedFile::release_pages() const {
-  // Only advice: where it is refused, the pages stay until memory is short.
+  // Only advice: if the system refuses it, the pages stay until memory is short.
   if (data_ != nullptr) ::madvise(const_cast<std::byte*>(data_), size_, MADV_DONTNEED);
 }
 

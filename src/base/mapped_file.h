@@ -10,7 +10,7 @@ namespace stagecraft {
 
 // A whole file, mapped read-only: pages come from the disk when they are first touched, and are
 // shared by every process that maps the same file. Move-only; views into `bytes()` must not outlive
-// it. Throws Error naming the path if it cannot be opened or is no regular file.
+// it. Throws Error naming the path if it cannot be opened or is not a regular file.
 //
 // If another program truncates the file while it is mapped, the next access to a lost page ends
 // this process with SIGBUS. So replace a model by renaming a new file over it (as write_safetensors
@@ -24,8 +24,8 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
-  // Has the system begin to read these bytes, which are a part of a mapped file, from the disk. (Of
-  // other memory nothing happens.)
+  // Asks the system to begin reading these bytes of a mapped file from the disk, and does not wait.
+  // For other memory nothing happens.
   static void fetch_soon(std::span<const std::byte> bytes);
 
   // Releases the memory of all pages touched so far, for a caller that has copied what it needs. A

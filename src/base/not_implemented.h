@@ -5,15 +5,15 @@
 
 namespace stagecraft {
 
-// A starter throws this until a student has written the function. It is no error of the input, so
-// it is not an Error.
+// A starter throws this until a student has written the function. It is not an error in the input,
+// so it is not an Error.
 class NotImplemented : public std::logic_error {
  public:
   explicit NotImplemented(const std::string& what) : std::logic_error(what) {}
 };
 
-// NOT_IMPLEMENTED("stage 2: rms_norm") is the last line of a starter; delete it when you begin.
-// In capitals, though a function, so that nobody overlooks it.
+// NOT_IMPLEMENTED("stage 2: rms_norm") is the last line of a starter; delete it when you begin. It
+// is a function, but in capitals so that nobody overlooks it.
 [[noreturn]] inline void NOT_IMPLEMENTED(const std::string& what) {
   throw NotImplemented(what + " is not written yet");
 }

@@ -27,8 +27,8 @@ int first_sibling(int processor) {
   return list.empty() ? processor : std::atoi(list.c_str());
 }
 
-// The processors that the calling thread may run on, by their numbers; none where the system does
-// not say.
+// A set of processors, by their numbers. affinity() returns those that the calling thread may run
+// on; empty if the system does not tell.
 using Processors = std::bitset<1024>;
 
 Processors affinity() {
@@ -42,7 +42,7 @@ Processors affinity() {
   return processors;
 }
 
-// Returns whether the system did it.
+// Returns whether it succeeded.
 bool set_affinity([[maybe_unused]] const Processors& processors) {
 #if defined(__linux__)
   cpu_set_t set;
@@ -56,8 +56,8 @@ bool set_affinity([[maybe_unused]] const Processors& processors) {
 #endif
 }
 
-// Processors' worth of time that the container may use; 0: no limit. cgroup v2's "max 100000" or
-// "150000 100000" (microseconds of every so many), v1's two files.
+// How many processors' time the container may use; 0: no limit. cgroup v2 has one file, "max
+// 100000" or "150000 100000" (microseconds per period); v1 has two files.
 double cpu_quota() {
   double allowed = 0.0, period = 0.0;
   std::ifstream v2("/sys/fs/cgroup/cpu.max");

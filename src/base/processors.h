@@ -6,19 +6,19 @@
 
 namespace stagecraft {
 
-// The processors that this process may run on, by the system's numbers, first one of each core,
-// then their siblings (hyper-threads); empty where the system does not say.
+// The system's numbers of the processors that this process may run on: first one per core, then
+// their siblings (hyper-threads). Empty if the system does not tell.
 std::vector<int> allowed_processors();
 
 // The number of threads that is worth starting: one per core that this process may run on, fewer if
 // its container has a smaller CPU quota. At least 1.
 std::size_t usable_cores();
 
-// The processor that the calling thread runs on at this moment; -1 where the system does not say.
+// The processor that the calling thread runs on at this moment; -1 if the system does not tell.
 int current_processor();
 
-// Ties the calling thread to one processor, for as long as this lives: the thread that made it ends
-// it. No effect where the system does not allow it.
+// Pins the calling thread to one processor, as long as this object exists. The same thread must
+// destroy it. No effect if the system does not allow it.
 class Pinned {
  public:
   explicit Pinned(int processor);
@@ -27,7 +27,7 @@ class Pinned {
   Pinned& operator=(const Pinned&) = delete;
 
  private:
-  std::bitset<1024> before_;  // where the thread might run; none: it was not tied
+  std::bitset<1024> before_;  // where the thread could run; empty: it is not pinned
 };
 
 }  // namespace stagecraft

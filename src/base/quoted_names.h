@@ -6,8 +6,8 @@
 
 namespace stagecraft {
 
-// An error's message, with rename(NAME) in the place of each NAME between ' and '. If it begins
-// with `where`, that part stays as it is: a path may hold a ' too.
+// Returns an error message in which each NAME between ' and ' is replaced by rename(NAME). If it
+// begins with `where`, that part is not changed, because a path may contain ', too.
 std::string rename_quoted(std::string_view message, std::string_view where,
                           const std::function<std::string(const std::string&)>& rename);
 

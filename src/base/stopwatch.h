@@ -4,7 +4,7 @@
 
 namespace stagecraft {
 
-// Wall time since it was made, by a clock that never goes back.
+// Measures wall time since it was created, with a clock that never goes back.
 class Stopwatch {
  public:
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }

@@ -9,7 +9,7 @@
 namespace stagecraft {
 namespace {
 
-// Tells the processor that this is a loop that waits.
+// Tells the processor that this is a waiting loop.
 void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -103,7 +103,7 @@ void ThreadPool::barrier() {
     wait_while(barriers_, before);
     return;
   }
-  arrived_ = 0;  // nobody comes here again before the count below has changed
+  arrived_ = 0;  // no thread comes here again before the count below has changed
   ++barriers_;
   barriers_.notify_all();
 }

@@ -16,9 +16,9 @@ namespace stagecraft {
 // A waiting thread spins for a tenth of a millisecond before it sleeps, because waking a thread
 // takes longer than most pieces of work. It does not spin if there are more threads than
 // processors: that would only slow the others down. If the pool has as many threads as the process
-// has processors, each worker is pinned to one. Where the system has put the caller on a worker's
-// processor, the caller goes to its own for the rest of the round: two threads that wait for each
-// other would go on sharing one.
+// has processors, each worker is pinned to one. If the caller then runs on a worker's processor, it
+// is pinned to its own for the rest of the round: otherwise the two threads, which wait for each
+// other, could share that processor all the time.
 class ThreadPool {
  public:
   // n_threads: at least 1, the caller included. Throws Error if the system does not start that
@@ -45,20 +45,20 @@ class ThreadPool {
     finish();
   }
 
-  // Within `run`, every thread must call it: returns when all have. Afterwards each can read what
-  // the others wrote before.
+  // Within `run`, every thread must call it. Returns when all threads have called it. Afterwards
+  // each can read what the others wrote before.
   void barrier();
 
   using Count = std::atomic<std::uint32_t>;
-  // Within `run`: returns when the count has that value, which another thread gives it by `set`.
+  // Within `run`: returns when `count` has this value. Another thread sets it with `set`.
   void wait_for(const Count& count, std::uint32_t value);
   static void set(Count& count, std::uint32_t value) {
     count.store(value, std::memory_order_release);
     count.notify_all();
   }
 
-  // How often a thread waited so long that it went to sleep: the others had much more to do, or no
-  // processor to run on.
+  // How often a thread waited so long that it went to sleep, because another thread had much more
+  // to do, or no processor to run on.
   std::uint32_t sleeps() const { return sleeps_; }
 
  private:

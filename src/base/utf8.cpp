@@ -8,9 +8,9 @@ namespace stagecraft {
 namespace {
 
 struct Lead {
-  std::size_t length;         // of the whole sequence; 0: no sequence starts so
-  unsigned char low = 0x80;   // bounds of the second byte: what keeps overlong forms,
-  unsigned char high = 0xbf;  // surrogates and values above U+10FFFF out
+  std::size_t length;         // of the whole sequence; 0: no sequence starts with this byte
+  unsigned char low = 0x80;   // limits of the second byte: they exclude overlong forms,
+  unsigned char high = 0xbf;  // surrogates and values above U+10FFFF
 };
 
 Lead lead_of(unsigned char byte) {
@@ -26,7 +26,7 @@ Lead lead_of(unsigned char byte) {
   return {0};
 }
 
-// How many of the leading bytes of `text` agree with the sequence that the first one announces.
+// How many bytes at the beginning of `text` fit the sequence that the first one announces.
 std::size_t agreeing_bytes(std::string_view text, const Lead& lead) {
   std::size_t n = 1;
   for (; n < lead.length && n < text.size(); ++n) {

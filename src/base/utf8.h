@@ -10,18 +10,19 @@ namespace stagecraft {
 // 15, table 3-7: no overlong forms, no surrogates), or 0 if it begins with none.
 std::size_t utf8_sequence_length(std::string_view text);
 
-// The offset of the first byte that is not part of well-formed UTF-8, or npos if all of it is.
+// The offset of the first byte that is not part of well-formed UTF-8, or npos if the whole text is.
 std::size_t utf8_error_offset(std::string_view text);
 
-// Throws Error if there is one; `what` names the text ("prompt").
+// Throws Error if `text` is not well-formed UTF-8; `what` names the text in the message ("prompt").
 void check_utf8(std::string_view what, std::string_view text);
 
 // How many bytes at the end of `text` are the beginning of a well-formed sequence whose rest may
-// still come (0 to 3). A stream holds those back.
+// still come (0 to 3). A stream must hold these bytes back.
 std::size_t utf8_incomplete_tail(std::string_view text);
 
 // `text` with every maximal subpart of a broken sequence replaced by U+FFFD (Unicode 15, table 3-8,
-// and what the WHATWG asks of decoders): three bytes of a character of four are one U+FFFD.
+// as the WHATWG requires of decoders). The first three bytes of a character of four become one
+// U+FFFD.
 std::string utf8_with_replacements(std::string_view text);
 
 }  // namespace stagecraft

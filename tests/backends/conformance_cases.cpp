@@ -64,7 +64,7 @@ class Builder {
     if (step == "prompt") attention_case(Attends::Prompt);
     if (step == "map") map_case();
     if (step == "select") select_case();
-    // Keys lie in chunks of 64 positions: texts of one chunk and of several.
+    // Keys are stored in chunks of 64 positions, so some texts have one chunk, others several.
     const std::size_t n = has_cache(step) && large_ ? pick(130, 200) : pick(1, kMostTokens);
     for (std::size_t i = 0; i < n; ++i) {
       made_.tokens.push_back(static_cast<TokenId>(random_() % made_.plan.vocab_size));
@@ -79,16 +79,16 @@ class Builder {
     return least + random_() % (most - least + 1);
   }
   bool coin() { return random_() % 2 == 0; }
-  static constexpr std::size_t kMostTokens = 40;  // of a text that no attention is to see
+  static constexpr std::size_t kMostTokens = 40;  // of a text without attention
 
-  // The width of a row that is multiplied: blocks are whole.
+  // The width of a row that is multiplied: whole blocks.
   std::size_t inputs() {
     const std::size_t block = dtype_block(dtype_).elements;
     return block == 1 ? pick(1, 150) : block == 256 ? 256 * pick(1, 2) : block * pick(1, 5);
   }
   std::size_t outputs() { return large_ ? pick(41, 150) : pick(1, 40); }
 
-  // A weight of the step that is tested has its type; the others are F32.
+  // Weights of the tested step have type dtype_; the others are F32.
   WeightId weight(std::string name, std::vector<std::size_t> shape, bool typed = false,
                   float plus = 0.0f) {
     typed_[name] = typed;
@@ -105,7 +105,7 @@ class Builder {
     if (bias) step.bias = weight(name + ".bias", {o});
     w_.step(name, step);
   }
-  // The rows of x are the logits: a product with the identity.
+  // Makes the rows of x the logits, by a product with the identity.
   void show(BufferId x) {
     w_.step("", SelectStep{x});
     show_selected(x);
@@ -126,7 +126,7 @@ class Builder {
       std::get<EmbedStep>(made_.plan.steps.back().kind).positions =
           weight("positions", {kMostTokens, width}, true);
     }
-    if (odd_ && large_) {  // in a step of their own
+    if (odd_ && large_) {  // the positions have their own step
       EmbedStep& tokens = std::get<EmbedStep>(made_.plan.steps.back().kind);
       const BufferId y = w_.buffer("y", width);
       const EmbedStep positions{y, kNone, 1.0f, std::exchange(tokens.positions, kNone)};
@@ -141,7 +141,7 @@ class Builder {
                 std::size_t group, float plus = 0.0f) {
     const bool layer = kind == NormStep::Kind::Layer;
     const std::size_t width = made_.plan.buffer(in).width;
-    const std::size_t size = odd_ ? width : group;  // each group has weights of its own, or not
+    const std::size_t size = odd_ ? width : group;  // the weights of each group, or shared ones
     NormStep step{out, in, kNone, group, 1e-2f, kind};
     if (!large_ || odd_) step.weight = weight(name, {size}, false, plus);
     if (layer && !large_) step.bias = weight(name + ".bias", {group});
@@ -160,7 +160,7 @@ class Builder {
     const float plus = coin() ? 0.0f : 1.0f;
     w_.step("", SelectStep{x});
     w_.step("norm", norm(kind, n, x, "norm", width, plus));
-    // A norm that is no part of the linear after it: a second one reads its result.
+    // A norm that cannot be fused with the linear after it, because a second norm reads its result.
     if (odd_) w_.step("again", norm(kind, n, n, "second", width));
     show_selected(n);
     made_.shape =
@@ -184,7 +184,7 @@ class Builder {
     const bool bias = odd_;
     embed(x, made_.plan.buffer(y).width);
     linear(y, x, "w", true, bias);
-    // Some rows of a taller tensor: large cases, that is those of several panels.
+    // In large cases (several panels), the weight is some rows of a taller tensor.
     Weight& rows = weight_of_last_step();
     if (large_) take_some(rows);
     made_.shape = fmt::format("{} -> {}{}{}", made_.plan.buffer(x).width,
@@ -197,7 +197,7 @@ class Builder {
     return made_.plan.weights[static_cast<std::size_t>(step.weight)];
   }
 
-  // Rows of a taller tensor; some of them alternate with rows of others.
+  // Makes a weight some rows of a taller tensor. In odd cases, they alternate with other rows.
   void take_some(Weight& rows) {
     const std::size_t n = rows.shape[0];
     rows.first_row = pick(1, 40);
@@ -226,7 +226,7 @@ class Builder {
     show(y);
   }
 
-  // Some columns of a wider matrix, and some of its rows.
+  // The weight is some columns of a wider matrix, in large cases also only some of its rows.
   void columns_case() {
     const BufferId x = w_.buffer("x", inputs()), y = w_.buffer("y", outputs());
     embed(x, made_.plan.buffer(y).width);
@@ -242,7 +242,7 @@ class Builder {
     show(y);
   }
 
-  // One of several matrices in a tensor; the bias lies so, too, or as a matrix.
+  // The weight is one of several matrices in a tensor. So is the bias, or it is stored as a matrix.
   void slices_case() {
     const BufferId x = w_.buffer("x", inputs()), y = w_.buffer("y", 2 * outputs());
     embed(x, made_.plan.buffer(y).width);
@@ -302,7 +302,7 @@ class Builder {
                               bias ? ", bias" : "");
   }
 
-  // A gate that is no part of the linears before it.
+  // A gate that cannot be fused with the linears before it.
   void product_case(ActivateStep::Function function) {
     const std::size_t width = pick(1, 150);
     const BufferId x = w_.buffer("x", width), g = w_.buffer("g", width);
@@ -369,8 +369,8 @@ class Builder {
                               large_ ? " in turn" : "", key_dim, value_dim);
   }
 
-  // Scores that stand in a table, on a grid: no rounding decides who is chosen. In every second row
-  // some stand twice, so that the choice is between equals.
+  // The scores come from a table of multiples of 1/1024, so that rounding cannot change which
+  // experts are chosen. In every second row some scores occur twice, so that ties are tested.
   BufferId route(std::size_t rows, std::size_t n_experts) {
     const BufferId r = w_.buffer("r", n_experts);
     w_.step("router", EmbedStep{r, weight("scores", {rows, n_experts})});
@@ -389,7 +389,8 @@ class Builder {
     return "";
   }
 
-  // Groups of a size, a bias and a scale; without: one group, no bias.
+  // groups: several groups of equal size, a scale and perhaps a bias. Otherwise one group and no
+  // bias.
   void route_case(bool groups) {
     std::size_t n_experts = large_ ? pick(20, 130) : pick(1, 9);
     if (!groups) {
@@ -414,7 +415,7 @@ class Builder {
         fmt::format("{}, {} of {} groups{}", route_text(), of.n_chosen, of.n, odd_ ? "" : ", bias");
   }
 
-  // Heads of the result lie beside others'; their size is no multiple of a panel.
+  // Heads of the result lie beside other heads, and their size is not a multiple of a panel.
   void heads_case() {
     const std::size_t n_heads = pick(1, 5), inputs = pick(1, 70), rest = pick(1, 9);
     const std::size_t first = odd_ ? pick(1, 20) : 0, to = large_ ? pick(33, 80) : pick(1, 31);
@@ -433,7 +434,8 @@ class Builder {
     made_.shape = fmt::format("{} heads, {} -> {}, from column {}", n_heads, inputs, to, first);
   }
 
-  // The sum of the experts, and in large cases what is added to it. Clamped ones have biases too.
+  // The sum of the experts; in large cases it is added to another buffer. Clamped experts have
+  // biases, too.
   void experts_case(bool clamped) {
     const std::size_t n_experts = large_ ? pick(9, 16) : pick(1, 5), hidden = inputs();
     const BufferId x = w_.buffer("x", inputs()), y = w_.buffer("y", outputs());
@@ -483,7 +485,7 @@ class Builder {
     linear(v, x, "v", false, false);
     const bool norms = coin(), rows = coin(), rotate = large_ || coin();
     const auto pairs = odd_ ? RopeStep::Pairs::Neighbours : RopeStep::Pairs::Halves;
-    if (norms) {  // of each head, or of the whole row
+    if (norms) {  // norms of each head, or of the whole row
       const std::size_t q_group = rows ? q_dim : head_dim, k_group = rows ? kv_dim : head_dim;
       const auto kind = coin() ? NormStep::Kind::Rms : NormStep::Kind::Layer;
       w_.step("", norm(kind, q, q, "q_norm", q_group));
@@ -530,7 +532,7 @@ class Builder {
         window != 0 ? fmt::format(", window {}", window) : "", cap != 0.0f ? ", soft cap" : "");
   }
 
-  // A second layer without keys and values of its own: it looks at those of the first.
+  // A second layer without its own keys and values: it attends to those of the first.
   void attend_again(AttentionStep step) {
     const BufferId x = w_.buffer("again", 24);
     linear(x, step.out, "o", false, false);
@@ -548,7 +550,8 @@ class Builder {
     return w_.frequencies({"random", values, positions});
   }
 
-  // A prompt of any length, in small cases also none; then its end may come again.
+  // A prompt of random length, which may be 0 in small cases. The text also ends with the end
+  // token.
   void place_prompt(const PromptRule& rule) {
     for (TokenId& token : made_.tokens) token %= rule.masks.back();
     const std::size_t prompt = pick(large_ ? 1 : 0, made_.tokens.size() - 1);
@@ -580,7 +583,7 @@ class Builder {
     made_.shape = fmt::format("{}", made_.plan.buffer(x).width);
   }
 
-  // All tensors of the plan, random but for the identity.
+  // Writes all tensors of the plan: random numbers, except for the identity.
   void write(const std::filesystem::path& path) {
     GgufWriter writer;
     writer.add("general.architecture", "conformance");
@@ -623,8 +626,8 @@ class Builder {
   }
 
   DType dtype_;
-  // What every few cases must have is not left to chance: biases and windows; sizes of several
-  // panels and chunks.
+  // Not random, so that a few cases cover all four combinations. odd_: biases and windows. large_:
+  // sizes of several panels and chunks.
   bool odd_, large_;
   std::mt19937& random_;
   ConformanceCase made_;
@@ -672,7 +675,7 @@ ConformanceCase make_case(const std::string& step, DType dtype, std::size_t inde
 }
 
 Logits in_cuts(const ConformanceCase& one, std::mt19937& random, const RunPass& pass) {
-  // Rows of a wider matrix: what lies between them stays as it is.
+  // Logits are rows of a wider matrix. The gaps between them must not be written.
   const std::size_t width = one.plan.vocab_size, gap = random() % 4;
   constexpr float kUntouched = -12345.0f;
   Matrix<float> memory(one.tokens.size(), width + gap);
@@ -690,7 +693,7 @@ Logits in_cuts(const ConformanceCase& one, std::mt19937& random, const RunPass& 
     const std::span<const float> row = memory.view().row(i);
     all.insert(all.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(width));
     for (const float between : row.subspan(width)) {
-      if (between != kUntouched) all.back() = NAN;  // which no tolerance lets pass
+      if (between != kUntouched) all.back() = NAN;  // fails with any tolerance
     }
   }
   return all;

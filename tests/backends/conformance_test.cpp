@@ -2,7 +2,8 @@
 // shapes, against formulas in double precision. It prints a table of what ran.
 //
 // `./stage conformance` runs this with other seeds, more shapes, and kernels broken on purpose:
-// STAGECRAFT_CONFORMANCE_SEED, _RANDOM (shapes per row of the table) and _BREAK (kernels to break).
+// STAGECRAFT_CONFORMANCE_SEED, _RANDOM (shapes per row of the table) and _BREAK (number of kernels
+// to break).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -37,8 +38,8 @@ Logits on_textbook(const ConformanceCase& one, const Checkpoint& checkpoint, std
   });
 }
 
-// kept: how keys and values are. same: whether the scored rows had the same bits when fewer
-// rows were scored.
+// kept: how keys and values are stored. same: becomes false if the bits of scored rows change when
+// fewer rows are scored.
 Logits on_cpu(const ConformanceCase& one, const Checkpoint& checkpoint, const Kernels& table,
               WeightLayout kept, std::mt19937& random, bool& same) {
   const FusedPlan fused = fuse(one.plan);
@@ -52,7 +53,7 @@ Logits on_cpu(const ConformanceCase& one, const Checkpoint& checkpoint, const Ke
   return in_cuts(one, random, [&](std::span<const TokenId> tokens, MatrixView<float> logits) {
     const SequenceTokens all{&cache, tokens, tokens.size(), &state};
     cpu_pass({one.plan, fused, weights}, {&all, 1}, w, logits);
-    // The same pass with fewer rows scored: the same bits.
+    // The same pass with fewer scored rows must give the same bits.
     const std::size_t n = random() % (tokens.size() + 1);
     const SequenceTokens some{&again, tokens, n, &state_again};
     Matrix<float> fewer(n, logits.cols());
@@ -64,7 +65,7 @@ Logits on_cpu(const ConformanceCase& one, const Checkpoint& checkpoint, const Ke
   });
 }
 
-// What a row of activations is before it meets a weight of this layout.
+// How a row of activations is rounded before it is multiplied with a weight.
 RoundRow rounding(const Plan& plan, const Checkpoint& checkpoint, const Kernels& table) {
   return [&plan, &checkpoint, &table](WeightId id, std::span<double> row, std::span<double> doubt) {
     const Weight& weight = plan.weight(id);
@@ -75,7 +76,7 @@ RoundRow rounding(const Plan& plan, const Checkpoint& checkpoint, const Kernels&
   };
 }
 
-// Whether these kernels round what meets keys and values to bf16.
+// Whether these kernels round queries and probabilities to bf16.
 bool rounds_to_bf16(const Kernels& table, const CacheFormat& cache) {
   const auto type = table.activation_type[static_cast<std::size_t>(cache.layout)];
   return type == ActivationType::BF16;
@@ -86,25 +87,26 @@ struct Row {
   std::size_t shapes = 0;
   double worst = 0.0;
   std::string worst_shape;
-  bool same = true;  // a row's bits did not depend on which others were scored
+  bool same = true;  // the bits of a row did not depend on which rows were scored
 };
 using Table = std::map<std::tuple<std::string, std::string, std::string>, Row>;
 
 enum class Run { Everything, TablesUntilAnErrorShows };
 
-// Runs `n` random shapes of each step and format: with the textbook backend and with these tables
-// of kernels, or with the tables alone, which are broken, as long as nothing is wrong.
+// Runs `n` random shapes of each step and format. Everything: with the textbook backend and with
+// these tables of kernels. TablesUntilAnErrorShows: only with the tables, which are broken, until
+// the first error.
 Table run_all(std::size_t seed, std::size_t n, std::span<const Kernels* const> tables, Run run) {
   Table results;
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "case.gguf";
   for (const std::string& step : conformance_steps()) {
     for (const DType dtype : kTypes) {
-      // Of a step with a cache: how keys and values are kept.
+      // For a step with a cache, dtype is the format of keys and values.
       const CacheFormat* kept = has_cache(step) ? cache_format(dtype) : nullptr;
       if (dtype != DType::F32 && !has_typed_weight(step) && kept == nullptr) continue;
-      // No quantised type for these: a block would lie along the outputs, or cross the edge of the
-      // columns; a row of taps is shorter than a block.
+      // These cannot have a quantised type: a block would lie along the outputs, or cross the edge
+      // of the columns, and a row of taps is shorter than a block.
       const bool by_number =
           step == "transposed" || step == "linear, columns" || step == "short conv";
       if (is_quantized(dtype) && by_number) continue;
@@ -128,7 +130,7 @@ Table run_all(std::size_t seed, std::size_t n, std::span<const Kernels* const> t
           note("textbook", on_textbook(one, checkpoint, random),
                run_oracle(one.plan, weights, one.tokens));
         }
-        // All tables round weights' rows alike.
+        // All tables round rows of activations in the same way.
         const CacheFormat& cache = kept == nullptr ? *cache_format(DType::F32) : *kept;
         const auto with_cache = [&](CacheNumbers numbers) {
           return run_oracle(one.plan, weights, one.tokens,
@@ -193,7 +195,7 @@ TEST(Conformance, HasACaseOfEveryKindOfStep) {
 
 // ---- kernels broken on purpose -----------------------------------------------------------------
 
-const Kernels* good = nullptr;  // the table that the broken ones call
+const Kernels* good = nullptr;  // the broken kernels call this table
 
 // Each tile of a layout, whatever its number of rows, goes through `broken`.
 template <WeightLayout kLayout, auto broken>
@@ -221,7 +223,7 @@ Kernels broken_table(std::size_t which) {
         good->rms_norm(x, w, n, 0.0f, out);
       };
       break;
-    case 2:  // the pair is turned the other way
+    case 2:  // pairs are rotated in the other direction
       table.rope[0] = [](const float* x, const float* cos, const float* sin, std::size_t half,
                          float* out) {
         std::vector<float> back(sin, sin + half);
@@ -229,10 +231,10 @@ Kernels broken_table(std::size_t which) {
         good->rope[0](x, cos, back.data(), half, out);
       };
       break;
-    case 3:  // silu for gelu
+    case 3:  // silu instead of gelu
       table.activate[1] = table.activate[0];
       break;
-    case 4:  // the last of up is left out
+    case 4:  // the last number of up is left out
       table.activate[0] = [](const float* gate, const float* up, std::size_t n, float* out) {
         good->activate[0](gate, up, n - 1, out);
         out[n - 1] = gate[n - 1];
@@ -241,7 +243,7 @@ Kernels broken_table(std::size_t which) {
     case 5:  // only whole vectors of eight are added
       table.add = [](const float* y, std::size_t n, float* x) { good->add(y, n / 8 * 8, x); };
       break;
-    case 6:  // the sum of a block is not kept
+    case 6:  // a part of the earlier sum is lost
       table.softmax_block = [](float* scores, std::size_t n, float scale, float* max, float* sum) {
         const float before = *sum;
         const float factor = good->softmax_block(scores, n, scale, max, sum);
@@ -259,7 +261,7 @@ Kernels broken_table(std::size_t which) {
         good->soft_cap(x, n, 1.0f, cap);
       };
       break;
-    case 9:  // a cap is a cut
+    case 9:  // scores are clipped instead of capped
       table.soft_cap = [](float* x, std::size_t n, float scale, float cap) {
         for (std::size_t i = 0; i < n; ++i) x[i] = std::clamp(scale * x[i], -cap, cap);
       };
@@ -270,19 +272,19 @@ Kernels broken_table(std::size_t which) {
         tile(args, n);
       }>(table);
       break;
-    case 11:  // rows but the first are those before them
+    case 11:  // all rows are the first row
       break_tiles<WeightLayout::F32, [](Tile tile, TileArgs args, std::size_t n) {
         args.row_stride = 0;
         tile(args, n);
       }>(table);
       break;
-    case 12:  // the sum that stands there is overwritten
+    case 12:  // the earlier sum is overwritten
       break_tiles<WeightLayout::F32, [](Tile tile, TileArgs args, std::size_t n) {
         args.add = false;
         tile(args, n);
       }>(table);
       break;
-    case 13:  // the scale of the first block serves all
+    case 13:  // the scale of the first block is used for all
       break_tiles<WeightLayout::Q8, [](Tile tile, TileArgs args, std::size_t n) {
         const std::vector<float> scales(kTileRows * args.block_stride, args.scales[0]);
         args.scales = scales.data();
@@ -304,12 +306,12 @@ Kernels broken_table(std::size_t which) {
         }
       };
       break;
-    case 15:  // what was summed before is not scaled again
+    case 15:  // the earlier sum is not scaled enough
       table.scale = [](float factor, std::size_t n, float* x) {
         good->scale(std::max(factor, 0.5f), n, x);
       };
       break;
-    case 16:  // the variance is that of the filled up vector
+    case 16:  // the variance is that of a padded vector
       table.layer_norm = [](const float* x, const float* w, const float* b, std::size_t n,
                             float eps, float* out) {
         const float whole = static_cast<float>((n + 7) / 8 * 8) / static_cast<float>(n);
@@ -322,35 +324,35 @@ Kernels broken_table(std::size_t which) {
       table.layer_norm = [](const float* x, const float* w, const float*, std::size_t n, float eps,
                             float* out) { good->layer_norm(x, w, nullptr, n, eps, out); };
       break;
-    case 18:  // tanh's form for the exact one
+    case 18:  // the tanh form of gelu instead of the exact one
       table.activate[2] = table.activate[1];
       break;
-    case 19:  // of ALiBi, the scale of the scores is forgotten
+    case 19:  // ALiBi without the scale of the scores
       table.alibi = [](float* x, std::size_t n, float, float slope, float first) {
         good->alibi(x, n, 1.0f, slope, first);
       };
       break;
-    case 20:  // every vector of eight begins anew
+    case 20:  // ALiBi: each eight positions begin again at the first
       table.alibi = [](float* x, std::size_t n, float scale, float slope, float first) {
         for (std::size_t i = 0; i < n; i += 8) {
           good->alibi(x + i, std::min<std::size_t>(8, n - i), scale, slope, first);
         }
       };
       break;
-    case 21:  // ReLU lets everything through
+    case 21:  // ReLU returns its input
       table.activate[3] = [](const float* gate, const float*, std::size_t n, float* out) {
         std::copy_n(gate, n, out);
       };
       break;
-    case 22:  // halves for neighbours
+    case 22:  // rope: pairs of halves instead of neighbours
       table.rope[1] = table.rope[0];
       break;
-    case 23:  // only what is too large is clipped
+    case 23:  // negative numbers are not clipped
       table.clip = [](float* x, std::size_t n, float limit) {
         for (std::size_t i = 0; i < n; ++i) x[i] = std::min(x[i], limit);
       };
       break;
-    case 24:  // every expert has a whole share
+    case 24:  // every expert has the share 1
       table.add_scaled = [](float, const float* y, std::size_t n, float* x) {
         good->add_scaled(1.0f, y, n, x);
       };
@@ -361,28 +363,28 @@ Kernels broken_table(std::size_t which) {
         good->add_scaled(factor, y, n, x);
       };
       break;
-    case 26:  // a convolution keeps its last tap alone
+    case 26:  // a convolution keeps only its last tap
       table.add_product = [](const float* y, const float* z, std::size_t n, float* x) {
         std::fill_n(x, n, 0.0f);
         good->add_product(y, z, n, x);
       };
       break;
-    case 27:  // the first eight taps serve all columns
+    case 27:  // the taps of the first eight columns are used for all
       table.add_product = [](const float* y, const float* z, std::size_t n, float* x) {
         for (std::size_t i = 0; i < n; i += 8) {
           good->add_product(y, z + i, std::min<std::size_t>(8, n - i), x + i);
         }
       };
       break;
-    case 28:  // silu for sigmoid
+    case 28:  // silu instead of sigmoid
       table.activate[4] = table.activate[0];
       break;
-    case 29:  // what is gated is left out
+    case 29:  // up is left out
       table.activate[5] = [](const float* gate, const float*, std::size_t n, float* out) {
         good->activate[5](gate, nullptr, n, out);
       };
       break;
-    case 30:  // nothing fades
+    case 30:  // the state does not fade
       table.delta_rule = [](const DeltaArgs& args) {
         DeltaArgs all = args;
         all.kept = 1.0f;
@@ -396,18 +398,18 @@ Kernels broken_table(std::size_t which) {
         good->delta_rule(fewer);
       };
       break;
-    case 32:  // what is held is not taken off: the state is forgotten before it is read
+    case 32:  // the state is forgotten before it is read
       table.delta_rule = [](const DeltaArgs& args) {
         std::fill_n(args.state, args.n_keys * kPanelOutputs, 0.0f);
         good->delta_rule(args);
       };
       break;
-    case 33:  // the mean of the squares for their sum
+    case 33:  // the mean of the squares instead of their sum
       table.l2_norm = [](const float* x, std::size_t n, float eps, float scale, float* out) {
         good->l2_norm(x, n, eps, scale * std::sqrt(static_cast<float>(n)), out);
       };
       break;
-    case 34:  // up has no least value
+    case 34:  // up is not clipped from below
       table.clamped_swiglu = [](const float* gate, const float* up, std::size_t n, float alpha,
                                 float limit, float* out) {
         std::vector<float> low(up, up + n);

@@ -131,8 +131,8 @@ INSTANTIATE_TEST_SUITE_P(EveryModel, CpuReference,
                            return name;
                          });
 
-// Larger than the tiny models: panels that all threads have a share of, more heads than a tile has
-// rows for, keys of several chunks. Without experts, and with; with a state that cannot be cut.
+// Larger than the tiny models: enough panels for all threads, more heads than a tile has rows, keys
+// of several chunks. Kinds: without experts, with experts, and with a state that cannot be cut.
 enum class Kind { Plain, Experts, Convolves };
 class CpuRandom : public testing::TestWithParam<std::tuple<const char*, Kind>> {
  protected:
@@ -172,7 +172,7 @@ TEST_P(CpuRandom, GivesTheSameBitsForAnyPassesAndThreads) {
   }
 }
 
-// A text that is given up half-way leaves nothing behind, in none of the chunks.
+// A text that is cut half-way leaves nothing behind in any chunk.
 TEST_P(CpuRandom, GivesTheSameBitsAfterGoingBack) {
   for (const WeightLayout kind : kCacheKinds) {
     const Matrix<float> expected = logits_of(*model_, kernels(), ids_, {150}, 1, kind);
@@ -203,7 +203,7 @@ TEST_P(CpuRandom, GivesTheSameBitsAfterGoingBack) {
   }
 }
 
-// Sequences of different lengths that join and leave: each is given what it would be alone.
+// Sequences of different lengths join and leave the batch. Each gets the logits that it gets alone.
 TEST_P(CpuRandom, GivesEachSequenceOfABatchWhatItIsGivenAlone) {
   for (const std::size_t n_threads : {1, 3}) {
     const WeightLayout kind = n_threads == 1 ? WeightLayout::F32 : WeightLayout::Q8;
@@ -269,7 +269,7 @@ TEST_P(CpuRandom, RefusesWhatDoesNotFitAndForgetsNothing) {
   EXPECT_THROW(pass({-1}), Error);
   EXPECT_THROW(pass(std::vector<TokenId>(9, 1)), Error);
   const std::vector<TokenId> three{1, 2, 3};
-  const SequenceTokens more{&cache, three, 4, &state};  // to be scored than there are
+  const SequenceTokens more{&cache, three, 4, &state};  // 4 scored tokens of 3
   EXPECT_THROW(model_->pass({&more, 1}, workspace, logits.top_rows(4)), Error);
   EXPECT_EQ(cache.length(), 6u);
 }
@@ -292,7 +292,7 @@ TEST_P(CpuRandom, RefusesATextForWhichNoMemoryIsLeft) {
   EXPECT_EQ(other.length(), 3u);
 }
 
-// A text of several segments, whose attention the threads share where a pass has one token.
+// A text of several segments: if a pass has one token, the threads share the segments.
 class LongText : public testing::TestWithParam<std::tuple<const char*, std::size_t>> {
  protected:
   void expect_same_bits(const fs::path& path) {
@@ -307,7 +307,7 @@ class LongText : public testing::TestWithParam<std::tuple<const char*, std::size
     for (const WeightLayout kind : kCacheKinds) {
       const Matrix<float> whole = logits_of(model, kernels, ids, {n}, 1, kind);
       for (const std::size_t n_threads : {1, 2, 4, 5}) {  // 4: two groups of two
-        // On both sides of a segment's end, and far behind it.
+        // Tokens on both sides of the end of a segment, and far behind it.
         std::vector<std::size_t> passes{509, 1, 1, 1, 1, 1, 1, 1, 500, 3, 1, 1};
         const auto read = std::accumulate(passes.begin(), passes.end(), std::size_t{0});
         passes.insert(passes.end(), n - read, 1);
@@ -360,7 +360,7 @@ INSTANTIATE_TEST_SUITE_P(Isa, LongText,
                                   std::string(has_window ? "_window" : "");
                          });
 
-// With sinks, and with windows in some of the layers.
+// This model has sinks, and windows in some layers.
 class LongTextOfGptOss : public LongText {};
 TEST_P(LongTextOfGptOss, HasTheSameBitsForAnyPassesAndThreads) {
   expect_same_bits(TEST_DATA "/models/gpt-oss-2-of-5");
@@ -386,8 +386,8 @@ INSTANTIATE_TEST_SUITE_P(Isa, CpuRandom,
                                   kind_name(std::get<1>(parameter.param));
                          });
 
-// Weights as a file may have them, on every instruction set: the same bits for any passes and
-// threads, and near the textbook backend on the very same weights.
+// Each type of weights that a file may have, on every instruction set: the same bits for any passes
+// and threads, and close to the textbook backend with the same weights.
 class CpuWeights : public testing::TestWithParam<std::tuple<DType, const char*>> {};
 
 TEST_P(CpuWeights, GiveTheSameBitsForAnyPassesAndTheTextbooksLogitsNearly) {
@@ -414,12 +414,13 @@ TEST_P(CpuWeights, GiveTheSameBitsForAnyPassesAndTheTextbooksLogitsNearly) {
     error += std::pow(whole.data()[i] - expected.data()[i], 2);
     size += std::pow(expected.data()[i], 2);
   }
-  // A byte is off by at most half of 1/127 of the largest of its block, 1/sqrt(3) of that in the
-  // mean, and the largest is about 2.5 times the mean: 0.6% in the rows of each product. Seven
-  // products in each of two layers and the last, were they all to add up as chance would have it.
+  // A byte is off by at most half of 1/127 of the largest number of its block, on average by
+  // 1/sqrt(3) of that, and the largest number is about 2.5 times the mean: 0.6% in the rows of each
+  // product. There are seven products in each of two layers, and the last one. Random errors add up
+  // by their squares.
   const bool bytes = is_quantized(dtype);
   EXPECT_LT(std::sqrt(error / size), bytes ? 0.006 * std::sqrt(15.0) : 1e-5);
-  EXPECT_EQ(error > 1e-9 * size, bytes);  // or it was no test of bytes
+  EXPECT_EQ(error > 1e-9 * size, bytes);  // else nothing was rounded to bytes
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryType, CpuWeights,

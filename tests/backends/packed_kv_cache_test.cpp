@@ -1,5 +1,5 @@
-// Keys and values in panels: what is stored, and what attention makes of it, with the kernels of
-// every instruction set that this processor runs.
+// Keys and values in panels: what is stored, and what attention computes with them, with the
+// kernels of every instruction set that this processor runs.
 #include "backends/cpu/packed_kv_cache.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,8 @@ std::vector<CacheShape> shapes_of(std::size_t head_dim) { return {{3, head_dim},
 
 TEST(PackedKvCacheBytes, AreThoseOfAllChunksThatArePartlyUsed) {
   const std::size_t heads = 2 * 3;
-  // A number of a key; one of a value, which lie in panels of 32; a byte's share of a scale.
+  // Bytes per position of a head: key + value. Values are stored in panels of 32 numbers; in q8_0,
+  // each 32 bytes have a scale.
   const double a_head_of_64[] = {64 * 4 + 64 * 4, 64 * 2 + 64 * 2, 64 * 2 + 64 * 2,
                                  2 * (32 + 2) + 2 * (4 + 32)};
   const double a_head_of_48[] = {48 * 4 + 64 * 4, 48 * 2 + 64 * 2, 64 * 2 + 64 * 2,
@@ -71,12 +72,13 @@ class EveryCache
     for (float& number : head) number = normal(engine_);
     return head;
   }
-  // How far a number may be from what was given, where `top` is the largest of its 32.
+  // How far a number may be from the stored one. top: the largest of the 32 that share a scale.
   float tolerance(float number, float top, bool key) const {
     if (kind_ == WeightLayout::F32) return 0.0f;
     if (kind_ == WeightLayout::F16) return std::abs(number) * 0x1p-11f + 0x1p-25f;
     if (kind_ == WeightLayout::RoundedBF16) return std::abs(number) * 0x1p-8f;
-    // Half a step; a key's scale is a half, whose rounding 127 steps multiply. And what floats add.
+    // Half a step. The scale of a key is rounded to f16, and a byte multiplies this error by up to
+    // 127. The last term is rounding of floats.
     const float step = top / 127.0f;
     return step * (0.5f + (key ? 127.0f * 0x1p-11f : 0.0f)) + std::abs(number) * 0x1p-21f;
   }
@@ -95,7 +97,7 @@ class EveryCache
   std::mt19937 engine_{5};
 };
 
-// Asked as attention asks: each number alone, by a row that is 1 there and 0 elsewhere.
+// Reads each number with a kernel, as attention does: by a row that is 1 at its place and else 0.
 TEST_P(EveryCache, GivesBackEachNumberAsExactlyAsItsKindCan) {
   constexpr std::size_t kPositions = 70;
   PackedKvCache cache(shapes_of(head_dim_), kPositions, kind_);
@@ -139,7 +141,7 @@ TEST_P(EveryCache, GivesBackEachNumberAsExactlyAsItsKindCan) {
   }
 }
 
-// A chat goes back and writes other positions over what it forgets: nothing of the old may stay.
+// A chat that goes back overwrites the positions that it forgets: no byte of them may stay.
 TEST_P(EveryCache, KeepsNothingOfWhatItIsWrittenOver) {
   const auto shapes = shapes_of(head_dim_);
   PackedKvCache fresh(shapes, 64, kind_), used(shapes, 64, kind_);
@@ -156,7 +158,8 @@ TEST_P(EveryCache, KeepsNothingOfWhatItIsWrittenOver) {
   EXPECT_EQ(std::memcmp(fresh.keys(0, 1, 0).panels, used.keys(0, 1, 0).panels, bytes), 0);
 }
 
-// The page of a text that ended may hold anything, where the next text has not written yet.
+// A page may still hold anything of an earlier text in positions that the next text has not
+// written.
 TEST_P(EveryCache, TakesNothingOfAnEarlierText) {
   PackedKvCache cache(shapes_of(head_dim_), 64, kind_);
   ASSERT_TRUE(cache.reserve(64));
@@ -190,13 +193,13 @@ INSTANTIATE_TEST_SUITE_P(Kinds, EveryCache,
 
 // ---- pages --------------------------------------------------------------------------------------
 
-// Caches of one key head that hold pages of 8 together, 4 each where both are full.
+// Caches of one key head that share 8 pages: enough for two full caches of 4 pages.
 class SharedPages : public testing::Test {
  protected:
   static constexpr std::size_t kPositions = 250;
 
   PackedKvCache make_cache() const { return {shapes_, kPositions, WeightLayout::F32, pages_}; }
-  // Stores `number` in every place of these positions.
+  // Appends positions up to `end`, with `number` in every element.
   static void write(PackedKvCache& cache, std::size_t end, float number) {
     ASSERT_TRUE(cache.reserve(end));
     const std::vector<float> head(kHeadDim, number);
@@ -205,7 +208,7 @@ class SharedPages : public testing::Test {
     }
     cache.advance(end - cache.length());
   }
-  // Of the first number of a key.
+  // The first number of a key.
   static float key(const PackedKvCache& cache, std::size_t position) {
     const std::size_t at = position % PackedKvCache::kChunk;
     const PanelMatrix keys = cache.keys(0, 0, position / PackedKvCache::kChunk);
@@ -233,7 +236,7 @@ TEST_F(SharedPages, HoldABeginningOnceUntilOneOfTheTextsWritesIntoItsLastPage) {
   EXPECT_NE(a.keys(0, 0, 2).panels, b.keys(0, 0, 2).panels);
   EXPECT_EQ(key(b, 129), 1.0f);
   EXPECT_EQ(key(b, 130), 2.0f);
-  write(a, 140, 3.0f);  // holds the page alone now
+  write(a, 140, 3.0f);  // a is now the only holder of the page
   EXPECT_EQ(pages_->n_free(), 4u);
   EXPECT_EQ(key(a, 130), 3.0f);
   EXPECT_EQ(key(b, 130), 2.0f);
@@ -295,10 +298,10 @@ TEST_F(SharedPages, OfAnotherMemoryAreCopied) {
 
 using Numbers = std::vector<double>;  // of a head
 
-// What one query gets from the keys and values that it sees, and how large that is without signs.
+// The attention of one query to keys and values. magnitude: the same with absolute values.
 struct Attended {
   Numbers probabilities, out, magnitude;
-  double largest_score = 0.0;  // without signs too
+  double largest_score = 0.0;  // with absolute values, too
 };
 Attended attend(const Numbers& query, const std::vector<Numbers>& keys,
                 const std::vector<Numbers>& values) {
@@ -329,9 +332,9 @@ Attended attend(const Numbers& query, const std::vector<Numbers>& keys,
 class RoundedAttention : public testing::TestWithParam<const Kernels*> {
  protected:
   struct Head {
-    Numbers exact, rounded, off;  // off: how far the two may part
+    Numbers exact, rounded, off;  // off: how far the two may differ
   };
-  // half: its scales are rounded to halves, as a key's are.
+  // half: whether scales are rounded to f16, as for keys.
   Head head_of(const float* x, std::size_t head_dim, bool half) const {
     std::vector<float> filled(round_up(head_dim, kQuantBlock));
     std::copy_n(x, head_dim, filled.begin());
@@ -356,16 +359,16 @@ class RoundedAttention : public testing::TestWithParam<const Kernels*> {
   }
 };
 
-// A whole pass of one layer with a cache of bytes. What attention made in it is, but for the
-// rounding of floats, what the rounded queries, keys and values give in double precision. And that
-// is as near to what the exact ones give as their rounding allows:
+// A whole pass of one layer with a cache of bytes. Its attention must equal attention in double
+// precision with the rounded queries, keys and values, except for rounding of floats. And it may
+// differ from attention with exact ones only as much as this rounding allows:
 //
 //   a score is off by at most  delta = max_j sum_d (|q| e_k + |k| e_q + e_q e_k) / sqrt(head_dim),
 //   so a probability by a factor of at most e^(2 delta),
 //   so a number by at most     e^(2 delta) * sum_j p_j e_v  +  (e^(2 delta) - 1) * sum_j p_j |v|
 TEST_P(RoundedAttention, IsThatOfTheBytesAndAsNearToTheExactAsTheyAre) {
   const Kernels& k = *GetParam();
-  for (const std::size_t dim : {192, 256}) {  // heads of 48, which are filled up, and of 64
+  for (const std::size_t dim : {192, 256}) {  // heads of 48, which are padded, and of 64
     const TemporaryFolder folder;
     write_random_model(folder.path(), {.dim = dim, .n_layers = 1});
     const Checkpoint checkpoint = Checkpoint::open(folder.path());
@@ -380,7 +383,7 @@ TEST_P(RoundedAttention, IsThatOfTheBytesAndAsNearToTheExactAsTheyAre) {
     for (TokenId& id : ids) id = static_cast<TokenId>(engine() % config.vocab_size);
     PackedKvCache cache(plan.caches, ids.size(), WeightLayout::Q8);
     CpuWorkspace w(plan, fused, k, ids.size(), 1);
-    Matrix<float> logits(ids.size(), config.vocab_size);  // rows that are not scored do not attend
+    Matrix<float> logits(ids.size(), config.vocab_size);  // all are scored, so all attend
     const SequenceTokens one{&cache, ids, ids.size()};
     cpu_pass({plan, fused, weights}, {&one, 1}, w, logits.view());
 
@@ -393,7 +396,7 @@ TEST_P(RoundedAttention, IsThatOfTheBytesAndAsNearToTheExactAsTheyAre) {
     const auto v = buffer(attention.v), attended = buffer(attention.step.out);
     const std::size_t head_dim = config.head_dim;
     const std::size_t group = config.n_heads / config.n_kv_heads;
-    double nearest = 1e30;  // of the second bound: it must be one that is reached, or nearly
+    double nearest = 1e30;  // the tightest case of the second bound
     for (std::size_t head = 0; head < config.n_heads; ++head) {
       std::vector<Numbers> keys, values, rounded_keys, rounded_values, keys_off, values_off;
       for (std::size_t row = 0; row < ids.size(); ++row) {
@@ -426,7 +429,7 @@ TEST_P(RoundedAttention, IsThatOfTheBytesAndAsNearToTheExactAsTheyAre) {
           delta = std::max(delta, off / std::sqrt(static_cast<double>(head_dim)));
         }
         const double factor = std::exp(2.0 * delta);
-        // A score is a few rounded sums of blocks, a result a sum of `row` products.
+        // A score is a sum of a few rounded blocks; a result is a sum of `row` products.
         const double floats =
             0x1p-24 * (2.0 * 8.0 * rounded.largest_score + static_cast<double>(row) + 32.0);
         for (std::size_t d = 0; d < head_dim; ++d) {

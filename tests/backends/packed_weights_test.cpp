@@ -12,7 +12,7 @@
 
 namespace {
 
-std::atomic<std::size_t> refused_size{0};  // `new` of exactly that many bytes fails; 0: of none
+std::atomic<std::size_t> refused_size{0};  // `new` of exactly this many bytes fails; 0: none fails
 
 }  // namespace
 
@@ -24,19 +24,19 @@ void* operator new(std::size_t size) {
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
-// Inlined, GCC would see `free` of what `new` returned, and warn.
+// Not inline: GCC would see that `free` gets memory of `new`, and warn.
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace stagecraft {
 namespace {
 
-// What a model's files store in another order or form is copied when it is opened. Packed weights
-// need the copies no longer.
+// Tensors that the files of a model store in another order or form are copied when the model is
+// opened. Packed weights no longer need these copies.
 
 struct Copied {
   const char* model;
-  std::size_t tables;  // bytes that stay: a token reads a row of them
+  std::size_t tables;  // bytes that are kept: a token reads one of their rows
 };
 void PrintTo(const Copied& copied, std::ostream* out) { *out << copied.model; }
 
@@ -60,8 +60,8 @@ INSTANTIATE_TEST_SUITE_P(PackedWeights, CopiedTensors,
                                          Copied{"formats/quantized/gptq", 0},  // matrices in parts
                                          Copied{"formats/quantized/fp8-blocks", 0}));
 
-// GPT-2's file has its matrices transposed. A thread copies up to 32 rows at a time to turn them:
-// all 29 of an MLP's matrix here.
+// GPT-2 stores its matrices transposed. A thread copies up to 32 rows at a time to transpose them:
+// here all 29 rows of a matrix of the MLP.
 TEST(PackedWeights, MemoryThatAThreadCannotGetIsAnErrorOfTheEngine) {
   const std::string model = TEST_DATA "/models/gpt2-scale-by-layer";
   for (const std::size_t n_threads : {1, 2, 3}) {

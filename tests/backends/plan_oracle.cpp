@@ -24,10 +24,10 @@ double as_f16(double value) {
   return static_cast<double>(kept);
 }
 
-// How far the f16 of a number may be off if the number is off by `off`.
+// How far a number as f16 may be off if the number itself may be off by `off`.
 double doubt_of_f16(double value, double off) { return as_f16(value + off) - as_f16(value - off); }
 
-// Of a number that f32 holds without rounding it to zero: 8 bits stay.
+// Keeps 8 bits. The number must not be so small that bf16 rounds it to zero.
 double as_bf16(double value) {
   int exponent = 0;
   const double mantissa = std::frexp(value, &exponent);
@@ -44,7 +44,7 @@ void round_blocks(std::span<double> row, std::span<double> doubt, ScalesIn forma
     for (std::size_t i = first; i < end; ++i) largest = std::max(largest, std::abs(row[i]));
     if (largest == 0.0) continue;
     const double step = largest / 127.0;
-    const float inverse = 127.0f / static_cast<float>(largest);  // as the format has it
+    const float inverse = 127.0f / static_cast<float>(largest);  // the format uses f32
     const double scale = format == ScalesIn::F16 ? as_f16(step) : step;
     const double off = format == ScalesIn::F16 ? doubt_of_f16(step, 1e-6 * step) : 0.0;
     for (std::size_t i = first; i < end; ++i) {
@@ -80,7 +80,7 @@ class Oracle {
   }
 
  private:
-  // A prompt ends before the first of its ends; no end: it is empty.
+  // A prompt ends before the first end token. Without an end token it is empty.
   void find_prompt(const PromptRule& rule) {
     const auto place_of = [&](TokenId token) {
       return static_cast<std::size_t>(std::ranges::find(tokens_, token) - tokens_.begin());
@@ -201,7 +201,7 @@ class Oracle {
     }
   }
 
-  // Indices of the largest first, of equal ones the first.
+  // The indices of the values in descending order; equal values keep their order.
   static std::vector<std::size_t> descending(std::span<const double> values) {
     std::vector<std::size_t> order(values.size());
     std::iota(order.begin(), order.end(), 0);
@@ -209,7 +209,7 @@ class Oracle {
     return order;
   }
 
-  // Counts of experts in groups that are not chosen become -infinity.
+  // Sets the numbers of experts outside the chosen groups to -infinity.
   static void close_groups(const RouteGroups& groups, std::span<double> counts) {
     const std::size_t size = counts.size() / groups.n;
     std::vector<double> sums;
@@ -254,7 +254,7 @@ class Oracle {
     }
   }
 
-  // weight . row, and the size of its largest sum.
+  // weight . row. Notes the largest sum of |terms|.
   std::vector<double> product(WeightId id, std::vector<double> row,
                               std::span<const float> bias = {}) {
     const auto weight = weights_.matrix(id);
@@ -314,7 +314,7 @@ class Oracle {
       std::vector<double>& row = buffer(s.x)[t];
       for (std::size_t head = s.first_column; head < row.size(); head += head_dim) {
         for (std::size_t i = 0; i < half; ++i) {
-          // The angle is rounded to f32, as everywhere (numbers.md).
+          // The angle is rounded to f32, as in all implementations (numbers.md).
           const double angle = static_cast<float>(position(positions, t)) * frequencies[i];
           const std::size_t first = head + (neighbours ? 2 * i : i);
           const std::size_t second = neighbours ? first + 1 : first + half;
@@ -337,7 +337,7 @@ class Oracle {
   struct Kept {
     Rows rows, doubts;
   };
-  // Numbers as the cache keeps them, and how far each may be off.
+  // Keys or values, rounded like the cache rounds them, and how far off each may be.
   Kept kept(const Rows& rows, std::size_t head_dim, ScalesIn scales) const {
     Kept all{rows, Rows(rows.size(), std::vector<double>(rows.front().size()))};
     for (std::size_t t = 0; t < rows.size(); ++t) {
@@ -355,7 +355,7 @@ class Oracle {
     return cache_numbers_ == CacheNumbers::BF16 || cache_numbers_ == CacheNumbers::BF16Rows;
   }
   static void keep_halves(std::span<double> row, std::span<double> doubt, double (*round)(double)) {
-    double off = 0.0;  // that a backend's numbers may be, of which these are the sums
+    double off = 0.0;  // how far off the numbers of a backend may be before rounding
     for (const double value : row) off = std::max(off, 1e-6 * std::abs(value));
     for (std::size_t i = 0; i < row.size(); ++i) {
       doubt[i] = round(row[i] + off) - round(row[i] - off);
@@ -413,14 +413,14 @@ class Oracle {
             doubt += share * values.doubts[j][kv + d];
             // A score that is off by e changes its share by at most a factor of exp(e).
             moved += share * std::expm1(doubts[j - first]);
-            const double rounding = rounds_rows ? 0x1p-8 : 0.0;  // what a share may lose
+            const double rounding = rounds_rows ? 0x1p-8 : 0.0;  // error of a rounded share
             moved_size += share * (std::expm1(doubts[j - first]) + rounding) * std::abs(value);
           }
           buffer(s.out)[t][at + d] = sum;
-          // The total of the shares changes too: by at most exp(most_doubt).
+          // The total of the shares changes, too: by a factor of at most exp(most_doubt).
           doubt = std::exp(2.0 * most_doubt) * (doubt + moved_size + moved * std::abs(sum));
           result_.doubt = std::max(result_.doubt, doubt);
-          // An error of a score is a relative error of its share.
+          // An absolute error of a score is a relative error of its share.
           result_.largest_sum = std::max(result_.largest_sum, size * (1.0 + largest_score_));
         }
       }
@@ -534,7 +534,7 @@ class Oracle {
   const CacheNumbers cache_numbers_;
   std::vector<Rows> buffers_;
   std::vector<Kept> keys_, values_;    // by CacheId
-  std::size_t prompt_ = 0, mask_ = 0;  // its length; where its answer goes
+  std::size_t prompt_ = 0, mask_ = 0;  // the prompt's length; the position of its mask
   double largest_score_ = 0.0;
   OracleResult result_;
 };

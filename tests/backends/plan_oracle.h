@@ -8,38 +8,38 @@
 
 namespace stagecraft {
 
-// Any plan in double precision, a formula per step: what all backends are compared with. Slow, and
-// for one text from its beginning.
+// Computes any plan in double precision, with one formula per step. All backends are compared with
+// it. It is slow, and computes one text from its beginning.
 struct OracleResult {
   std::vector<double> logits;  // [tokens, vocab_size]
-  // The largest sum of |terms| that any product had, and the most terms: rounding errors of f32
-  // grow with both.
+  // Over all products: the largest sum of |terms|, and the largest number of terms. Rounding errors
+  // of f32 grow with both.
   double largest_sum = 0.0;
   std::size_t most_terms = 1;
-  // What the largest product would change by if all numbers that lie between two bytes, or two f16,
-  // were rounded the other way: a backend's, which are a little off, may be.
+  // How much a product can change if numbers halfway between two bytes, or two f16, are rounded the
+  // other way. A backend may do so, because its numbers differ a little.
   double doubt = 0.0;
 };
 
-// Changes a row before it is multiplied with a weight, as a backend that rounds activations does,
-// and writes how far a number may be off that lies between two others; may be empty.
+// Rounds a row before it is multiplied with a weight, as a backend does that rounds activations.
+// doubt: how far off each number may be because it is halfway between two values. May be empty.
 using RoundRow =
     std::function<void(WeightId weight, std::span<double> row, std::span<double> doubt)>;
 
-// Rounds as Q8_0 does: 32 neighbours become bytes that share a scale, the largest is 127. doubt: of
-// a number halfway between two bytes, the step from one to the next.
+// Rounds like Q8_0: 32 neighbouring numbers become bytes that share a scale; the largest is 127.
+// doubt: for a number halfway between two bytes, the distance of these bytes.
 void round_to_bytes(std::span<double> row, std::span<double> doubt);
 
-// How keys and values are kept. BF16Rows: in bf16, and queries and the shares of values are rounded
-// to it, too. Q8: as the CPU does, in bytes; the scales of keys are f16, and queries are rounded
-// too before they meet keys. Q8_0: as a GPU does; all scales are f16.
+// How keys and values are rounded. BF16Rows: to bf16; queries and probabilities are rounded to
+// bf16, too. Q8: as on the CPU, to bytes; the scales of keys are f16, and queries are rounded to
+// bytes, too. Q8_0: as on a GPU; all scales are f16.
 enum class CacheNumbers { Exact, F16, BF16, BF16Rows, Q8, Q8_0 };
 
 OracleResult run_oracle(const Plan& plan, const PlanWeights& weights,
                         std::span<const TokenId> tokens, const RoundRow& round = {},
                         CacheNumbers cache = CacheNumbers::Exact);
 
-// The error in units of what rounding to f32 may make of it: up to 1 is right.
+// The largest error, divided by the error that rounding to f32 may cause: up to 1 is right.
 double relative_error(std::span<const float> got, const OracleResult& expected);
 
 }  // namespace stagecraft

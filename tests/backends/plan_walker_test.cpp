@@ -37,7 +37,7 @@ std::vector<float> numbers(MatrixView<const float> value) {
   return all;
 }
 
-// Everything that a backend shows of a text in two passes, and the logits of its last two tokens.
+// All results that a probe gets for a text in two passes, and the logits of its last two tokens.
 Shown run(Backend& backend, std::span<const TokenId> ids, std::size_t vocab_size) {
   Shown result;
   const auto sequence = backend.make_sequence(ids.size(), 0);
@@ -54,7 +54,7 @@ Shown run(Backend& backend, std::span<const TokenId> ids, std::size_t vocab_size
 
 class Walked : public testing::TestWithParam<std::string> {};
 
-// The layers of the course show fewer results.
+// Compares only the results that the layers of the course report: the plan walker reports more.
 TEST_P(Walked, GivesTheBitsOfTheCoursesLayersUnderTheSameNames) {
   const fs::path folder = fs::path(TEST_DATA "/models") / GetParam();
   const ModelDescription description = describe_model(folder);
@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(EveryModel, Walked, testing::ValuesIn(tiny_model_names(
                            return name;
                          });
 
-// Inputs of one pass are computed one after the other; where one is refused, all are as before.
+// The inputs of a pass are computed one after the other. If one is refused, no sequence may change.
 TEST(TextbookBackend, ComputesSeveralSequencesOrNone) {
   Engine engine = textbook_engine(TEST_DATA "/models/llama-gqa2");
   const auto a = engine.make_sequence(8), b = engine.make_sequence(8);

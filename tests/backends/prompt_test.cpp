@@ -1,4 +1,4 @@
-// A prompt that sees itself both ways is computed in one pass and kept whole, on both backends.
+// A prompt with bidirectional attention is computed in one pass and kept whole, on both backends.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -71,12 +71,12 @@ TEST_P(Prompt, IsCopiedWholeOrNotAtAll) {
   const std::vector<float> expected = logits_after(*sequence_, all_);
   const auto other = engine_.make_sequence(16);
   EXPECT_FALSE(other->copy(*sequence_, 4));
-  if (GetParam() == BackendKind::Textbook) return;  // copies nothing
+  if (GetParam() == BackendKind::Textbook) return;  // cannot copy
   ASSERT_TRUE(other->copy(*sequence_, 7));
   EXPECT_EQ(logits_after(*other, all_.subspan(7)), expected);
 }
 
-// Texts with prompts of different lengths, and an empty one, in the passes of one batch.
+// One batch of texts with prompts of different lengths, one of them empty.
 TEST_P(Prompt, OfEachTextInABatchIsItsOwn) {
   const std::vector<TokenId> second = {9, 34, 35, 8, 4}, third = {35, 7, 1};
   std::vector<std::vector<float>> alone;
@@ -96,7 +96,7 @@ TEST_P(Prompt, OfEachTextInABatchIsItsOwn) {
   }
 }
 
-// Longer than the pieces in which other models are fed: 64 tokens, or 512.
+// Longer than a pass of other models: 64 tokens, or 512.
 TEST_P(Prompt, GoesInOnePassHoweverLongItIs) {
   Session session(engine_, 700);
   std::vector<TokenId> text(600, 7);

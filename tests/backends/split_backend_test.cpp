@@ -1,5 +1,5 @@
-// The two parts of a model on two CPU backends: the bits of the whole model on one.
-// tests/cuda_backend has the second part on a GPU.
+// The two parts of a model on two CPU backends give the same bits as the whole model on one.
+// tests/cuda_backend runs the second part on a GPU.
 #include "backends/split/split_backend.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A model whole, and with its last n layers apart.
+// A whole model, and the same model with its last n layers on another backend.
 struct WholeAndSplit {
   WholeAndSplit(const ModelSource& model, std::size_t n, EngineOptions options)
       : plan(describe_model(model).plan),
@@ -42,7 +42,7 @@ struct WholeAndSplit {
 };
 constexpr EngineOptions kTwoThreads = {BackendKind::Cpu, 2, KvType::F32, {}};
 
-// The scores after the last n_logits of these tokens.
+// The logits after the last n_logits of these tokens.
 std::vector<float> pass(const Plan& plan, Backend& backend, Sequence& sequence,
                         std::span<const TokenId> tokens, std::size_t n_logits) {
   Matrix<float> logits(n_logits, plan.vocab_size);
@@ -51,7 +51,7 @@ std::vector<float> pass(const Plan& plan, Backend& backend, Sequence& sequence,
   return {logits.data(), logits.data() + n_logits * plan.vocab_size};
 }
 
-// This program has no emulator, whose GPU would be in the host's memory, too.
+// This program is not linked with the emulator, whose GPU would use the host's memory, too.
 TEST(SplitBackend, OnlyWhatIsOnTheCpuIsInTheMemoryOfTheHost) {
   const Plan plan = describe_model(ModelSource(kModels + "llama-gqa2")).plan;
   const auto bytes = [](const Plan& of, EngineOptions options) {
@@ -95,13 +95,13 @@ TEST(SplitBackend, HasTheBitsOfTheWholeModel) {
   EXPECT_GT(n_split, tiny_model_names().size());
 }
 
-// A part gives back the copies of its own tensors alone. (Under AddressSanitizer, a read of one
-// that was given back is an error.)
+// A part drops only the copies of its own tensors. (AddressSanitizer reports a read of a dropped
+// copy.)
 TEST(SplitBackend, APartLeavesTheTensorsOfTheOther) {
   const std::vector<TokenId> ids = {1, 5, 9, 2, 33, 7};
   std::size_t n_with_copies = 0;
   for (const auto& file : fs::directory_iterator(TEST_DATA "/gguf")) {
-    if (!fs::is_directory(kModels + file.path().stem().string())) continue;  // no whole model
+    if (!fs::is_directory(kModels + file.path().stem().string())) continue;  // not a whole model
     const ModelSource model(file.path());
     const Plan plan = describe_model(model).plan;
     if (!can_split(plan, 1)) continue;
@@ -135,7 +135,7 @@ TEST(SplitBackend, SequencesOfUnequalLengthsShareAPass) {
       std::vector<TokenId> likeliest(1, 5);
       const Input next{sequences[0].get(), ids.subspan(5, 1), 1};
       backend->forward_greedy({&next, 1}, logits.top_rows(1), likeliest);
-      EXPECT_EQ(likeliest[0], -1);  // the CPU always brings logits
+      EXPECT_EQ(likeliest[0], -1);  // the CPU backend always writes logits
       scores.emplace_back(logits.data(), logits.data() + one.plan.vocab_size);
     }
     EXPECT_TRUE(same_bits(scores[0], scores[2]));
@@ -160,7 +160,7 @@ TEST(SplitBackend, ASequenceIsCutAndCopied) {
 }
 
 // Only one of the parts has a state: the back of lfm2-conv-last, the front of qwen3_5-interval. Its
-// texts can only be kept or forgotten, and so can those of the other part.
+// texts can only be kept whole or forgotten, so the other part must do the same.
 TEST(SplitBackend, StatesOfOnePartDecideForBoth) {
   for (const char* name : {"lfm2-conv-last", "qwen3_5-interval"}) {
     const WholeAndSplit one(ModelSource(kModels + name), 1, kTwoThreads);
@@ -214,7 +214,7 @@ TEST(SplitBackend, RefusesWhatItCannotDoAndStaysAsItWas) {
             "forward: expected at most 2 more tokens in the context, found 3");
 }
 
-// A GPU may fail when the front is done.
+// A GPU may fail after the front has run.
 class FailingBackend final : public Backend {
  public:
   explicit FailingBackend(std::unique_ptr<Backend> real) : real_(std::move(real)) {}

@@ -55,7 +55,7 @@ TEST(AtomicFile, RefusesWhatIsNoRegularFile) {
   }
 }
 
-// A folder that may not be searched: nobody can know whether the file is there.
+// In a folder without search permission, the program cannot know whether the file exists.
 TEST(AtomicFile, SaysThatAFolderMayNotBeSearched) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may search everything";
   const TemporaryFolder folder;
@@ -69,7 +69,7 @@ TEST(AtomicFile, SaysThatAFolderMayNotBeSearched) {
   std::filesystem::permissions(closed, std::filesystem::perms::owner_all);
 }
 
-// What a full disk does, done by a limit.
+// A limit of the file size acts like a full disk.
 TEST(AtomicFile, SaysWhyItCannotBeWritten) {
   const TemporaryFolder folder;
   const std::string path = folder.file("a");

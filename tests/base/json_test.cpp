@@ -14,7 +14,7 @@
 namespace stagecraft {
 namespace {
 
-// Of the processor, the best of three: a machine may have other things to do.
+// Processor time, the best of three runs, because other programs may be running.
 double seconds_of(const std::function<void()>& work) {
   double best = INFINITY;
   for (int i = 0; i < 3; ++i) {
@@ -35,7 +35,7 @@ std::string message_of(const std::string& text) {
 }
 
 constexpr int kMany = 100'000;
-// Seconds, also under a sanitizer. A look at all siblings takes minutes.
+// In seconds, also under a sanitizer. Comparing with all siblings would take minutes.
 constexpr double kLongest = 5.0;
 
 nlohmann::json as_nlohmann(JsonNode node) {
@@ -185,7 +185,7 @@ TEST(JsonBuilder, RefusesAKeyThatComesTwice) {
               json.key("a").null();
             }),
             "file: 'in.a' is given twice");
-  EXPECT_EQ(problem([](JsonBuilder& json) {  // among many, alike in their first bytes
+  EXPECT_EQ(problem([](JsonBuilder& json) {  // many keys with the same first bytes
               for (int i = 0; i < 1000; ++i)
                 json.key(fmt::format("tensor number {}", i % 999)).null();
             }),

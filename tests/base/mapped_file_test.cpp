@@ -10,7 +10,7 @@
 namespace stagecraft {
 namespace {
 
-// Of the mapping of this file, in KB, as Linux counts; -1 where nobody counts.
+// The resident memory of the mapping of this file in KB, as Linux counts it; -1 on other systems.
 int resident_kb(const std::string& path) {
   std::ifstream maps("/proc/self/smaps");
   bool found = false;

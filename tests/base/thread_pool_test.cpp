@@ -46,13 +46,13 @@ TEST(ThreadPool, CountsHowOftenAPartSleptUntilTheOthersCame) {
   EXPECT_GE(pool.sleeps(), 1u);
 }
 
-// One thread per processor: a caller that begins on the processor of a worker goes to its own.
+// One thread per processor: a caller that starts on a worker's processor moves to its own.
 TEST(ThreadPool, LeavesTheProcessorOfAWorkerForARound) {
   const std::vector<int> processors = allowed_processors();
   if (processors.size() < 2) GTEST_SKIP() << "has one processor, or the system does not say";
   ThreadPool pool(processors.size());
   for (std::size_t worker = 1; worker < processors.size(); ++worker) {
-    { const Pinned there(processors[worker]); }  // it stays there, as long as nobody moves it
+    { const Pinned there(processors[worker]); }  // it stays there unless the system moves it
     std::vector<int> found(pool.size());
     pool.run([&](std::size_t thread) { found[thread] = current_processor(); });
     EXPECT_EQ(std::set(found.begin(), found.end()).size(), pool.size());

@@ -12,7 +12,7 @@
 namespace stagecraft {
 namespace {
 
-// A prompt goes through the model in pieces of this many tokens: enough that each weight fetched
+// A long prompt is computed in passes of this many tokens: enough that each weight that is read
 // from memory serves many rows, few enough that the workspace stays small.
 constexpr std::size_t kRows = 512;
 
@@ -22,7 +22,7 @@ WeightLayout cache_layout(KvType type) {
   return kLayouts[static_cast<std::size_t>(type)];
 }
 
-// Counts what there is of something.
+// Adds n to a count as long as it exists.
 class Counted {
  public:
   Counted(std::size_t& count, std::size_t n) : count_(count), n_(n) { count_ += n_; }
@@ -37,7 +37,7 @@ class Counted {
 
 class CpuSequence final : public Sequence {
  public:
-  // counted: as many sequences as may take part in a pass because of this one.
+  // counted: how many sequences may take part in a pass; shared by all that were made together.
   CpuSequence(const Plan& plan, PackedKvCache cache, std::shared_ptr<const Counted> counted)
       : cache_(std::move(cache)), state_(cpu_state(plan)), counted_(std::move(counted)) {}
 
@@ -81,7 +81,7 @@ class CpuBackend final : public Backend {
     return std::move(make_sequences(1, 0, context, max_rows).front());
   }
 
-  // No texts are kept beside those of a pass where they have states: nothing of these is shared.
+  // If the plan has states, n_more is ignored: states cannot share memory.
   std::vector<std::unique_ptr<Sequence>> make_sequences(std::size_t n, std::size_t n_more,
                                                         std::size_t context,
                                                         std::size_t max_rows) override {
@@ -93,7 +93,7 @@ class CpuBackend final : public Backend {
       sequence = std::make_unique<CpuSequence>(
           plan_, PackedKvCache(plan_.caches, context, kind, pages), counted);
     }
-    // Each sequence may have a token in one pass.
+    // Each sequence that may take part in a pass needs a row.
     const std::size_t rows = max_rows != 0 ? max_rows : pass_rows(plan_, kRows, context);
     make_workspace(std::max({rows, live_, max_rows_}));
     return sequences;
@@ -122,13 +122,13 @@ class CpuBackend final : public Backend {
   }
 
  private:
-  // More threads than cores would wait for each other, and nothing would be faster.
+  // More threads than cores would only wait for each other.
   static std::size_t useful(std::size_t n) { return std::min(n, usable_cores()); }
 
   void make_workspace(std::size_t rows) {
     batch_.reserve(live_);
     if (workspace_ && rows == max_rows_) return;
-    workspace_.reset();  // first: two of them would be in memory at once
+    workspace_.reset();  // first, so that memory never holds two of them
     max_rows_ = 0;       // and stays 0 if there is no memory
     workspace_.emplace(plan_, fused_, table_, rows, n_threads_);
     max_rows_ = rows;

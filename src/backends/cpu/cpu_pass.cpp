@@ -19,15 +19,16 @@ static_assert(std::extent_v<decltype(Kernels::activate)> == ActivateStep::kFunct
 static_assert(std::extent_v<decltype(Kernels::rope)> ==
               static_cast<std::size_t>(RopeStep::Pairs::Neighbours) + 1);
 
-// Rows times bytes of weights for each thread, below which the threads would wait for each other
-// longer than they work.
+// Rows times bytes of weights per thread. With less work, threads would wait for each other longer
+// than they compute.
 constexpr std::size_t kWorthSharing = std::size_t{1} << 20;
-// A pass over less than this ends before the operating system gives back a processor that it lent
-// to another program. After one such wait, the first thread computes the next kAlone passes alone.
+// A pass with less work than this is shorter than the time for which the operating system gives a
+// processor to another program. If a thread had to wait for that in such a pass, the first thread
+// computes the next kAlone passes alone.
 constexpr std::size_t kShortPass = std::size_t{8} << 20;
 constexpr std::size_t kAlone = 1000;
 
-// The way of one thread through a pass. Between two barriers no thread writes what another reads.
+// The work of one thread in a pass. Between two barriers no thread writes what another reads.
 class Pass {
  public:
   Pass(const CpuProgram& program, std::span<const SequenceTokens> batch, CpuWorkspace& w,
@@ -45,7 +46,7 @@ class Pass {
   void run() {
     for (const FusedStep& step : program_.fused.steps) {
       std::visit([this](const auto& one) { compute(one); }, step);
-      if (rows_ == 0) return;  // nobody asked for logits
+      if (rows_ == 0) return;  // no row is scored
     }
   }
 
@@ -78,7 +79,7 @@ class Pass {
     slice_.barrier();
   }
 
-  // The angles of the positions of a row, the text's token `index`.
+  // Writes cos and sin of the angles of a row, which is token `index` of its text.
   void turn(std::size_t row, const Placement& placement, std::size_t index) {
     for (std::size_t table = 0; table < w_.rotations.size(); ++table) {
       const auto& [name, frequencies, positions] = program_.plan.frequencies[table];
@@ -101,11 +102,11 @@ class Pass {
     rounded_ = kNone;
     multiply(step, rows, false);
     if (!scores_all()) multiply(step, rows, true);
-    // Each thread leaves the pass when its share of the last product is done.
+    // No barrier after the logits: the pass ends for each thread when its share is done.
     if (step.linears.back().out != program_.plan.logits) slice_.barrier();
   }
 
-  // The linears of a group whose rows are all of them, or those whose rows are only scored ones.
+  // Multiplies the linears of a group that need all rows, or those that need only scored rows.
   void multiply(const FusedLinears& step, const Rows& rows, bool scored_only) {
     std::array<Product, FusedLinears::kMost> products;
     std::size_t n = 0;
@@ -117,9 +118,9 @@ class Pass {
     slice_.multiply(rows, {scored_only ? first_scored_row() : 0, rows_}, {products.data(), n});
   }
 
-  // f(gate) * up, panel by panel: the two never leave the cache. Reading twelve panels of gate and
+  // f(gate) * up, panel by panel, so that both stay in the cache. Reading twelve panels of gate and
   // then twelve of up took 15% longer. If the next step reads only rounded numbers, they are
-  // rounded here: as floats they would fill the second cache.
+  // rounded here: as floats they would fill the L2 cache.
   void compute(const FusedGate& step) {
     const PanelMatrix& gate = weights_.matrix(step.gate.weight);
     const PanelMatrix& up = weights_.matrix(step.up.weight);
@@ -145,15 +146,16 @@ class Pass {
     ActivateStep::Function function;
     float limit = 0.0f, alpha = 1.0f;  // of ExpertsStep
   };
-  // Where it is written: as floats, or only in these rounded formats, to CpuWorkspace::gated.
+  // Where the result is written: as floats to f32, or only rounded to `types`, to
+  // CpuWorkspace::gated.
   struct GatedOut {
     MatrixView<float> f32;
     ActivationTypes types = {};
 
     bool is_rounded() const { return types != ActivationTypes{}; }
   };
-  // The formats in which some linears' kernels want their rows; none if there are no linears, or if
-  // one of them wants floats.
+  // The rounded formats in which the kernels of these linears need their rows; empty if there are
+  // no linears, or if one of them needs floats.
   ActivationTypes rounded_types(std::span<const WeightId> readers) const {
     ActivationTypes types = {};
     for (const WeightId reader : readers) note(reader, types);
@@ -180,15 +182,15 @@ class Pass {
     }
   }
 
-  // Adds columns of a bias, or nothing, to n rows of a tile.
+  // Adds these columns of a bias to n rows of a tile. A null bias adds nothing.
   void add_bias(const float* bias, Range columns, std::size_t n, float* tile) const {
     for (std::size_t i = 0; bias != nullptr && i < n; ++i) {
       k_.add(bias + columns.begin, columns.size(), tile + i * kPanelOutputs);
     }
   }
 
-  // Joins two tiles and writes the result. Where it is rounded, all rows are joined before the
-  // first is rounded, so that none waits for what was just stored.
+  // Computes f(gate) * up of two tiles and writes it. If it is rounded, all rows are computed
+  // before the first is rounded: a load would have to wait for a store just before it.
   void write_gated(const GatedProduct& product, float* gate, const float* up, Range rows,
                    Range columns, const GatedOut& out) const {
     const auto join = [&](std::size_t i, std::size_t n, float* to) {
@@ -227,7 +229,7 @@ class Pass {
     slice_.barrier();
   }
 
-  // Each expert multiplies the rows that were given to it as one matrix.
+  // Each expert multiplies all rows that were routed to it as one matrix.
   void compute(const FusedExperts& fused) {
     const ExpertsStep& step = fused.step;
     const Slots& slots =
@@ -239,7 +241,7 @@ class Pass {
     slice_.barrier();
   }
 
-  // hidden = f(gate . row) * (up . row) of the expert and the row of each slot.
+  // For each slot, with its expert and its row: hidden = f(gate . row) * (up . row).
   void inside_experts(const ExpertsStep& step, const Slots& slots, MatrixView<float> hidden) const {
     ActivationTypes types = {};
     std::size_t tiles = 0;
@@ -273,8 +275,8 @@ class Pass {
     slice_.barrier();
   }
 
-  // out = sum of shares * (down . hidden), or += that. Each thread has some columns of all rows and
-  // sums in the order of the experts.
+  // out = sum of shares * (down . hidden), or out += that sum. Each thread computes some columns of
+  // all rows, and adds in the order of the experts.
   void sum_experts(const ExpertsStep& step, const Slots& slots, MatrixView<const float> hidden,
                    bool add) const {
     ActivationTypes types = {};
@@ -307,8 +309,8 @@ class Pass {
     }
   }
 
-  // Each thread finds the same. most: the slots that there is memory for. More shares than that are
-  // not 0 only in a broken model, where a product with infinity is NaN.
+  // Each thread computes the same result. most: the slots that fit into memory. More shares than
+  // that differ from 0 only in a broken model, where a product with infinity is NaN.
   const Slots& group_by_expert(MatrixView<const float> shares, std::size_t most) const {
     Slots& slots = slice_.scratch().slots;
     slots.rows.clear();
@@ -344,7 +346,7 @@ class Pass {
     slice_.barrier();
   }
 
-  // Each thread has some columns of all rows.
+  // Each thread computes some columns of all rows.
   void compute(const ShortConvStep& step) {
     const auto in = buffer(step.in), out = buffer(step.out);
     const Range panels = slice_.share((in.cols() + kPanelOutputs - 1) / kPanelOutputs);
@@ -591,7 +593,7 @@ class Pass {
     return {&weights_.matrix(linear.weight), weights_.vector(linear.bias), buffer(linear.out),
             linear.add, activate};
   }
-  // A row of this thread's own.
+  // A row of this thread's scratch memory.
   std::span<float> scratch_row(std::size_t width) const {
     return {slice_.scratch().prepared.f32.data(), width};
   }
@@ -608,8 +610,8 @@ class Pass {
   const Kernels& k_;
   ThreadSlice slice_;
   PackedAttention attention_;
-  std::size_t rows_;  // that are on their way: all tokens of the pass, then those to be scored
-  BufferId rounded_ = kNone;  // what stands in CpuWorkspace::gated, and nowhere as floats
+  std::size_t rows_;  // of the current step: all tokens of the pass, later only the scored ones
+  BufferId rounded_ = kNone;  // its rows are only in CpuWorkspace::gated, rounded
 };
 
 void check(const Plan& plan, std::span<const SequenceTokens> batch, const CpuWorkspace& w,

@@ -13,7 +13,7 @@ std::size_t count_attentions(const Plan& plan) {
   }));
 }
 
-// The widest row that is normed or goes into a linear.
+// The width of the widest row that is normed, added, or multiplied by a linear.
 std::size_t prepared_width(const Plan& plan, const FusedPlan& fused) {
   std::size_t width = 0;
   for (const FusedStep& step : fused.steps) {
@@ -31,7 +31,7 @@ std::size_t prepared_width(const Plan& plan, const FusedPlan& fused) {
   return width;
 }
 
-// The widest result of a gate that is only written rounded.
+// The width of the widest result of a gate that may be written only rounded.
 std::size_t gated_width(const Plan& plan, const FusedPlan& fused) {
   std::size_t width = 0;
   for (const FusedStep& step : fused.steps) {
@@ -43,13 +43,13 @@ std::size_t gated_width(const Plan& plan, const FusedPlan& fused) {
   return width;
 }
 
-// What the experts of a plan need for each row of a pass.
+// What the experts of a plan need per row of a pass.
 struct ExpertSizes {
-  std::size_t experts = 0;  // the most in a step
-  std::size_t slots = 0;    // the most per row
+  std::size_t experts = 0;  // the largest number in a step
+  std::size_t slots = 0;    // the largest number per row
   std::size_t hidden = 0;   // numbers inside all experts of a row
-  std::size_t input = 0;    // numbers that go into them, or into their last products, as bf16 rows
-  std::size_t widest = 0;   // of such a row
+  std::size_t input = 0;    // numbers of their input rows, or of those of `down`, with bf16_stride
+  std::size_t widest = 0;   // of these input rows
 };
 ExpertSizes expert_sizes(const Plan& plan, const FusedPlan& fused) {
   ExpertSizes most;
@@ -113,7 +113,7 @@ CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kerne
   turns = std::vector<ThreadPool::Count>(kFewRows * n_kv_heads);
   if (n_threads > 1) prepared = PreparedRows(rows, row_numbers);
   for (Scratch& one : scratch) {
-    const bool first = &one == &scratch.front();  // may have to do small passes alone
+    const bool first = &one == &scratch.front();  // computes short passes alone
     one.prepared = first ? PreparedRows(rows, row_numbers)
                          : PreparedRows(few, std::max(width, experts.widest));
     one.slots.rows.reserve(rows * experts.slots);

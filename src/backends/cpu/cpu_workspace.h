@@ -12,29 +12,30 @@
 
 namespace stagecraft {
 
-// Up to this many rows, each thread prepares all of them for itself: that takes less time than
-// waiting for the others.
+// Up to this many rows, each thread prepares all rows for itself: this takes less time than waiting
+// for the other threads.
 constexpr std::size_t kFewRows = 4;
 
-// From row to row of bf16 numbers: an odd number of cache lines. The rows of a tile (amx_tiles.h)
-// then lie in different sets of the first cache; 16 rows of 3,072 bytes share four of its 64 sets.
+// The stride of rows of bf16 numbers: an odd number of cache lines. Then the rows of a tile
+// (amx_tiles.h) lie in different sets of the L1 cache; 16 rows of 3,072 bytes would share four of
+// its 64 sets.
 constexpr std::size_t bf16_stride(std::size_t width) {
   constexpr std::size_t kLine = 32;
   return (round_up(width, kLine) / kLine | 1) * kLine;
 }
 
-// Rows of activations in the rounded formats that kernels ask for.
+// Rows of activations in the rounded formats that kernels need.
 struct RoundedRows {
   RoundedRows() = default;
   RoundedRows(std::size_t rows, std::size_t width);
 
-  Matrix<std::uint16_t> bf16;  // bf16_stride(width) from row to row
+  Matrix<std::uint16_t> bf16;  // stride: bf16_stride(width)
   Matrix<std::int8_t> q8;
   Matrix<float> scales;    // of q8, [rows, width / 32]
   Matrix<BlockSums> sums;  // of the same blocks
 };
 
-// And as floats.
+// The same rows also as floats.
 struct PreparedRows : RoundedRows {
   PreparedRows() = default;
   PreparedRows(std::size_t rows, std::size_t width) : RoundedRows(rows, width), f32(rows, width) {}
@@ -42,8 +43,8 @@ struct PreparedRows : RoundedRows {
   Matrix<float> f32;
 };
 
-// What softmax knows of some positions, per query: its largest score, and the sums of e^(score -
-// largest) and of the values times that.
+// The state of online softmax after some positions, per query: the largest score, the sum of
+// e^(score - largest), and the sum of the values times e^(score - largest).
 struct AttentionSums {
   AttentionSums() = default;
   AttentionSums(std::size_t queries, std::size_t width)
@@ -53,50 +54,50 @@ struct AttentionSums {
   Matrix<float> weighted;  // [queries, head_dim, rounded up to 32]
 };
 
-// Which rows go to which experts. A row has one slot per expert that it goes to; the slots of an
+// Which rows go to which experts. A row has one slot per expert that it goes to. The slots of an
 // expert follow each other, so that its weights are read once for all of its rows.
 struct Slots {
   struct Expert {
     std::size_t index, first, end;  // slots [first, end)
   };
   std::vector<std::uint32_t> rows;  // by slot
-  std::vector<Expert> experts;      // that have any
+  std::vector<Expert> experts;      // with at least one slot
 };
 
-// Everything that a pass writes on its way, allocated once.
+// The memory that passes write, allocated once.
 struct CpuWorkspace {
   CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kernels& table, std::size_t rows,
                std::size_t n_threads);
 
   const Kernels& kernels;
   std::size_t max_rows;
-  std::vector<Matrix<float>> buffers;  // by BufferId, [max_rows, width]; empty where not stored
-  struct Rotation {                    // of each row's position
+  std::vector<Matrix<float>> buffers;  // by BufferId, [max_rows, width]; empty if not stored
+  struct Rotation {                    // by the position of each row
     Matrix<float> cos, sin;            // [max_rows, head_dim / 2]
   };
   std::vector<Rotation> rotations;  // by FrequenciesId
-  PreparedRows prepared;            // of a long pass, each thread prepares its share
-  RoundedRows gated;                // the results of FusedGate that have `readers`
-  Matrix<float> hidden;             // what is inside experts: a row per slot, see Slots
+  PreparedRows prepared;            // of more than kFewRows rows: a share per thread
+  RoundedRows gated;                // results of FusedGate that are only needed rounded
+  Matrix<float> hidden;             // inside experts: one row per slot, see Slots
 
-  static constexpr std::size_t kScores = 256;  // per query: positions of one step of softmax
-  // From query to query: an odd number of cache lines. At 1,024 bytes, all rows of a tile would be
-  // written to four sets of the first cache.
+  static constexpr std::size_t kScores = 256;  // positions per step of online softmax
+  // The stride of scores from query to query: an odd number of cache lines. With 1,024 bytes, all
+  // rows of a tile would lie in four sets of the L1 cache.
   static constexpr std::size_t kScoreStride = kScores + 16;
-  struct Scratch {                 // a thread's own
-    PreparedRows prepared;         // of a short pass: each thread prepares all rows for itself
-    Slots slots;                   // of the experts that are computed now
-    Matrix<float> tile;            // [2 * 12, 32]: the output of kernels
-    PreparedRows queries;          // [tile rows, head_dim, rounded up to 32]: zeros behind it
-    PreparedRows scores;           // [tile rows, kScores], kScoreStride apart
-    AttentionSums segment, whole;  // [tile rows], of a part of the text and of all of it
+  struct Scratch {                 // of one thread
+    PreparedRows prepared;         // of at most kFewRows rows, or of one thread alone
+    Slots slots;                   // of the current FusedExperts
+    Matrix<float> tile;            // [2 * kTileRows, 32]: the output of kernels
+    PreparedRows queries;          // [queries, head_dim, rounded up to 32], padded with zeros
+    PreparedRows scores;           // [queries, kScores], stride: kScoreStride
+    AttentionSums segment, whole;  // [queries], of one segment and of all segments
   };
   std::vector<Scratch> scratch;
-  std::vector<std::atomic<std::size_t>> next_task;  // of each attention of the plan
-  // Of a pass over few texts, whose segments the threads share.
+  std::vector<std::atomic<std::size_t>> next_task;  // per attention of the plan
+  // For a pass over one token each of few texts: the threads share the segments of a text.
   AttentionSums joined;                  // [kFewRows * heads]
-  std::vector<ThreadPool::Count> turns;  // [kFewRows * key heads]: segments that are in `joined`
-  std::size_t alone = 0;  // short passes that one thread is still to do, see cpu_pass.cpp
+  std::vector<ThreadPool::Count> turns;  // [kFewRows * key heads]: segments already in `joined`
+  std::size_t alone = 0;  // how many more short passes one thread computes, see cpu_pass.cpp
 
   ThreadPool threads;
 };

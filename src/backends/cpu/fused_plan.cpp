@@ -22,7 +22,7 @@ class Fuser {
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
       if (writes_state(plan.steps[i].kind) || at<AttentionStep>(i) != nullptr) last_state_ = i;
     }
-    has_state_ = last_state_ != 0;  // step 0 reads tokens
+    has_state_ = last_state_ != 0;  // step 0 is an EmbedStep
   }
 
   FusedPlan run() {
@@ -37,7 +37,7 @@ class Fuser {
     return i < plan_.steps.size() ? std::get_if<Kind>(&plan_.steps[i].kind) : nullptr;
   }
 
-  // Fuses what begins at step i; returns the first step after it.
+  // Fuses as many steps as possible from step i on. Returns the index of the first step after them.
   std::size_t fuse_at(std::size_t i) {
     if (const auto* embed = at<EmbedStep>(i)) {
       fused_.steps.push_back(FusedEmbed{embed->out, embed->table, embed->scale, embed->positions});
@@ -62,7 +62,7 @@ class Fuser {
       return i + 1;
     }
     if (at<SelectStep>(i) != nullptr) {
-      if (!has_state_) select(i);  // otherwise it was done after the last state
+      if (!has_state_) select(i);  // else select() was called after the last state
       return i + 1;
     }
     const Step& step = plan_.steps[i];
@@ -70,7 +70,7 @@ class Fuser {
                 plan_.model_type, step.name, step.layer);
   }
 
-  // Takes over step i unchanged, if fused plans have its kind.
+  // Takes over step i unchanged if fused plans have its kind. Returns whether they have.
   bool takes_over(std::size_t i) {
     return std::visit(
         [this](const auto& step) {
@@ -95,7 +95,7 @@ class Fuser {
     return {norm.kind, norm.weight, norm.bias, norm.eps, norm.group};
   }
 
-  // The first step that is no linear of the same input, or no longer of the same group.
+  // The end of the group that begins with linear i: linears of the same input, at most kMost.
   std::size_t end_of_group(std::size_t i) const {
     const BufferId in = at<LinearStep>(i)->in;
     const std::size_t end = i + FusedLinears::kMost;
@@ -129,15 +129,16 @@ class Fuser {
     return sum ? end + 1 : end;
   }
 
-  // Whether step i is an activation without a gate, in place, of what the linear before it wrote.
+  // Whether step i is an activation function without `up`, in place, on the output of the linear
+  // before it.
   bool is_activated(std::size_t i) const {
     const auto* activate = at<ActivateStep>(i);
     return activate != nullptr && activate->up == kNone && activate->out == activate->gate &&
            at<LinearStep>(i - 1)->out == activate->gate;
   }
 
-  // Whether linears [begin, end) are gate and up, and the activation after them is all that reads
-  // them.
+  // Whether linears [begin, end) are gate and up, and only the activation after them reads their
+  // results.
   bool gate_matches(std::size_t begin, std::size_t end) const {
     const auto* activate = at<ActivateStep>(end);
     if (activate == nullptr || end - begin != 2) return false;
@@ -174,7 +175,8 @@ class Fuser {
     return weights;
   }
 
-  // Returns the first step after the experts, and after the sum that takes in their result.
+  // Fuses the experts at step i with the AddStep behind them, if it can. Returns the index of the
+  // next step.
   std::size_t experts(std::size_t i) {
     FusedExperts fused{*at<ExpertsStep>(i)};
     const ExpertsStep& step = fused.step;
@@ -196,13 +198,13 @@ class Fuser {
     return i + 2;
   }
 
-  // Norms and rope of single heads, then store and attention.
+  // Fuses norms and rope of single heads, then store and attention.
   std::optional<std::size_t> attention(std::size_t i) {
     struct Rotated {
       BufferId buffer;
       HeadRotation rotation;
-      std::size_t head_dim = 0;  // that its ropes name
-      std::size_t columns = 0;   // of a head that they rotate
+      std::size_t head_dim = 0;  // as its ropes give it
+      std::size_t columns = 0;   // of a head that the ropes rotate
     };
     std::vector<Rotated> rotated;
     const auto rotated_of = [&](BufferId buffer) -> Rotated& {
@@ -245,7 +247,7 @@ class Fuser {
       (buffer == step->q ? fused.q_rotation : fused.k_rotation) = rotation;
     }
     for (const BufferId buffer : {step->q, k, v}) {
-      if (is_read_after(plan_, i, buffer)) return std::nullopt;  // as it was before rope
+      if (is_read_after(plan_, i, buffer)) return std::nullopt;  // rotated rows are not stored
     }
     fused_.steps.push_back(fused);
     ++n_attentions_;
@@ -253,7 +255,7 @@ class Fuser {
     return i + 1;
   }
 
-  // After the last state is written, what is still read is read for scored rows.
+  // After the step that writes the last state, buffers are read only for scored rows.
   void select(std::size_t step) {
     FusedSelect select;
     for (std::size_t id = 0; id < plan_.buffers.size(); ++id) {
@@ -265,8 +267,8 @@ class Fuser {
     fused_.steps.push_back(std::move(select));
   }
 
-  // Whether a result before the last step that keeps a state is read after it alone, or by the
-  // queries of that step.
+  // Whether only scored rows of this result are needed: it is written before the last step that
+  // keeps a state, and is read only after that step, or as its queries.
   bool is_only_scored(std::size_t step, BufferId out) const {
     if (!has_state_ || step > last_state_) return false;
     const auto* attention = at<AttentionStep>(last_state_);
@@ -330,15 +332,15 @@ class Fuser {
           },
           step);
     }
-    // The caller brings the memory of the logits.
+    // The logits are in the caller's memory.
     fused_.stored[static_cast<std::size_t>(plan_.logits)] = false;
   }
 
   const Plan& plan_;
   FusedPlan fused_;
-  std::size_t last_state_ = 0;  // the last step that keeps a state, or reads its cache
+  std::size_t last_state_ = 0;  // the last step that writes a state or attends
   bool has_state_ = false;
-  std::size_t n_attentions_ = 0;  // that are fused
+  std::size_t n_attentions_ = 0;  // fused so far
 };
 
 }  // namespace

@@ -8,20 +8,19 @@
 
 namespace stagecraft {
 
-// A plan as the CPU backend runs it: steps that share their input, or whose result is needed at
-// once, are one. Compiled once, when a model is opened; a pass only walks the list.
+// A plan as the CPU backend runs it: steps that share their input, or whose result the next step
+// needs, are fused into one. A plan is fused once, when a model is opened.
 //
 //   norm, linears of the same input        FusedLinears: rows are normed and rounded once for all
-//   linear, x += its result                the sum is written by the kernel that makes it
-//   linear, activation without a gate      the same
-//   gate and up, activation                FusedGate: the two meet in registers and cache
+//   linear, x += its result                FusedLinears: the kernel adds its result to x
+//   linear, activation without `up`        FusedLinears
+//   gate and up, activation                FusedGate: gate and up stay in registers and cache
 //   norms and rope of q and k, store,      FusedAttention: one task per key head and a few rows
 //     attention
-//   experts, x += their result             FusedExperts: summed where it is added
+//   experts, x += their result             FusedExperts: the experts' sum is added to x directly
 //   norm, x += its result                  FusedAdd
-//   select                                 moved up to the last step that writes a state, or its
-//                                          attention: what comes later is computed for the scored
-//                                          rows alone
+//   select                                 FusedSelect, moved up behind the last step that writes a
+//                                          state or attends: later steps compute scored rows only
 
 struct FusedEmbed {
   BufferId out;
@@ -30,7 +29,7 @@ struct FusedEmbed {
   WeightId positions;
 };
 
-// A norm on the way from one step to the next.
+// A norm of the rows that a fused step reads.
 struct RowNorm {
   NormStep::Kind kind = NormStep::Kind::Rms;
   WeightId weight = kNone, bias = kNone;
@@ -38,7 +37,7 @@ struct RowNorm {
   std::size_t group = 0;  // 0: there is no norm
 };
 
-// Rows on their way into linears, and the norm that they pass first.
+// The input rows of linears, and the norm that is applied to them first.
 struct LinearInput {
   BufferId in;
   RowNorm norm = {};
@@ -49,11 +48,11 @@ struct FusedLinear {
   BufferId out;
   bool add = false;  // out += instead of out =
   std::optional<ActivateStep::Function> activation = {};
-  bool scored_only = false;  // nobody reads the other rows
+  bool scored_only = false;  // only scored rows are read later
 };
 
 struct FusedLinears {
-  static constexpr std::size_t kMost = 8;  // linears
+  static constexpr std::size_t kMost = 8;  // linears per group
 
   LinearInput input;
   std::vector<FusedLinear> linears;
@@ -64,8 +63,8 @@ struct FusedGate {
   FusedLinear gate, up;
   BufferId out;
   ActivateStep::Function function;
-  // The linears of the next step, if nothing else reads the result. If all of their kernels round
-  // it, it is only written rounded.
+  // The weights of the linears of the next step, if only they read the result. If the kernels of
+  // all of them need it rounded, it is written only rounded.
   std::vector<WeightId> readers = {};
 };
 
@@ -74,20 +73,21 @@ struct FusedExperts {
   bool add = false;  // out += instead of out =
 };
 
-// What happens to every head of q, or of k, before they meet.
+// What is done to each head of q, or of k, before their product.
 struct HeadRotation {
   RowNorm norm = {};  // of each head
-  // Each rotates the columns after those of the one before it; the rest stay as they are.
+  // Each rotates the columns after those of the previous one; the remaining columns are not
+  // rotated.
   std::vector<FrequenciesId> ropes = {};
   RopeStep::Pairs pairs = RopeStep::Pairs::Halves;
 };
 
 struct FusedAttention {
-  AttentionStep step;  // out, q, cache, heads, scale, window, soft cap, slopes
-  std::size_t index;   // among the plan's attentions
-  BufferId k, v;       // kNone: another layer has stored them
+  AttentionStep step;
+  std::size_t index;  // among the plan's attentions
+  BufferId k, v;      // kNone: an earlier layer has stored them
   HeadRotation q_rotation, k_rotation;
-  bool scored_only = false;  // only scored rows look back, all rows leave keys and values
+  bool scored_only = false;  // only scored rows attend; all rows store keys and values
 };
 
 // x += scale * norm(in), or scale * in
@@ -97,14 +97,15 @@ struct FusedAdd {
   RowNorm norm = {};
 };
 
-// A norm that nothing next to it takes in: OLMo 2's, of all heads of q or of k at once.
+// A norm that is not fused with a neighbouring step, such as OLMo 2's of all heads of q or of k at
+// once.
 struct FusedNorm {
   BufferId out, in;
   RowNorm norm;
-  bool scored_only = false;  // nobody reads the other rows
+  bool scored_only = false;  // only scored rows are read later
 };
 
-// The scored rows of these buffers move to the top; the others are forgotten.
+// Moves the scored rows of these buffers to the top. The other rows are not read again.
 struct FusedSelect {
   std::vector<BufferId> buffers;
 };
@@ -116,11 +117,12 @@ using FusedStep = std::variant<FusedEmbed, FusedLinears, FusedGate, FusedExperts
 struct FusedPlan {
   std::vector<FusedStep> steps;
 
-  // Buffers that stand in memory. The others live in a kernel's registers and scratch.
+  // By BufferId: whether a workspace must have the buffer. The others are only in registers and
+  // scratch memory.
   std::vector<bool> stored;
 };
 
-// Throws Error naming the step that this backend does not run.
+// Throws Error naming the step if this backend cannot run a step of the plan.
 FusedPlan fuse(const Plan& plan);
 
 }  // namespace stagecraft

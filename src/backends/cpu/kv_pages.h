@@ -10,9 +10,9 @@
 
 namespace stagecraft {
 
-// The memory of one cache of keys and values, or of several that share it: pages of one size. Each
-// page goes back when nobody holds it any more. Pages that were never taken are never touched, and
-// none of this allocates after the constructor.
+// The memory of one cache of keys and values, or of several that share it: pages of one size. A
+// page is free again when no Page refers to it. Pages that were never taken are never touched.
+// Nothing is allocated after the constructor.
 class KvPages : public std::enable_shared_from_this<KvPages> {
  public:
   class Page;
@@ -22,18 +22,20 @@ class KvPages : public std::enable_shared_from_this<KvPages> {
 
   std::size_t page_bytes() const { return page_bytes_; }
   std::size_t n_free() const { return free_.size(); }
-  // An empty one if none is left. What it holds is what its last holder left, or zeros.
+  // Takes a free page; returns an empty Page if there is none. The page has the contents of its
+  // last use, or zeros.
   Page take();
 
  private:
   LargeMemory memory_;  // [n_pages, page_bytes]
   std::size_t page_bytes_;
-  std::vector<std::size_t> free_;         // the next one last
+  std::vector<std::size_t> free_;         // the last one is taken next
   std::vector<std::uint32_t> n_holders_;  // per page
 };
 
-// Holds a page; copies hold it, too. Several may read it; one that holds it alone may write it. One
-// thread at a time copies, moves or destroys pages of the same memory.
+// A shared reference to a page, which is kept as long as one exists. All holders may read the page;
+// a sole holder may write it. Only one thread at a time may copy, move or destroy references to
+// pages of the same memory.
 class KvPages::Page {
  public:
   Page() = default;  // holds nothing

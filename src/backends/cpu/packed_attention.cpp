@@ -8,7 +8,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kChunk = PackedKvCache::kChunk;
-constexpr std::size_t kBlock = CpuWorkspace::kScores;  // positions of one step of softmax
+constexpr std::size_t kBlock = CpuWorkspace::kScores;  // positions per step of online softmax
 constexpr std::size_t kSegment = 2 * kBlock;  // positions that one thread attends to at a time
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
@@ -36,8 +36,8 @@ void PackedAttention::run(const FusedAttention& step, const CacheShape& shape, b
                     stores ? heads(step.k, step.k_rotation) : Heads{{}, step.k_rotation, {}},
                     stores ? buffer(step.v) : MatrixView<float>(),
                     buffer(step.step.out)};
-  // In a pass over single tokens, the thread that computes a head stores its key first. In a pass
-  // over several tokens, all keys have to be there before the first query.
+  // If each sequence has one token, the thread that computes a head stores its key first.
+  // Otherwise, all keys must be stored before the first query is computed.
   const bool store_first = stores && (!single_ || only_scored);
   if (store_first) {
     const Range share = slice_.share(rows_ * shape.n_kv_heads);
@@ -116,7 +116,8 @@ void PackedAttention::attend(const Layer& layer, bool stores, bool only_scored) 
         attend_segment(layer, task_of(0, kv_head), parts, segment);
       } else {
         if (stores) store_key(layer, first_row, kv_head);
-        // Late rows see more: they go first, so that no thread is left with a long one at the end.
+        // Later rows attend to more positions. They go first, so that no long task begins at the
+        // end.
         attend_rows(layer, task_of(tiles - 1 - index, kv_head));
       }
     }
@@ -130,7 +131,7 @@ void PackedAttention::attend_rows(const Layer& layer, const Task& task) {
   prepare_queries(layer, task);
   Range all = segments(layer, task);
   if (layer.step.step.sinks == kNone) {
-    // Nothing comes before the first segment: joining it would change no bit.
+    // Nothing comes before the first segment, so joining it would change no bit.
     look_at(layer, task, all.begin++, whole);
   } else {
     begin(layer, task, whole);
@@ -172,7 +173,7 @@ void PackedAttention::prepare_queries(const Layer& layer, const Task& task) {
   const ActivationType type =
       slice_.activation_type(task.cache.keys(layer.step.step.cache, task.kv_head, 0));
   const std::size_t first_head = task.kv_head * layer.group;
-  // All of them at once: one after the other, each would be waited for.
+  // Prefetches all queries at once; otherwise the loop below would wait for each one.
   for (std::size_t r = 0; r < task.n; ++r) {
     fetch_ahead(&layer.q.x(task.row + r, first_head * head_dim),
                 layer.group * head_dim * sizeof(float));
@@ -186,7 +187,7 @@ void PackedAttention::prepare_queries(const Layer& layer, const Task& task) {
   });
 }
 
-// Softmax begins with the sink as its first score.
+// Initialises softmax, with the sink as its first score if there are sinks.
 void PackedAttention::begin(const Layer& layer, const Task& task, const Sums& sums) const {
   const float* const sinks = weights_.vector(layer.step.step.sinks);
   for_queries(layer, task, [&](std::size_t i, std::size_t, std::size_t head) {
@@ -196,7 +197,7 @@ void PackedAttention::begin(const Layer& layer, const Task& task, const Sums& su
   });
 }
 
-// The sums of one segment.
+// Computes the sums of one segment.
 void PackedAttention::look_at(const Layer& layer, const Task& task, std::size_t segment,
                               const Sums& sums) {
   const AttentionStep& step = layer.step.step;
@@ -231,7 +232,7 @@ void PackedAttention::look_at(const Layer& layer, const Task& task, std::size_t 
 void PackedAttention::join(const Layer& layer, const Task& task, const Sums& part,
                            const Sums& whole) const {
   for (std::size_t i = 0; i < task.n * layer.group; ++i) {
-    if (part.largest[i] == kMasked) continue;  // this query sees nothing of the segment
+    if (part.largest[i] == kMasked) continue;  // this query does not attend to the segment
     const float largest = std::max(whole.largest[i], part.largest[i]);
     const float of_whole = std::exp(whole.largest[i] - largest);
     const float of_part = std::exp(part.largest[i] - largest);
@@ -252,7 +253,8 @@ void PackedAttention::write_result(const Layer& layer, const Task& task, const S
   });
 }
 
-// scores[i][j] = queries[i] . key of position block.begin + j, and some after the block's last
+// scores[i][j] = queries[i] . key of position block.begin + j. Also writes some scores behind the
+// block's last.
 void PackedAttention::score(const CachedHead& head, const Block& block, const Rows& queries,
                             std::size_t n_queries) {
   for (std::size_t chunk = block.first_chunk; chunk * kChunk < block.end; ++chunk) {
@@ -274,13 +276,13 @@ void PackedAttention::score(const CachedHead& head, const Block& block, const Ro
   }
 }
 
-// Turns the scores of query i into probabilities, as far as they are known; [first, last) it sees.
-// slope: of its head; 0: none.
+// One step of online softmax for query i, which attends to positions [first, last). slope: of its
+// head; 0: none.
 void PackedAttention::softmax(const Layer& layer, std::size_t i, const Block& block,
                               std::size_t first, std::size_t last, float slope, const Sums& sums) {
   float* scores = &scratch_.scores.f32.view()(i, 0);
   const std::size_t begin = block.begin;
-  const std::size_t read = round_up(block.end - begin, kPanelOutputs);  // by weigh, at most
+  const std::size_t read = round_up(block.end - begin, kPanelOutputs);  // at most, by weigh()
   if (first >= begin + kBlock || last <= begin) {
     std::fill_n(scores, read, 0.0f);
     return;
@@ -305,7 +307,8 @@ void PackedAttention::softmax(const Layer& layer, std::size_t i, const Block& bl
   k_.scale(factor, layer.padded, sums.weighted + i * layer.padded);
 }
 
-// out[i] += the sum of scores[i][j] * value of position block.begin + j. more: a block follows.
+// out[i] += the sum of scores[i][j] * value of position block.begin + j. more: another block
+// follows.
 void PackedAttention::weigh(const CachedHead& head, const Block& block, bool more,
                             std::size_t n_queries, float* out, std::size_t width) {
   for (std::size_t chunk = block.first_chunk; chunk * kChunk < block.end; ++chunk) {

@@ -9,12 +9,12 @@
 
 namespace stagecraft {
 
-// The new tokens of one sequence in a pass, and how many of the last are to be scored.
+// The new tokens of one sequence in a pass. The last n_logits of them are scored.
 struct SequenceTokens {
-  PackedKvCache* cache;  // as many positions longer after the pass
+  PackedKvCache* cache;  // longer by these tokens after the pass
   std::span<const TokenId> tokens;
   std::size_t n_logits;
-  SequenceState* state = nullptr;     // of cpu_state, where the plan has states
+  SequenceState* state = nullptr;     // made by cpu_state if the plan has states
   MatrixView<const float> rows = {};  // see Input
 
   std::size_t unscored() const { return tokens.size() - n_logits; }
@@ -27,20 +27,21 @@ inline std::size_t count_tokens(std::span<const SequenceTokens> batch) {
   return count;
 }
 
-// One thread's work in the attention of a pass: from q, k and v, which all threads have written, to
-// the attention's result. Keys and values lie in panels (see PackedKvCache), so scores and weighted
-// sums are products like any other; softmax proceeds block by block (Milakov and Gimelshein 2018).
+// One thread's work in the attention of a pass: it reads q, k and v, which all threads have
+// written, and writes the result of attention. Keys and values are stored in panels (see
+// PackedKvCache), so scores and weighted sums are ordinary matrix products. Softmax is computed
+// block by block (online softmax, Milakov and Gimelshein 2018).
 //
-// A text is a row of segments, each of which is attended to alone; then their sums are joined, one
-// after the other. So the threads can share one token's look at a long text ("flash decoding"), and
-// the result has the same bits however many they are.
+// A text is divided into segments. The sums of each segment are computed alone, then they are
+// joined in order. So threads can share the attention of one token to a long text ("flash
+// decoding"), and the bits of the result do not depend on the number of threads.
 class PackedAttention {
  public:
   PackedAttention(std::span<const SequenceTokens> batch, const PackedWeights& weights,
                   CpuWorkspace& w, const ThreadSlice& slice);
 
-  // Stores the new keys and values of a layer, if it has some, and attends: all rows, or only those
-  // to be scored. Ends with a barrier.
+  // Stores the new keys and values of a layer, if it has some, and computes the attention of all
+  // rows, or only of scored rows. Ends with a barrier.
   void run(const FusedAttention& step, const CacheShape& shape, bool only_scored);
 
  private:
@@ -48,13 +49,13 @@ class PackedAttention {
     PackedKvCache* cache;
     std::size_t position;
   };
-  // Queries or keys as they come from their linear, and what is done to each head of them.
+  // Queries or keys as their linear wrote them, and what is done to each head.
   struct Heads {
     MatrixView<const float> x;
     const HeadRotation& rotation;
     PackedNorm norm;
   };
-  // One attention step with what is needed of it again and again.
+  // One attention step, with values that are needed often.
   struct Layer {
     const FusedAttention& step;
     CacheShape shape;
@@ -70,14 +71,14 @@ class PackedAttention {
   Heads heads(BufferId id, const HeadRotation& rotation) const {
     return {buffer(id), rotation, weights_.norm(rotation.norm)};
   }
-  // Head `index` of a row, normed and rotated. out: [head_dim], not in the row.
+  // Norms and rotates head `index` of a row. out: [head_dim], not in the row.
   void rotate(const Heads& heads, std::size_t row, std::size_t index, std::size_t head_dim,
               float* out) const;
   void store_key(const Layer& layer, std::size_t row, std::size_t kv_head);
-  // stores: each task stores its key first.
+  // stores: each task stores its key and value first.
   void attend(const Layer& layer, bool stores, bool only_scored);
-  // Neighbouring rows of one sequence, one key and value head, and all query heads that share it:
-  // queries in the order of rows, then heads.
+  // Neighbouring rows of one sequence, one key and value head, and all query heads that share it.
+  // Queries are in the order of rows, then heads.
   struct Task {
     const PackedKvCache& cache;
     std::size_t position;  // of the first row
@@ -85,7 +86,7 @@ class PackedAttention {
     std::size_t kv_head;
   };
   void attend_rows(const Layer& layer, const Task& task);
-  // Only a segment; the thread that is the last to join its sums writes the result.
+  // Computes only one segment. The thread that joins the last segment writes the result.
   void attend_segment(const Layer& layer, const Task& task, Range segments, std::size_t segment);
 
   // each(query, its row, its head), for all queries of a task
@@ -97,10 +98,10 @@ class PackedAttention {
       }
     }
   }
-  // Of what a task's rows see.
+  // The segments that the rows of a task attend to.
   Range segments(const Layer& layer, const Task& task) const;
   void prepare_queries(const Layer& layer, const Task& task);
-  // Those of AttentionSums from some query on.
+  // The numbers of AttentionSums from query `first` on.
   struct Sums {
     Sums(AttentionSums& sums, std::size_t first)
         : largest(&sums.largest[first]),
@@ -124,7 +125,8 @@ class PackedAttention {
       return cache.values(id, kv_head, chunk, positions);
     }
   };
-  // Positions [begin, end) of one step of softmax. Nobody sees those of a chunk before first_chunk.
+  // Positions [begin, end) of one step of online softmax. No query attends to positions of a chunk
+  // before first_chunk.
   struct Block {
     std::size_t begin, end, first_chunk;
   };
@@ -142,7 +144,7 @@ class PackedAttention {
   CpuWorkspace::Scratch& scratch_;
   const Kernels& k_;
   std::size_t rows_;  // of all sequences
-  bool single_;       // one of each
+  bool single_;       // one row per sequence
 };
 
 }  // namespace stagecraft

@@ -23,7 +23,7 @@ PanelMatrix values_of(const CacheShape& shape, WeightLayout kind) {
 
 std::size_t bytes_of(const PanelMatrix& matrix) { return matrix.panel_count() * matrix.stride; }
 
-// Of one head.
+// Keys and values of one head.
 std::size_t chunk_bytes(const CacheShape& shape, WeightLayout kind) {
   return bytes_of(keys_of(shape, kind)) + bytes_of(values_of(shape, kind));
 }
@@ -39,15 +39,15 @@ std::size_t pages_for(std::size_t positions) {
   return round_up(positions, PackedKvCache::kChunk) / PackedKvCache::kChunk;
 }
 
-// Where the number of one input and one output lies in a panel without blocks.
+// The index of the number of an input and an output in a panel without blocks.
 template <WeightLayout kKind>
 constexpr std::size_t place(std::size_t input, std::size_t output) {
   if (kKind != WeightLayout::RoundedBF16) return input * kPanelOutputs + output;
   return (input / 2 * kPanelOutputs + output) * 2 + input % 2;
 }
 
-// Up to 32 numbers in the format of such a panel; number i goes to place_of(i). The kind is a
-// template's, so that the loops hold nothing but a load and a store.
+// Writes up to 32 numbers in the format of such a panel; number i goes to place_of(i). The kind is
+// a template parameter, so that the loops contain only a load and a store.
 template <WeightLayout kKind, class PlaceOf>
 void put_numbers(const Kernels& kernels, std::span<const float> numbers, std::byte* panel,
                  PlaceOf place_of) {
@@ -69,7 +69,7 @@ void put_numbers(const Kernels& kernels, std::span<const float> numbers, std::by
   }
 }
 
-// A key as output `output` of its panel, and a value as input `input` of its panels.
+// Writes a key as output `output` of its panel, and a value as input `input` of its panels.
 template <WeightLayout kKind>
 void put_position(const Kernels& kernels, std::span<const float> key, std::span<const float> value,
                   std::size_t output, std::size_t input, std::byte* keys, std::byte* values,
@@ -83,7 +83,7 @@ void put_position(const Kernels& kernels, std::span<const float> key, std::span<
   }
 }
 
-// Up to 32 numbers as bytes and their scale.
+// Up to 32 numbers rounded to bytes, and their scale.
 struct Block {
   std::int8_t bytes[kQuantBlock];
   float scale;
@@ -96,7 +96,7 @@ struct Block {
   }
 };
 
-// As output `output` of a block of a Q8 panel: [8][32][4] bytes + 128, then [32] scales.
+// Writes it as output `output` of a block of a Q8 panel: [8][32][4] bytes + 128, then [32] scales.
 void put_key(const Block& block, std::size_t output, std::byte* to) {
   constexpr std::size_t kWords = kQuantBlock / 4;
   for (std::size_t w = 0; w < kWords; ++w) {
@@ -110,7 +110,7 @@ void put_key(const Block& block, std::size_t output, std::byte* to) {
   std::memcpy(to + kWords * kPanelOutputs * 4 + output * 2, &scale, 2);
 }
 
-// As an input of a Q8ByInput panel: its scale, then [32] bytes.
+// Writes it as an input of a Q8ByInput panel: its scale, then [32] bytes.
 void put_value(const Block& block, std::byte* to) {
   std::memcpy(to, &block.scale, sizeof block.scale);
   std::memcpy(to + sizeof block.scale, block.bytes, sizeof block.bytes);
@@ -133,7 +133,7 @@ PackedKvCache::PackedKvCache(std::span<const CacheShape> shapes, std::size_t cap
 
 bool PackedKvCache::reserve(std::size_t length) {
   if (length <= length_ || memory_->page_bytes() == 0) return true;
-  // The next position's page may be held by others, too.
+  // Other caches may share the page of the next position.
   const std::size_t next = length_ / kChunk;
   if (next < pages_.size() && pages_[next].is_shared()) {
     KvPages::Page copy = memory_->take();
@@ -144,7 +144,7 @@ bool PackedKvCache::reserve(std::size_t length) {
   while (pages_.size() < pages_for(length)) {
     KvPages::Page page = memory_->take();
     if (!page) return false;
-    // A sum over an odd number of positions takes the next one, too, times 0.
+    // A sum over an odd number of positions reads the next one, too, times 0: it must not be NaN.
     if (kind_ == WeightLayout::RoundedBF16) std::memset(page.data(), 0, memory_->page_bytes());
     pages_.push_back(std::move(page));
   }

@@ -11,10 +11,10 @@
 
 namespace stagecraft {
 
-// Keys and values of one sequence as the CPU backend keeps them: as weights. The scores of a query
-// are a product with a matrix whose outputs are positions; the result of attention is a product
-// with a matrix whose inputs are positions. So both are a PanelMatrix, in chunks of 64 positions,
-// and the kernels of the linear layers serve attention too:
+// The keys and values of one sequence, stored like weights. The scores of a query are a product
+// with a matrix whose outputs are positions; the result of attention is a product with a matrix
+// whose inputs are positions. So both are stored as PanelMatrix, in chunks of 64 positions, and the
+// kernels of the linear layers compute attention, too:
 //
 //   kind   keys [64, head_dim]   values [head_dim, 64]
 //   F32    F32                   F32
@@ -23,20 +23,19 @@ namespace stagecraft {
 //   Q8     Q8                    Q8ByInput
 //
 // Q8 rounds 32 neighbouring numbers of a key or a value to bytes that share a scale. In a matrix of
-// keys these are inputs, in a matrix of values outputs: hence two layouts, both of which store a
-// position without reading another. Of Q8 and BF16, a head that is no multiple of 32 is padded with
-// zeros, which add nothing.
+// keys these numbers are inputs, in a matrix of values outputs. So there are two layouts; both can
+// store a position without reading others. In Q8 and BF16, heads are padded with zeros to a
+// multiple of 32; zeros add nothing.
 //
 // The chunks of all layers and heads for the same 64 positions lie in one page. Caches of texts
-// with the same beginning hold the same pages; the first of them that writes into such a page
-// copies it.
+// with the same beginning share pages. A cache copies a shared page before it writes into it.
 class PackedKvCache {
  public:
   static constexpr std::size_t kChunk = 64;
 
-  // shapes: one per cache of the plan. capacity: in positions. kind: F32, F16, RoundedBF16 or Q8,
-  // how keys and values are kept. pages: that other caches of the same shapes and kind hold, too;
-  // null: this cache has its own, as many as it can need. Throws std::bad_alloc.
+  // shapes: one per cache of the plan. capacity: in positions. kind: how keys and values are
+  // stored: F32, F16, RoundedBF16 or Q8. pages: the memory that caches of the same shapes and kind
+  // share; null: this cache has its own, enough for its capacity. Throws std::bad_alloc.
   PackedKvCache(std::span<const CacheShape> shapes, std::size_t capacity, WeightLayout kind,
                 std::shared_ptr<KvPages> pages = nullptr);
 
@@ -45,37 +44,40 @@ class PackedKvCache {
   WeightLayout kind() const { return kind_; }
 
   PanelMatrix keys(CacheId cache, std::size_t kv_head, std::size_t chunk) const;
-  // Of the chunk's first `positions`.
+  // Of the first `positions` positions of the chunk.
   PanelMatrix values(CacheId cache, std::size_t kv_head, std::size_t chunk,
                      std::size_t positions) const;
 
-  // Makes room for the positions below `length`, at most the capacity, of which those from length()
-  // on may be stored then. False if no page is left; some may have been taken. Pages of the cache's
-  // own are always enough.
+  // Makes room for `length` positions, at most the capacity; those from length() on may then be
+  // stored. Returns false if too few pages are free; some may have been taken. A cache with its own
+  // pages has enough of them.
   bool reserve(std::size_t length);
-  // Stores one position's key and value of one head, [head_dim] floats each, over what may stand
-  // there. There is room for the position. Kernels round to bytes where the kind asks for it.
+  // Stores the key and the value of one head at one position, [head_dim] floats each; overwrites
+  // older ones. There must be room for the position. The kernels round to bf16 or bytes if the kind
+  // needs it.
   void put(const Kernels& kernels, CacheId cache, std::size_t kv_head, std::size_t position,
            const float* key, const float* value);
 
   void advance(std::size_t count) { length_ += count; }
-  // Becomes the first `length` positions of another cache of the same shapes and kind, whose pages
-  // it holds then; if the pages are not shared, it copies them. False, and no change, if the other
-  // has no such positions, may not keep them alone, or there is no room for them.
+  // Becomes a copy of the first `length` positions of another cache of the same shapes and kind. It
+  // shares the other's pages if both have the same KvPages, else it copies them. Returns false, and
+  // changes nothing, if the other has fewer positions, if its text cannot be cut there
+  // (Placement::kept), or if there is no room.
   bool copy(const PackedKvCache& other, std::size_t length);
-  // Keeps fewer where the placement says so.
+  // Forgets every position from `length` on; more if the text cannot be cut there
+  // (Placement::kept).
   void truncate(std::size_t length);
 
-  Placement placement;  // of the text; cpu_pass writes it where a text begins
+  Placement placement;  // of the text; cpu_pass writes it when a text begins
 
  private:
   struct Layer {
     std::size_t head_dim;
     std::size_t offset;        // of its first head in a page
-    PanelMatrix keys, values;  // of any chunk, but for where its panels lie
+    PanelMatrix keys, values;  // of any chunk; `panels` is not set
   };
   const Layer& layer(CacheId cache) const { return layers_[static_cast<std::size_t>(cache)]; }
-  // Where the keys of a chunk begin; its values follow.
+  // The address of the keys of a chunk; its values follow.
   std::byte* chunk_of(const Layer& layer, std::size_t kv_head, std::size_t chunk) const;
 
   WeightLayout kind_;
@@ -83,14 +85,14 @@ class PackedKvCache {
   std::size_t capacity_;
   std::size_t length_ = 0;
   std::shared_ptr<KvPages> memory_;
-  std::vector<KvPages::Page> pages_;  // one per 64 positions that there is room for
+  std::vector<KvPages::Page> pages_;  // one per 64 positions that have room
 };
 
-// The pages that caches of `capacity` positions share, where `n` of them may be full.
+// The pages that caches of `capacity` positions share: enough for n full caches.
 std::shared_ptr<KvPages> make_kv_pages(std::span<const CacheShape> shapes, std::size_t capacity,
                                        WeightLayout kind, std::size_t n);
 
-// The bytes that a cache for `capacity` positions comes to use.
+// The bytes of a full cache of `capacity` positions.
 double packed_kv_cache_bytes(std::span<const CacheShape> shapes, std::size_t capacity,
                              WeightLayout kind);
 

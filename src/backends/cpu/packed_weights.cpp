@@ -15,18 +15,18 @@
 namespace stagecraft {
 namespace {
 
-// A matrix that has its place in memory and is to be packed into it.
+// A matrix to be packed, and its place in memory.
 struct Job {
   const Weight* weight;
   const StoredTensor* stored;
-  const StoredTensor* source;  // of the checkpoint: may hold other weights, too
+  const StoredTensor* source;  // the checkpoint's; may hold other weights, too
   PanelMatrix* packed;
   std::size_t offset;  // of its first panel
 };
 
 using PanelsLeft = std::map<const StoredTensor*, std::atomic<std::size_t>>;
 
-// Of which a token reads one row.
+// The weights of which a token reads only one row.
 std::vector<WeightId> tables(const Plan& plan) {
   std::vector<WeightId> found;
   for (const Step& step : plan.steps) {
@@ -42,7 +42,7 @@ std::vector<WeightId> tables(const Plan& plan) {
 // Finds the tensors and gives each matrix its place, in the order of the fused steps.
 class Planner {
  public:
-  // `weights` must stay where it is until it is packed: the jobs point into it.
+  // `weights` must not move until it is packed: the jobs point into it.
   Planner(const Plan& plan, const Checkpoint& checkpoint, PackedWeights& weights)
       : plan_(plan),
         checkpoint_(checkpoint),
@@ -84,8 +84,8 @@ class Planner {
     return bytes;
   }
 
-  // By tensor of the checkpoint, the panels that are to be packed from it; of a table, and of what
-  // another part of the model reads, one more, which never is.
+  // For each tensor of the checkpoint, the number of panels to pack from it. A table, and a tensor
+  // that another part of the model reads, has one more, which is never packed: so its copy is kept.
   PanelsLeft count_panels() const {
     PanelsLeft left;
     for (const StoredTensor* source : sources_) left[source] = 0;
@@ -97,7 +97,7 @@ class Planner {
     return left;
   }
 
-  // Once all is packed.
+  // Call it when all matrices are packed.
   void keep_only_tables() {
     std::vector<StoredTensor> stored(weights_.stored.size());
     for (const WeightId id : tables_) {
@@ -112,7 +112,7 @@ class Planner {
  private:
   const StoredTensor* source(WeightId id) const { return sources_[static_cast<std::size_t>(id)]; }
 
-  // The taps of all columns lie side by side: one row per tap.
+  // Stores one row per tap, with the taps of all columns side by side.
   void read_taps(WeightId id) {
     const auto at = static_cast<std::size_t>(id);
     const StoredTensor& stored = weights_.stored[at];
@@ -136,7 +136,7 @@ class Planner {
     unchosen_ += (bytes_ - before) / n * unchosen;
   }
 
-  // Gives some matrices of the same shape their place: panel by panel in turn.
+  // Gives matrices of the same shape their place. Their panels alternate.
   void place(std::initializer_list<WeightId> ids) {
     std::size_t stride = 0;
     for (const WeightId id : ids) {
@@ -157,11 +157,11 @@ class Planner {
   const Checkpoint& checkpoint_;
   PackedWeights& weights_;
   std::vector<const StoredTensor*> sources_;  // by WeightId
-  std::vector<bool> is_read_;                 // likewise: by a step of the plan
+  std::vector<bool> is_read_;                 // by WeightId: whether a step reads it
   std::vector<WeightId> tables_;
   std::vector<Job> jobs_;
   std::size_t bytes_ = 0;
-  std::size_t unchosen_ = 0;  // bytes of experts that a token does not go to
+  std::size_t unchosen_ = 0;  // bytes of experts that are not chosen for a token
 };
 
 // Writes the panel of outputs [first, first + 32).
@@ -172,8 +172,9 @@ void pack_outputs(const Job& job, std::size_t first, std::span<std::byte> panel)
   pack_panel(weight_rows(*job.weight, *job.stored, first, n, memory), 0, panel);
 }
 
-// Gives memory back, so that the model is not in it twice. A copy goes when its last panel is
-// packed; a copy that is never packed goes before. The pages of the file go every so often.
+// Gives memory back, so that the model is not in memory twice. A copy is dropped when its last
+// panel is packed, or at once if it is never packed. Pages of the file are released after every 4
+// MB of panels.
 class Sources {
  public:
   Sources(const Checkpoint& checkpoint, PanelsLeft left)
@@ -183,7 +184,7 @@ class Sources {
     }
   }
 
-  void packed(const Job& job, std::size_t panels) {  // by any thread
+  void packed(const Job& job, std::size_t panels) {  // thread-safe
     if ((left_.at(job.source) -= panels) == 0) checkpoint_.drop_copy(*job.source);
     constexpr std::size_t kReleaseEvery = std::size_t{4} << 20;
     const std::size_t bytes = panels * panel_bytes(job.packed->layout, job.packed->inputs);
@@ -198,9 +199,9 @@ class Sources {
   std::atomic<std::size_t> bytes_ = 0;  // since the last release
 };
 
-// Pages that are touched come from the disk one by one, each after a wait. So the matrices that
-// come next are asked for: all bytes of the jobs are one row, and what lies kAhead behind the bytes
-// that are packed now is fetched.
+// Requests bytes of the file early; otherwise packing would wait for the disk at each page. It
+// treats the bytes of all jobs as one sequence, and requests those that lie kAhead bytes behind the
+// ones that are packed now.
 class ReadAhead {
  public:
   explicit ReadAhead(const std::vector<Job>& jobs) : jobs_(jobs) {
@@ -211,7 +212,7 @@ class ReadAhead {
     fetch(0, std::min(kAhead, size_));
   }
 
-  // Part `i` of `n` of a job is packed now.
+  // Call it before piece `i` of `n` of a job is packed.
   void packing(std::size_t job, std::size_t i, std::size_t n) const {
     const std::size_t bytes = jobs_[job].stored->bytes.size();
     fetch(std::min(size_, begin_[job] + bytes * i / n + kAhead),
@@ -238,12 +239,12 @@ class ReadAhead {
   std::size_t size_ = 0;
 };
 
-// Packs pieces of the matrices, a few panels each, until none is left. Any number of threads do so
-// at the same time: `next` counts the pieces that are taken.
+// Packs pieces of the matrices, a few panels each, until none is left. Several threads may call it
+// at the same time: `next` is the next piece that no thread has taken.
 void pack_pieces(const std::vector<Job>& jobs, const ReadAhead& ahead, Sources& sources,
                  std::byte* memory, std::atomic<std::size_t>& next) {
   constexpr std::size_t kPanels = 4;
-  std::size_t first = 0;  // of this job's pieces, among those of all
+  std::size_t first = 0;  // first piece of this job
   std::size_t piece = next++;
   for (const Job& job : jobs) {
     const std::size_t panels = job.packed->panel_count();
@@ -262,7 +263,8 @@ void pack_pieces(const std::vector<Job>& jobs, const ReadAhead& ahead, Sources& 
   }
 }
 
-// Packs all matrices on all threads. What one of them throws is thrown when all have ended.
+// Packs all matrices with all threads. If a thread throws, its exception is rethrown when all have
+// ended.
 void pack(const std::vector<Job>& jobs, Sources& sources, std::byte* memory, ThreadPool& threads) {
   if (jobs.empty()) return;
   for (const Job& job : jobs) job.packed->panels = memory + job.offset;
@@ -272,7 +274,7 @@ void pack(const std::vector<Job>& jobs, Sources& sources, std::byte* memory, Thr
   threads.run([&](std::size_t thread) {
     try {
       pack_pieces(jobs, ahead, sources, memory, next);
-    } catch (...) {  // rows are copied before they are packed: no memory for that
+    } catch (...) {  // pack_outputs copies some rows: std::bad_alloc
       errors[thread] = std::current_exception();
     }
   });

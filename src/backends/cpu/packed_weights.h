@@ -10,17 +10,17 @@
 
 namespace stagecraft {
 
-// A norm with its numbers.
+// A norm with its weights.
 struct PackedNorm {
   NormStep::Kind kind = NormStep::Kind::Rms;
   const float* weight = nullptr;
   const float* bias = nullptr;  // of Layer
   float eps = 0.0f;
   std::size_t group = 0;        // 0: there is no norm
-  std::size_t weight_step = 0;  // from a group's weights to those of the next
+  std::size_t weight_step = 0;  // from the weights of a group to those of the next; 0: shared
 
   explicit operator bool() const { return group != 0; }
-  // Group `index` of a row, which stands at x; out may be x.
+  // Norms group `index` of a row. x: the numbers of the group; out may be x.
   void apply(const Kernels& k, const float* x, float* out, std::size_t index = 0) const {
     const float* const w = weight == nullptr ? nullptr : weight + index * weight_step;
     if (kind == NormStep::Kind::Rms) return k.rms_norm(x, w, group, eps, out);
@@ -28,22 +28,22 @@ struct PackedNorm {
   }
 };
 
-// What a plan's packed matrices take, in bytes.
+// The sizes of the packed matrices of a plan, in bytes.
 struct PackedBytes {
   std::size_t all = 0;
-  std::size_t per_token = 0;  // that are read for a token: of the experts, those that are chosen
-  std::size_t copied_tables = 0;  // beside them: copies of which a token reads a row
+  std::size_t per_token = 0;      // read per token: of the experts, only those that are chosen
+  std::size_t copied_tables = 0;  // not in `all`: copied tables, of which a token reads a row
 };
 
-// The weights of a model as the CPU backend reads them: matrices packed once, when the model is
-// opened, into one piece of memory in the order in which a token needs them. Immutable.
-// All are found by WeightId.
+// The weights of a model as the CPU backend reads them: matrices are packed once, when the model is
+// opened, into one piece of memory, in the order in which a token needs them. Immutable. The
+// vectors are indexed by WeightId.
 struct PackedWeights {
-  std::vector<PanelMatrix> matrices;  // of linears; the two of a gate lie panel by panel in turn
+  std::vector<PanelMatrix> matrices;  // of linears; the panels of a gate and its `up` alternate
   std::vector<std::vector<float>> vectors;  // norms and biases; taps, one row per tap
-  // As stored_weight returns them, of tables only: a token needs one row of the embedding.
+  // Results of stored_weight, only for tables: a token needs one row of the embedding.
   std::vector<StoredTensor> stored;
-  LargeMemory memory;  // what the matrices look at
+  LargeMemory memory;  // the matrices are views into it
   PackedBytes bytes;
 
   const PanelMatrix& matrix(WeightId id) const { return matrices[static_cast<std::size_t>(id)]; }
@@ -59,21 +59,21 @@ struct PackedWeights {
   }
 };
 
-// Packs the tensors of a checkpoint, which must outlive the result, on all threads. On the way the
-// file's pages are released, and the checkpoint's copies dropped, but for those of tables. Throws
-// as find_weights does.
+// Packs the tensors of a checkpoint, which must outlive the result, with all threads. Releases the
+// file's pages, and drops the checkpoint's copies except those of tables. Throws std::bad_alloc,
+// and Error if find_weights does.
 PackedWeights pack_weights(const Plan& plan, const FusedPlan& fused, const Checkpoint& checkpoint,
                            ThreadPool& threads);
 
-// The layout in which a matrix is packed that this checkpoint stores so.
+// The layout in which a matrix of this checkpoint is packed.
 WeightLayout packed_layout(const Weight& weight, const StoredTensor& stored,
                            const Checkpoint& checkpoint);
 
-// Throws as find_weights and fuse do.
+// Throws Error if find_weights or fuse does.
 PackedBytes packed_bytes(const Plan& plan, const Checkpoint& checkpoint);
 
-// Types of stored matrices that are packed as another: "IQ4_NL as Q8_0", and
-// " (rounded)" behind it where that loses something. "" if there are none. Throws as packed_bytes.
+// The types of matrices that are packed as another type, such as "IQ4_NL as Q8_0". " (rounded)"
+// follows if packing loses precision. "" if there are none. Throws Error if packed_bytes does.
 std::string repacked_text(const Plan& plan, const Checkpoint& checkpoint);
 
 }  // namespace stagecraft

@@ -14,7 +14,8 @@ Rows ThreadSlice::prepare(MatrixView<const float> x, const PackedNorm& norm, Act
   for (std::size_t r = mine.begin; r < mine.end; ++r) {
     const float* row = x.row(order.empty() ? r : order[r]).data();
     if (norm) {
-      // What is only rounded goes through one row of this thread, which stays in the cache.
+      // If only rounded rows are needed, all normed rows use one row of memory, which stays in the
+      // cache.
       float* const normed = f32.row(keeps_f32 ? r : mine.begin).data();
       norm.apply(k_, row, normed);
       row = normed;
@@ -44,7 +45,7 @@ void ThreadSlice::multiply(const Rows& x, Range rows, std::span<const Product> p
   std::size_t panels = 0;
   for (const Product& one : products) panels += one.weight->panel_count();
   share_tiles(panels, rows, [&](Range mine, Range some) {
-    std::size_t first = 0;  // panel of this product
+    std::size_t first = 0;  // first panel of this product
     for (const Product& one : products) {
       const std::size_t end = first + one.weight->panel_count();
       const Range of_this{std::max(mine.begin, first), std::min(mine.end, end)};
@@ -61,8 +62,9 @@ void ThreadSlice::multiply_panels(const Rows& x, const Product& product, Range p
   const auto& [weight, bias, out, add, activate] = product;
   const PanelMatrix& m = *weight;
   const std::size_t most = max_rows(m);
-  // Whole panels are written where they belong: rows that are one tile go through all of them,
-  // other rows through one panel before the next.
+  // The outputs of whole panels are written directly to their place. If all rows are one tile, it
+  // is multiplied with panel after panel; else all rows are multiplied with one panel before the
+  // next.
   const std::size_t whole = bias == nullptr && activate == nullptr ? m.outputs / kPanelOutputs : 0;
   while (panels.begin < std::min(panels.end, whole)) {
     const std::size_t end = rows.size() <= most ? std::min(panels.end, whole) : panels.begin + 1;

@@ -9,29 +9,29 @@
 
 namespace stagecraft {
 
-// [begin, end) of rows, or of whatever is counted.
+// [begin, end) of rows, panels, tiles or tasks.
 struct Range {
   std::size_t begin = 0, end = 0;
   std::size_t size() const { return end - begin; }
 };
 
-// Rows ready to be multiplied, wherever they lie.
+// Rows that are ready to be multiplied: rounded, or as floats.
 struct Rows {
   const RoundedRows* prepared = nullptr;
   MatrixView<const float> f32;
 };
 
-// Where a kernel puts its 32 outputs per row, or adds them.
+// Where a kernel writes its 32 outputs per row, or adds them.
 struct TileOut {
   float* data;
   std::size_t stride = kPanelOutputs;
   bool add = false;
 };
 
-// The number formats of activations that some matrices' kernels ask for, by ActivationType.
+// The number formats of activations that the kernels of some matrices need, by ActivationType.
 using ActivationTypes = std::array<bool, 3>;
 
-// out[r] = f(weight * row r + bias), or += that.
+// out[r] = f(weight * row r + bias), or out[r] += that.
 struct Product {
   const PanelMatrix* weight = nullptr;
   const float* bias = nullptr;  // [outputs], or nullptr
@@ -41,8 +41,8 @@ struct Product {
   void (*activate)(const float* x, const float* up, std::size_t n, float* out) = nullptr;
 };
 
-// All threads walk through a pass side by side; this is one of them at the products: it prepares
-// rows for the kernels and multiplies its share of the panels. `thread` of `n_threads`.
+// The work of thread `thread` of `n_threads` in the products of a pass: it prepares rows for the
+// kernels and multiplies its share of the panels.
 class ThreadSlice {
  public:
   ThreadSlice(CpuWorkspace& w, std::size_t thread, std::size_t n_threads)
@@ -51,7 +51,7 @@ class ThreadSlice {
   CpuWorkspace::Scratch& scratch() const { return scratch_; }
 
   bool is_first() const { return thread_ == 0; }
-  // Of n things, those that are this thread's.
+  // This thread's share of n things.
   Range share(std::size_t n) const {
     return {n * thread_ / n_threads_, n * (thread_ + 1) / n_threads_};
   }
@@ -61,28 +61,29 @@ class ThreadSlice {
     if (n_threads_ > 1) w_.threads.barrier();
   }
 
-  // Norms rows, where a norm is given, and puts them into the number formats that some matrices'
-  // kernels ask for. In a long pass all threads must call it: each does its share, and they wait
-  // for each other. order: row r of the result is row order[r] of x; empty: all rows.
+  // Applies the norm, if there is one, and converts the rows to these number formats. With more
+  // than kFewRows rows, all threads must call it: each prepares its share, and they wait for each
+  // other. order: row r of the result is row order[r] of x; empty: all rows.
   Rows prepare(MatrixView<const float> x, const PackedNorm& norm, ActivationTypes types,
                std::span<const std::uint32_t> order = {}) const;
 
-  // Writes row r of p, which is `width` wide, in one of the rounded formats.
+  // Rounds a row of `width` numbers to one of the rounded formats, and writes it as row r of p.
   void round_row(const float* row, ActivationType type, std::size_t r, std::size_t width,
                  RoundedRows& p) const {
     round_part(row, type, r, {0, width}, width, p);
   }
-  // Only these columns of it, whose numbers stand at x. Q8: a whole number of blocks.
+  // The same for only these columns of the row; their numbers are at x. Q8: a whole number of
+  // blocks.
   void round_part(const float* x, ActivationType type, std::size_t r, Range columns,
                   std::size_t width, RoundedRows& p) const;
 
-  // This thread's share of several products of the same rows.
+  // Computes this thread's share of several products of the same rows.
   void multiply(const Rows& x, Range rows, std::span<const Product> products) const;
 
-  // Panels of a matrix times rows [first, first + n), n at most the kernel's most; the outputs of
-  // neighbouring panels lie side by side. All rows of a panel together fetch the next panel on
-  // their way; these rows fetch their part of it. next: where the matrix of the same size begins
-  // that they fetch instead.
+  // Multiplies panels of a matrix with rows [first, first + n), n <= max_rows(m). The outputs of
+  // neighbouring panels lie side by side. all: the rows that are multiplied with each panel. Their
+  // tiles together prefetch the next panel; each tile prefetches its part. next: the panels of a
+  // matrix of the same size, which the tiles prefetch instead.
   void tiles(const PanelMatrix& m, Range panels, const Rows& x, std::size_t first, std::size_t n,
              const TileOut& out, Range all = {}, const std::byte* next = nullptr) const;
   void tile(const PanelMatrix& m, std::size_t panel, const Rows& x, std::size_t first,
@@ -97,10 +98,11 @@ class ThreadSlice {
     return k_.max_rows[static_cast<std::size_t>(m.layout)];
   }
 
-  // This thread's share of panels times rows: each(panels, rows), one panel and some of the rows,
-  // or where all rows are one tile several panels. Where there are many rows, each group of threads
-  // has some of them: what a thread has written in one step, it then finds in its own cache in the
-  // next. The threads of a group share its tiles, so that none has a panel more than another.
+  // Calls each(panels, rows) for this thread's share of panels times rows: one panel and some of
+  // the rows or, if all rows are one tile, several panels. If there are many rows, each group of
+  // threads has some of them: then a thread finds in its own cache what it wrote in the step
+  // before. The threads of a group share tiles, not panels, so that their shares differ by less
+  // than a panel.
   template <class Each>
   void share_tiles(std::size_t panels, Range rows, Each each) const {
     const std::size_t groups = group_count(rows.size()), members = n_threads_ / groups;
@@ -113,7 +115,7 @@ class ThreadSlice {
   std::size_t tile_count(Range rows) const {
     return (rows.size() + k_.rows_per_share - 1) / k_.rows_per_share;
   }
-  // The same for tiles of any range; they are counted panel by panel.
+  // The same for any range of tiles. Tiles are numbered panel by panel.
   template <class Each>
   void for_tiles(Range mine, Range rows, Each each) const {
     const std::size_t tiles = tile_count(rows);
@@ -130,22 +132,22 @@ class ThreadSlice {
   }
 
  private:
-  // Into how many groups the threads are divided. Each group reads all weights, so its rows must be
-  // enough that this costs little.
+  // The number of groups of threads. Each group reads all weights, so it must have enough rows that
+  // this costs little.
   std::size_t group_count(std::size_t rows) const {
     constexpr std::size_t kManyRows = 128;
     std::size_t groups = n_threads_;
     while (n_threads_ % groups != 0 || (groups > 1 && rows < groups * kManyRows)) --groups;
     return groups;
   }
-  // Where the rows of a group begin: at a multiple of 16, which one tile of AMX takes.
+  // The first row of a group: a multiple of 16, the number of rows of an AMX tile.
   static std::size_t first_row(std::size_t rows, std::size_t group, std::size_t groups) {
     constexpr std::size_t kTogether = 16;
     if (group == groups) return rows;
     return (rows * group / groups + kTogether / 2) / kTogether * kTogether;
   }
   void multiply_panels(const Rows& x, const Product& product, Range panels, Range rows) const;
-  // Through scratch memory: for a bias, an activation, or a panel that is not full.
+  // Writes through scratch memory: for a bias, an activation function, or a panel that is not full.
   void multiply_panel(const Rows& x, const Product& product, std::size_t panel, Range rows) const;
 
   CpuWorkspace& w_;

@@ -52,7 +52,7 @@ class Walk {
     for (const Step& step : plan_.steps) {
       layer_ = step.layer;
       std::visit([this](const auto& kind) { compute(kind); }, step.kind);
-      if (rows_ == 0) break;  // nobody asked for logits
+      if (rows_ == 0) break;  // no row is scored
       const BufferId out = buffer_written(step.kind);
       if (probe_ && !step.name.empty()) probe_(layer_, step.name, rows(out));
     }
@@ -85,12 +85,12 @@ class Walk {
     add(weights_.matrix(s.positions).row_range(cache_.length(), rows_), rows(s.out));
   }
 
-  // Each group is a row of its own.
+  // Treats each group as a row of its own.
   void compute(const NormStep& s) {
     const auto in = rows(s.in), out = rows(s.out);
     const std::size_t groups = in.cols() / s.group;
     const auto weight = weights_.vector(s.weight);
-    const bool own = weight.size() > s.group;  // each group has weights of its own
+    const bool own = weight.size() > s.group;  // each group has its own weights
     for (std::size_t t = 0; t < rows_; ++t) {
       const MatrixView<const float> from(in.row(t).data(), groups, s.group);
       const MatrixView<float> to(out.row(t).data(), groups, s.group);
@@ -124,7 +124,7 @@ class Walk {
     }
   }
 
-  // out = f(gate) * up; without up, f(gate). out may be either.
+  // out = f(gate) * up, or f(gate) if up is empty. out may be gate or up.
   static void activate(ActivateStep::Function function, std::span<const float> gate,
                        std::span<const float> up, std::span<float> out) {
     using Function = ActivateStep::Function;
@@ -167,7 +167,7 @@ class Walk {
     }
   }
 
-  // Expert after expert, so that the weights of one serve all of its rows while they are in cache.
+  // One expert after the other: its weights serve all of its rows while they are in the cache.
   void compute(const ExpertsStep& s) {
     const auto in = rows(s.in), out = rows(s.out), shares = rows(s.shares);
     for (std::size_t t = 0; t < rows_; ++t) std::ranges::fill(out.row(t), 0.0f);
@@ -221,13 +221,13 @@ class Walk {
   void compute(const RopeStep& s) {
     const Frequencies& table = plan_.frequencies[static_cast<std::size_t>(s.frequencies)];
     if (!placement_.apart) return rotate(s, table.values, rows(s.x), cache_.length());
-    for (std::size_t t = 0; t < rows_; ++t) {  // their positions may stand still
+    for (std::size_t t = 0; t < rows_; ++t) {  // several tokens may have the same position
       const std::size_t position = placement_.position(table.positions, cache_.length() + t);
       rotate(s, table.values, rows(s.x).row_range(t, 1), position);
     }
   }
 
-  // Rows at `position` and the ones after it.
+  // Rotates row t by the angles of position `position` + t.
   static void rotate(const RopeStep& s, std::span<const float> frequencies, MatrixView<float> x,
                      std::size_t position) {
     const auto rotate = s.pairs == RopeStep::Pairs::Halves ? rope : neighbour_rope;
@@ -294,7 +294,7 @@ class Walk {
     }
   }
 
-  // The last rows move to the top.
+  // Moves the scored rows, which are the last ones, to the top.
   void compute(const SelectStep& s) {
     const std::size_t first = rows_ - logits_.rows();
     rows_ = logits_.rows();
@@ -318,7 +318,7 @@ class Walk {
   ThreadPool& threads_;
   MatrixView<float> logits_;
   const Probe& probe_;
-  std::size_t rows_;  // that live: all tokens, then those that are scored
+  std::size_t rows_;  // of the current step: all tokens, later only the scored ones
   int layer_ = kNone;
 };
 
@@ -349,14 +349,14 @@ PlanWeights load_weights(const Plan& plan, const Checkpoint& checkpoint) {
     }
     weights.values.push_back(values.view());
   }
-  if (!weights.owned.empty()) checkpoint.release_pages();  // F32 tensors come back as needed
+  if (!weights.owned.empty()) checkpoint.release_pages();  // F32 tensors are read again when used
   return weights;
 }
 
 WalkWorkspace::WalkWorkspace(const Plan& plan, std::size_t rows, std::size_t context)
     : max_rows(rows), max_context(context) {
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
-    const bool is_logits = static_cast<BufferId>(i) == plan.logits;  // the caller brings them
+    const bool is_logits = static_cast<BufferId>(i) == plan.logits;  // in the caller's memory
     buffers.push_back(is_logits ? Matrix<float>() : Matrix<float>(rows, plan.buffers[i].width));
   }
   probabilities = Matrix<float>(max_heads(plan) * rows, context);
@@ -382,7 +382,7 @@ void check_pass(const Plan& plan, std::span<const TokenId> tokens, const KvCache
   }
   check_next_tokens(plan, tokens, cache.length(), std::min(cache.capacity(), max_context));
   check_shape("forward", "logits", std::min(logits.rows(), tokens.size()), plan.vocab_size, logits);
-  if (cache.length() == 0) place_text(plan, tokens);  // throws where no text can begin so
+  if (cache.length() == 0) place_text(plan, tokens);  // throws if no text begins like this
 }
 
 void walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId> tokens,

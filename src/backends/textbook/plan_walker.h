@@ -12,8 +12,8 @@
 
 namespace stagecraft {
 
-// The weights of a plan as f32, by WeightId. F32 tensors are views into the checkpoint, which must
-// outlive this; others were converted.
+// The weights of a plan as f32, by WeightId. F32 tensors that can be used as they are stored are
+// views into the checkpoint, which must outlive this; all others are converted copies.
 struct PlanWeights {
   std::vector<MatrixView<const float>> values;  // vectors are matrices of one row
   std::vector<Matrix<float>> owned;
@@ -25,26 +25,26 @@ struct PlanWeights {
 };
 PlanWeights load_weights(const Plan& plan, const Checkpoint& checkpoint);
 
-// Everything that a walk writes on its way.
+// The memory that a walk writes.
 struct WalkWorkspace {
   WalkWorkspace(const Plan& plan, std::size_t max_rows, std::size_t max_context);
 
   std::size_t max_rows, max_context;
   std::vector<Matrix<float>> buffers;  // by BufferId, [max_rows, width]
   Matrix<float> probabilities;         // heads * max_rows * max_context numbers, shaped per step
-  Matrix<float> expert[3];             // a row inside an expert: gate, up and down
+  Matrix<float> expert[3];             // one row inside an expert: gate, up, down
 };
 
-// The keys and values of one sequence, as the plan's caches ask for.
+// An empty cache for one sequence, with the shapes of the plan's caches.
 KvCache make_kv_cache(const Plan& plan, std::size_t capacity);
 
-// One pass of any plan: one textbook operator per step, in order. For Llama's family, these are the
-// operators that forward() calls, and the bits are the same.
+// Runs one pass of any plan: one textbook operator per step, in order. For Llama's family, these
+// are the operators that forward() calls, and the bits are the same.
 //
-//   tokens     [seq_len]        the next of the text; 1 <= seq_len <= w.max_rows
+//   tokens     [seq_len]        the next tokens of the text; 1 <= seq_len <= w.max_rows
 //   cache                       seq_len positions longer afterwards
-//   state                       of the sequence, after all of its tokens; likewise afterwards
-//   placement                   of the text; written where these tokens are its first
+//   state                       the states of the sequence after all of its tokens; updated
+//   placement                   of the text; written if these tokens are its first
 //   logits     [n, vocab_size]  written: the scores after each of the last n tokens; n may be 0
 //   probe                       may be empty
 //

@@ -16,7 +16,7 @@
 namespace stagecraft {
 namespace {
 
-// A prompt goes through the model in pieces of this many tokens.
+// A long prompt is computed in passes of this many tokens.
 constexpr std::size_t kRows = 64;
 
 class TextbookSequence final : public Sequence {
@@ -42,8 +42,8 @@ class TextbookSequence final : public Sequence {
   Placement placement_;
 };
 
-// What both ways to run have in common: sequences take their turns in one workspace, which is made
-// anew where a sequence needs a larger one.
+// What both textbook backends have in common: all sequences use one workspace, in turn. It is
+// replaced if a new sequence needs a larger one.
 class TextbookBackend : public Backend {
  public:
   TextbookBackend(const Plan& plan, std::size_t n_threads) : n_threads_(n_threads), plan_(plan) {}
@@ -58,7 +58,7 @@ class TextbookBackend : public Backend {
   }
 
   void forward(std::span<const Input> inputs, MatrixView<float> logits) override {
-    // All are checked first: a state cannot be taken back.
+    // All inputs are checked first, because a state cannot be restored.
     std::size_t n_logits = 0;
     for (const Input& input : inputs) n_logits += input.n_logits;
     check_shape("forward", "logits", n_logits, plan_.vocab_size, logits);
@@ -109,7 +109,8 @@ class TextbookBackend : public Backend {
   const Plan& plan_;
 };
 
-// load_parameters() knows the names of Hugging Face only.
+// load_parameters() knows only the names of Hugging Face. Its errors get the names that the file
+// has.
 Parameters load_with_stored_names(const Config& config, const Checkpoint& checkpoint) {
   try {
     return load_parameters(config, checkpoint);
@@ -127,10 +128,10 @@ class CourseBackend final : public TextbookBackend {
                 std::size_t n_threads)
       : TextbookBackend(plan, n_threads),
         model_{config, load_with_stored_names(config, checkpoint)} {
-    if (!model_.parameters.converted.empty()) checkpoint.release_pages();  // F32 tensors come back
+    if (!model_.parameters.converted.empty()) checkpoint.release_pages();  // F32 is read when used
   }
   void set_probe(Probe probe) override { probe_ = std::move(probe); }
-  // The end of forward().
+  // The same as forward() computes after the last layer.
   void score(MatrixView<const float> x, MatrixView<float> logits) override {
     const auto normed = workspace_->normed.top_rows(x.rows());
     rms_norm(x, model_.parameters.final_norm, model_.config.norm_eps, normed);
@@ -206,7 +207,7 @@ class WalkingBackend final : public TextbookBackend {
   Probe probe_;
 };
 
-double count(std::size_t n) { return static_cast<double>(n); }  // products of these stay finite
+double count(std::size_t n) { return static_cast<double>(n); }  // products of these do not overflow
 
 }  // namespace
 

@@ -10,8 +10,8 @@ namespace stagecraft {
 // course (forward.cpp, attention_block.cpp, mlp.cpp), which may be a student's; for others, the
 // plan is walked step by step. A probe sees what the functions of the course return: "embedding",
 // and "attn_probs", "attn_residual" and "mlp_residual" of each layer. For that, each pass computes
-// the layers twice. Description and checkpoint must outlive the backend. Throws Error where the
-// checkpoint does not hold what the model needs.
+// the layers twice. Description and checkpoint must outlive the backend. Throws Error if the
+// checkpoint lacks a tensor that the model needs.
 std::unique_ptr<Backend> make_textbook_backend(const ModelDescription& description,
                                                const Checkpoint& checkpoint, std::size_t n_threads);
 
