@@ -80,8 +80,12 @@ LargeMemory some_panels(WeightLayout layout, const Shape& shape) {
 double time_tiles(const Kernels& k, WeightLayout layout, const LargeMemory& weights,
                   const Shape& shape, std::size_t most) {
   const auto f = static_cast<std::size_t>(layout);
-  const PanelMatrix matrix{layout, shape.outputs, shape.inputs, weights.data(),
-                           panel_bytes(layout, shape.inputs)};
+  const PanelMatrix matrix{.layout = layout,
+                           .outputs = shape.outputs,
+                           .inputs = shape.inputs,
+                           .panels = weights.data(),
+                           .stride = panel_bytes(layout, shape.inputs),
+                           .from_memory = true};
   const std::size_t blocks = shape.inputs / kQuantBlock;
   const LargeMemory rows = some_numbers(shape.rows * shape.inputs * sizeof(float));
   const std::vector<float> scales(shape.rows * blocks, 0.01f);

@@ -299,6 +299,9 @@ PackedWeights pack_weights(const Plan& plan, const FusedPlan& fused, const Check
   Planner planner(plan, checkpoint, weights);
   planner.place(fused);
   weights.bytes = planner.bytes();
+  for (PanelMatrix& matrix : weights.matrices) {
+    matrix.from_memory = weights.bytes.all > kLargeModelBytes;
+  }
   weights.memory = LargeMemory(weights.bytes.all);
   Sources sources(checkpoint, planner.count_panels());
   pack(planner.jobs(), sources, weights.memory.data(), threads);

@@ -55,6 +55,7 @@ struct TileArgs {
   // Bytes from this panel to the panel that a tile of one row prefetches; 0: it prefetches its own
   // (fetch_straight_on).
   std::ptrdiff_t to_next = 0;
+  bool from_memory = false;  // PanelMatrix::from_memory
 };
 using Tile = void (*)(const TileArgs&, std::size_t n_rows);
 

@@ -57,29 +57,26 @@ STAGECRAFT_INLINE void fetch(const TileArgs& t, std::size_t k) {
   if constexpr (Rows > 1) __builtin_prefetch(t.ahead + k * t.ahead_step);
 }
 
-// The prefetch of a tile of one row, which reads its panels from the first byte to the last. The
-// processor alone does not read far enough ahead. So the tile, when it comes to the n_bytes at
-// `at`, prefetches the n_bytes that lie 2,048 bytes further on (of 1,024 to 8,192, the fastest
-// distance on a Xeon). With to_next, it prefetches another panel instead. That one is needed later,
-// so L2 is enough; L2's queue of requests is longer, too.
+// The prefetch of a tile that reads its panels alone, from the first byte to the last: of one row,
+// or of all rows of a pass if they are few. The processor alone does not read far enough ahead. So
+// the tile, when it comes to the n_bytes at `at`, prefetches the n_bytes that lie further on.
+//
+// from_memory: the model does not fit into caches (prefetch_from_memory in simd.h).
+// to_next: this many bytes further on lies another panel, which is prefetched into L2 instead.
 //
 // kShortSteps: true if n_bytes take only a few instructions. Then the processor reaches the next
 // loads early enough by itself: a Zen 3 reads f32 at 21 GB/s without this prefetch and at 17 with
-// it. (Bytes: at 17 without and at 20 with it.) It was not measured with AVX-512.
+// it. (Bytes: at 17 without and at 20 with it.)
 template <int Rows, std::size_t n_bytes, bool kShortSteps = false>
 STAGECRAFT_INLINE void fetch_straight_on(const TileArgs& t, const std::byte* at) {
-  if constexpr (Rows == 1) {
-    constexpr int kSecondCache = 1;
-    if (t.to_next == 0) {
-      if constexpr (kShortSteps && kLanes == 8) return;
-      STAGECRAFT_UNROLL
-      for (std::size_t i = 0; i < n_bytes; i += 64) __builtin_prefetch(at + 2048 + i);
-    } else {
-      STAGECRAFT_UNROLL
-      for (std::size_t i = 0; i < n_bytes; i += 64) {
-        __builtin_prefetch(at + t.to_next + i, 0, kSecondCache);
-      }
-    }
+  const bool two_levels = kPrefetchesTwoLevels && t.from_memory;
+  if (Rows > 1 && (!two_levels || t.ahead_step != 0)) return;
+  if (Rows == 1 && t.to_next != 0) {
+    prefetch<n_bytes, kIntoL2>(at + t.to_next);
+  } else if (two_levels) {
+    prefetch_from_memory<n_bytes>(at);
+  } else if (!kShortSteps || kLanes != 8) {
+    prefetch<n_bytes, kIntoL1>(at + 2048);
   }
 }
 

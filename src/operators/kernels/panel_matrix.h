@@ -31,6 +31,7 @@ struct PanelMatrix {
   std::size_t inputs = 0;
   const std::byte* panels = nullptr;
   std::size_t stride = 0;
+  bool from_memory = false;  // caches do not hold the model, so panels are prefetched further ahead
 
   std::size_t panel_count() const { return (outputs + kPanelOutputs - 1) / kPanelOutputs; }
   const std::byte* panel(std::size_t i) const { return panels + i * stride; }
@@ -57,12 +58,12 @@ inline void fetch_ahead(const void* from, std::size_t bytes) {
 }
 
 // Makes a tile of panel `panel` prefetch its part of the next panel. The tile has `n` rows, from
-// row `first` on, of the `rows` rows that are multiplied with this panel. If n is all rows, nothing
-// is prefetched: each panel is read once, and a tile of one row prefetches by itself
-// (fetch_straight_on).
+// row `first` on, of the `rows` rows that are multiplied with this panel. If n is all rows, each
+// panel is read once, and the tile prefetches what it reads itself (fetch_straight_on).
 inline void fetch_on_the_way(TileArgs& args, const PanelMatrix& matrix, std::size_t panel,
                              std::size_t first, std::size_t n, std::size_t rows) {
   args.ahead = args.panel;
+  args.from_memory = matrix.from_memory;
   if (rows <= n) return;
   const std::size_t bytes = panel_bytes(matrix.layout, matrix.inputs);
   args.ahead = matrix.panel(panel + 1) + bytes * first / rows;

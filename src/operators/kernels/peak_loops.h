@@ -72,6 +72,9 @@ float sum_of(const float* x, std::size_t n) {
   constexpr std::size_t kSums = 8;
   Vec sums[kSums] = {};
   for (std::size_t i = 0; i < n; i += kSums * kLanes) {
+    if constexpr (kPrefetchesTwoLevels) {
+      prefetch_from_memory<sizeof sums>(reinterpret_cast<const std::byte*>(x + i));
+    }
     STAGECRAFT_UNROLL
     for (std::size_t s = 0; s < kSums; ++s) sums[s] += load(x + i + s * kLanes);
   }

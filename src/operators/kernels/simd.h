@@ -54,6 +54,29 @@ STAGECRAFT_INLINE Vec load(const float* from) { return load_as<Vec>(from); }
 STAGECRAFT_INLINE Ints load_ints(const void* from) { return load_as<Ints>(from); }
 STAGECRAFT_INLINE void store(float* to, Vec v) { std::memcpy(to, &v, sizeof v); }
 
+// Prefetches the n_bytes at `at` into L1 or L2, numbered as in __builtin_prefetch.
+enum Cache : int { kIntoL2 = 1, kIntoL1 = 3 };
+template <std::size_t n_bytes, Cache kCache>
+STAGECRAFT_INLINE void prefetch(const std::byte* at) {
+  STAGECRAFT_UNROLL
+  for (std::size_t i = 0; i < n_bytes; i += 64) __builtin_prefetch(at + i, 0, kCache);
+}
+
+// For a loop that reads memory from the first byte to the last and comes to the n_bytes at `at`:
+// prefetches into L2 what lies 8,192 bytes further on, and into L1 what lies 4,096 bytes further
+// on. L1 alone can wait for fewer cache lines: on a Xeon, 1B models generate 20% slower with it. If
+// the caches hold the data already, this costs 3%. Only measured with AVX-512 and AVX-VNNI.
+#if defined(__AVX512F__) || defined(__AVXVNNI__)
+constexpr bool kPrefetchesTwoLevels = true;
+#else
+constexpr bool kPrefetchesTwoLevels = false;
+#endif
+template <std::size_t n_bytes>
+STAGECRAFT_INLINE void prefetch_from_memory(const std::byte* at) {
+  prefetch<n_bytes, kIntoL1>(at + 4096);
+  prefetch<n_bytes, kIntoL2>(at + 8192);
+}
+
 STAGECRAFT_INLINE Vec broadcast(float x) { return x - Vec{}; }
 STAGECRAFT_INLINE Ints broadcast(std::int32_t x) { return x - Ints{}; }
 
