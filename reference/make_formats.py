@@ -49,7 +49,7 @@ def write_quantized(path: Path) -> None:
     scales = 10.0 ** random.uniform(-6, 4, (160, 1))
     values = (random.normal(0, 1, (160, 32)) * scales).astype(numpy.float32)
     values[0] = 0.0
-    values[1, ::3] = -0.0  # not alone: in a block of zeros, the package and ggml's C differ in d's sign
+    values[1, ::3] = -0.0  # in a block of zeros, the package and ggml's C differ in d's sign
     values[2] = 3.0
     values[3] = numpy.float32(1e-42)  # the inverse of its scale is infinite in f32
     values[4, 1:] = 0.0
