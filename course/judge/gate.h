@@ -49,7 +49,8 @@ const std::map<std::string, Expected>& expected_of(const Case& question, std::si
 bool judge(const Case& question);
 
 // The same for an output of token ids whose order is not fixed: each id must occur share * total
-// times. The random numbers of the case are equally spaced, so a difference of 2 is allowed.
+// times. The random numbers of the case are equally spaced, so a difference of 2 is allowed, except
+// for share 0.
 bool judge_counts(const Case& question, const std::string& output,
                   const std::vector<double>& shares, std::size_t total);
 
