@@ -10,7 +10,7 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     name = sys.argv.pop(1)
-    # In front of all others, because a package of the same name may be installed on this machine.
+    # First in the path, because a package of the same name may be installed on this machine.
     sys.path[:1] = [str(HERE), str(HERE.parent / "tools")]
     runpy.run_module(name if "." in name else f"commands.{name}", run_name="__main__", alter_sys=True)
 

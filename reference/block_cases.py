@@ -17,7 +17,7 @@ from seed import random_for
 
 
 def attention_cases() -> Iterator[Case]:
-    """kv_len = past + q_len; query i stands at position past + i; window 0 is none."""
+    """kv_len = past + q_len; query i is at position past + i; window 0: no window."""
 
     def case(
         name: str,
@@ -70,7 +70,8 @@ def attention_cases() -> Iterator[Case]:
     yield case("head-dim-1", (4, 2), 5, head_dim=1)
     yield case("long-33", (2, 2), 33, head_dim=2)
     yield case("sharp", (6, 2), 7, past=2, scale=12.0)
-    # Every visible score is near -24,000: a mask that adds or fills in -1e4 lets the future win.
+    # Every visible score is near -24,000: a mask of -1e4, added or filled in, would let future keys
+    # win.
     yield case("scores-below-a-finite-mask", (4, 2), 5, past=2, scale=0.01, shift=100.0)
     yield case("no-queries", (6, 2), 0, past=3)
     yield case("window4-whole", (6, 2), 9, window=4)
@@ -80,7 +81,8 @@ def attention_cases() -> Iterator[Case]:
 
 
 def _layer(name: str, shapes: dict[str, tuple[int, ...]]) -> dict[str, Tensor]:
-    """Seeded weights: projections scaled by their inputs, norms 0.3 to 2, some signs turned."""
+    """Seeded weights: projections scaled by their number of inputs, norms 0.3 to 2, some
+    negative."""
     weights: dict[str, Tensor] = {}
     for tensor, shape in shapes.items():
         at = f"{name}/{tensor}"

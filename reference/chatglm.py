@@ -1,8 +1,7 @@
-"""ChatGLM and ChatGLM2 in plain PyTorch, as published: the proof of architectures/chatglm.py.
+"""ChatGLM and ChatGLM2 in plain PyTorch, as published: proves architectures/chatglm.py.
 
-transformers has no such models. So they are written twice, and nothing is shared: here with
-PyTorch's own operators and as few lines as possible, there with every activation and every order
-of summation.
+transformers has no such models. So they are written twice, without shared code: here with PyTorch's
+own operators and in few lines, there with all activations and all orders of summation.
 """
 
 from __future__ import annotations
@@ -17,20 +16,21 @@ Weights = dict[str, Tensor]
 
 
 def logits(raw: dict[str, Any], w: Weights, ids: Tensor) -> Tensor:
-    """logits [S, vocab]; the precision is that of the weights. One model type stands for both."""
+    """logits [S, vocab], in the precision of the weights. Both models have one model type."""
     return (chatglm if "position_encoding_2d" in raw else chatglm2)(raw, w, ids)
 
 
 def prompt_of(raw: dict[str, Any], ids: Tensor) -> tuple[int, int]:
-    """How many tokens the prompt has, and at which of them the answer goes."""
+    """The number of tokens in the prompt, and the position of the token that the answer
+    replaces."""
     text = ids.tolist()
     name = "gmask_token_id" if raw["gmask_token_id"] in text else "mask_token_id"
     return text.index(raw["bos_token_id"]), text.index(raw[name])
 
 
 def turns_of(positions: Tensor, columns: int) -> Tensor:
-    """Complex numbers of size 1, one per position and pair -> [S, 1, columns / 2]: a pair of
-    columns times such a number is that pair, rotated."""
+    """Complex numbers of absolute value 1, one per position and pair -> [S, 1, columns / 2]: a pair
+    of columns, as a complex number, times this number is the rotated pair."""
     exponents = torch.arange(0, columns, 2, dtype=torch.float64) / columns
     angles = torch.outer(positions.double(), 10000.0**-exponents)
     return torch.polar(torch.ones_like(angles), angles)[:, None]
@@ -42,7 +42,7 @@ def chatglm(raw: dict[str, Any], w: Weights, ids: Tensor) -> Tensor:
     alpha = (2 * raw["num_layers"]) ** 0.5
     prompt, mask = prompt_of(raw, ids)
 
-    # 0, 1, 2, ... in the prompt; in the answer the place of the mask, and 1, 2, 3, ...
+    # Positions: 0, 1, 2, ... in the prompt; in the answer that of the mask, and 1, 2, 3, ...
     text = torch.tensor([i if i < prompt else mask for i in range(length)])
     answer = torch.tensor([0] * prompt + [i + 1 for i in range(length - prompt)])
     visible = torch.ones(length, length).tril().bool()
@@ -54,7 +54,7 @@ def chatglm(raw: dict[str, Any], w: Weights, ids: Tensor) -> Tensor:
     def norm(x: Tensor, name: str) -> Tensor:
         return F.layer_norm(x, x.shape[-1:], w[f"{name}.weight"], w[f"{name}.bias"], eps)
 
-    # [S, heads, size]; the second column of a pair is the one a quarter of the head further on.
+    # [S, heads, size]; the second column of a pair is a quarter of the head after the first.
     def rotate(x: Tensor) -> Tensor:
         def half(part: Tensor, positions: Tensor) -> Tensor:
             turned = torch.complex(*part.double().chunk(2, -1)) * turns_of(positions, size // 2)
@@ -92,7 +92,7 @@ def chatglm2(raw: dict[str, Any], w: Weights, ids: Tensor) -> Tensor:
 
     turns = turns_of(torch.arange(len(ids)), size // 2)
 
-    def rotate(x: Tensor) -> Tensor:  # [S, heads, size]; a pair is two neighbours in the first half
+    def rotate(x: Tensor) -> Tensor:  # [S, heads, size]; pairs are neighbours in the first half
         half = size // 2
         pairs = torch.view_as_complex(x[..., :half].unflatten(-1, (-1, 2)).double())
         turned = torch.view_as_real(pairs * turns).flatten(-2).to(x.dtype)
@@ -105,7 +105,7 @@ def chatglm2(raw: dict[str, Any], w: Weights, ids: Tensor) -> Tensor:
         if raw["multi_query_attention"]:
             q, k, v = fused.split((heads * size, groups * size, groups * size), dim=-1)
             q, k, v = (y.unflatten(-1, (-1, size)) for y in (q, k, v))
-        else:  # q, k and v of one head, then of the next
+        else:  # q, k and v of the first head, then of the next
             q, k, v = fused.unflatten(-1, (heads, 3 * size)).split(size, dim=-1)
         q, k, v = (y.transpose(0, 1)[None] for y in (rotate(q), rotate(k), v))
         mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)

@@ -3,12 +3,12 @@
     build/venv/bin/python reference/check_continuations.py MODEL.gguf
     build/venv/bin/python reference/check_continuations.py FOLDER --tokens 64
 
-Both read the same file: transformers dequantises a GGUF file to f32 as the engine does, which runs
-its textbook layers unless --fast. At each place of what the engine wrote, transformers says what it
-would have chosen, the end included. f32 rounds, and the spread is how far transformers' own logits
-move when it is asked for f64: where the two likeliest tokens are closer than twice that, neither
-choice means anything, which is said whether they agree there or not. Exit code 1 where they part at
-a larger gap.
+Both read the same file: transformers dequantises a GGUF file to f32, like the engine. The engine
+runs its textbook layers unless --fast. For each token that the engine wrote, and for the end,
+transformers computes what it would choose. f32 rounds: the spread is the difference between
+transformers' own logits in f32 and in f64. If the two likeliest tokens are closer than twice the
+spread, either choice is right, and the output says so. Exit code 1 if the choices differ at a
+larger gap.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     build/venv/bin/python reference/check_perplexity.py MODEL TEXT --context 512 --stride 256
 
-MODEL is a folder or a GGUF file, which transformers dequantises to f32 as the engine does. The ids
-are the engine's own (tokenizers are compared elsewhere). Exit code 1 where the sums differ by more than
-1e-5 of themselves. --fast asks the CPU backend, which rounds activations of quantised weights to 8
-bits and so part further: what that costs, not whether it is right.
+MODEL is a folder or a GGUF file, which transformers dequantises to f32, like the engine. The ids
+are the engine's own (tokenizers are compared elsewhere). Exit code 1 if the relative difference of
+the sums exceeds 1e-5. --fast runs the CPU backend, which rounds activations to 8 bits for quantised
+weights and so differs more: it shows the cost of this rounding, not whether the result is right.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from make_perplexity import surprisals
 from seed import one_thread
 
 ROOT = Path(__file__).resolve().parent.parent
-ALLOWED = 1e-5  # f32 in another order moves a logit by 1e-5; over many tokens that cancels
+ALLOWED = 1e-5  # reordered f32 sums change a logit by 1e-5; many tokens average it out
 
 
 def check(args: argparse.Namespace) -> bool:

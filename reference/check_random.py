@@ -1,12 +1,13 @@
-"""Random models of every architecture: our logits beside those of Hugging Face transformers.
+"""Random models of every architecture: our logits compared with those of Hugging Face transformers.
 
     check_random.py PROGRAM [--models N] [--seed S] [--only TYPE]
 
-Each model is a tiny one of model_zoo.py with other sizes, numbers and kinds of layers. transformers makes it from
-the config and saves it, so config.json has every field that transformers writes. (Where transformers has no such
-model, our definition stands in.) Then PROGRAM (build/release/src/stagecraft) computes the logits of the same ids, at
-once and cut in two. Prints a line per architecture; exit code 1 if one differs, or if one is refused. (`trace` runs
-the textbook backend; tests compare the CPU backend with it.)
+Each model is one of model_zoo.py with other sizes, numbers and kinds of layers. transformers makes
+it from the config and saves it, so config.json has every field that transformers writes. (If
+transformers has no such model, our definition is used.) Then PROGRAM (build/release/src/stagecraft)
+computes the logits of the same ids, in one pass and cut in two. Prints one line per architecture;
+exit code 1 if one differs or is refused. (`trace` runs the textbook backend; tests compare the CPU
+backend with it.)
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from make_models import write_model
 from model_zoo import MODELS
 from tiny_model import TinyModel
 
-# Of the largest logit: f32 against f64, over at most 4 layers. Measured: up to 2e-5.
+# Relative to the largest logit: f32 against f64, over at most 4 layers. Measured: up to 2e-5.
 ALLOWED = 1e-4
 WAYS = ((), ("--cached", "3"))
 
@@ -40,7 +41,7 @@ def first(config: dict[str, Any], *names: str) -> str | None:
 
 
 def new_sizes(config: dict[str, Any], rng: random.Random) -> None:
-    """Other sizes, of which each fits the others."""
+    """Other sizes that fit each other."""
     width = first(config, "hidden_size", "n_embd", "n_embed")
     heads = first(config, "num_attention_heads", "n_head")
     assert width and heads
@@ -60,7 +61,7 @@ def new_sizes(config: dict[str, Any], rng: random.Random) -> None:
     else:
         config[heads] = rng.randint(1, 5)
     own_head_dim = next((name for name in ("head_dim", "kv_channels") if name in config), None)
-    if config["model_type"] == "chatglm":  # half of a head is rotated, in pairs
+    if config["model_type"] == "chatglm":  # rotates half of a head, in pairs
         head_dim = 4 * rng.randint(1, 4)
     if own_head_dim:
         config[own_head_dim] = head_dim
@@ -120,14 +121,15 @@ def new_latents(config: dict[str, Any], rng: random.Random) -> None:
 
 
 def new_layers(config: dict[str, Any], rng: random.Random) -> None:
-    """Another number of layers; lists with a value per layer are drawn anew from their own values."""
+    """Another number of layers; lists with one value per layer are drawn again from their own
+    values."""
     layers = first(config, "num_hidden_layers", "n_layer", "num_layers")
     assert layers
     n = config[layers] = rng.randint(1, 4)
     for name in ("layer_types", "no_rope_layers"):
         if config.get(name):
             config[name] = rng.choices(config[name], k=n)
-    if "num_kv_shared_layers" in config:  # a layer of each kind has keys and values of its own
+    if "num_kv_shared_layers" in config:  # one layer of each kind keeps its own keys and values
         config["layer_types"] = ["sliding_attention", "full_attention", *config["layer_types"]]
         config["num_kv_shared_layers"] = rng.randint(0, n)
         n = config[layers] = n + 2
@@ -164,7 +166,7 @@ def random_config(model_type: str, rng: random.Random) -> dict[str, Any]:
 
 
 def new_weights(model: torch.nn.Module, generator: torch.Generator) -> None:
-    """Numbers of a size that every step shows in the logits; those of norms lie around 1."""
+    """Numbers large enough that every step affects the logits; weights of norms are near 1."""
     with torch.no_grad():
         for name, weight in model.named_parameters():
             drawn = torch.randn(weight.shape, generator=generator)
@@ -175,7 +177,7 @@ def new_weights(model: torch.nn.Module, generator: torch.Generator) -> None:
                 is_scale = name.endswith("scale")
                 weight.copy_(0.3 * drawn + (1.0 if is_norm or is_scale else 0.0))
         for name, buffer in model.named_buffers():
-            if name.endswith("layer_scalar"):  # of Gemma 4: stored, but not trained
+            if name.endswith("layer_scalar"):  # Gemma 4: stored, but not trained
                 buffer.copy_(1.0 + 0.3 * torch.randn(buffer.shape, generator=generator))
 
 
@@ -200,7 +202,7 @@ def our_logits(program: str, folder: Path, ids: list[int], way: tuple[str, ...])
 
 
 def check(program: str, model_type: str, seed: int) -> float:
-    """The largest difference of the ways, as a share of the largest logit."""
+    """The largest difference over all ways to run it, relative to the largest logit."""
     rng = random.Random(f"{model_type} {seed}")
     config = random_config(model_type, rng)
     with tempfile.TemporaryDirectory() as name:
@@ -208,7 +210,7 @@ def check(program: str, model_type: str, seed: int) -> float:
         make(config, folder, seed)
         most = min(config.get("max_position_embeddings", 64), config.get("n_positions", 64), 12)
         vocab_size = config.get("vocab_size") or config["padded_vocab_size"]
-        vocab_size = config.get("mask_token_id", vocab_size)  # and the special tokens behind it
+        vocab_size = config.get("mask_token_id", vocab_size)  # special tokens have larger ids
         ids = [rng.randrange(vocab_size) for _ in range(rng.randint(4, most))]
         if "gmask_token_id" in config:  # a prompt of 1 or 2 tokens, which cannot be cut
             prompt = rng.randint(1, 2)
@@ -216,7 +218,7 @@ def check(program: str, model_type: str, seed: int) -> float:
             ids[prompt] = config["bos_token_id"]
         theirs = their_logits(folder, torch.tensor(ids), torch.float64)
         worst = 0.0
-        # --cached cuts a text after its first token, which a model with such a prompt refuses.
+        # --cached cuts a text after its first token; a model with such a prompt refuses this.
         for way in WAYS[:1] if "gmask_token_id" in config else WAYS:
             ours = our_logits(program, folder, ids, way).to(torch.float64)
             worst = max(worst, ((ours - theirs).abs().max() / theirs.abs().max()).item())

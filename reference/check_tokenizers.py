@@ -3,14 +3,14 @@
     build/venv/bin/python reference/check_tokenizers.py                 small sentencepiece models
     build/venv/bin/python reference/check_tokenizers.py PATH...         and these vocabularies
 
-PATH: a tokenizer.json (or a folder with one), whose reference is the tokenizers library; a
-sentencepiece tokenizer.model, whose reference is the sentencepiece library; a GGUF file, whose
-vectors (.inp and .out beside it) are compared, and whose scores, if it has them, become a
-sentencepiece model; PATH.gguf=FOLDER: the tokenizer.json that the GGUF file says again.
+PATH is one of: a tokenizer.json (or a folder with one), compared with the tokenizers library; a
+sentencepiece tokenizer.model, compared with the sentencepiece library; a GGUF file, compared with
+its vectors (.inp and .out beside it), and, if it has scores, with the sentencepiece model made from
+them; PATH.gguf=FOLDER, compared with the tokenizer.json in FOLDER that the GGUF file repeats.
 
-Small models are trained by the sentencepiece library, BPE and Unigram, with and without byte
-fallback, with each of its normalizers; and of the Unigram ones the tokenizer.json that transformers
-would make. Exit code 1 where a text differs, with the first of them.
+The sentencepiece library trains the small models: BPE and Unigram, with and without byte fallback,
+with each of its normalizers; for the Unigram ones, the tokenizer.json that transformers would make
+is compared, too. Exit code 1 if a text differs; prints the first one.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ BLANKS = [" ", "  ", "    ", "\n", "\n\n", "\t", "\r\n", "\u00a0", "\u3000", "\u
 
 
 def texts_for(name: str, markers: list[str], n: int) -> list[str]:
-    """Many scripts, emoji, code, whitespace, digits, controls, the text of special tokens; alone and
-    mixed."""
+    """Many scripts, emoji, code, whitespace, digits, control characters, and texts of special
+    tokens; alone and mixed."""
     r = random.Random(f"{SEED}/{name}/many")
     words = [word for sentence in SENTENCES for word in sentence.split()]
 
@@ -85,7 +85,7 @@ def texts_for(name: str, markers: list[str], n: int) -> list[str]:
 
 
 class Vocabulary:
-    """One that the engine opens, and what the library says of a text, of ids."""
+    """A vocabulary that the engine opens, and the library's results for texts and for ids."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Vocabulary:
     ) -> None:
         self.name, self.path, self.encode, self.decode = name, path, encode, decode
         self.markers = markers  # texts of special tokens
-        self.special = special  # whether `encode` takes them for these tokens
+        self.special = special  # True if `encode` reads them as these tokens
 
 
 def engine(program: Path, path: Path, lines: list[Any], *options: str) -> list[Any]:
@@ -145,7 +145,7 @@ def of_json(path: Path, name: str = "", opened: Path | None = None) -> Vocabular
     file = path / "tokenizer.json" if path.is_dir() else path
     made = json.loads(file.read_text())
     added = made.get("added_tokens", [])
-    if opened:  # a GGUF file may be of a version with less added tokens
+    if opened:  # the GGUF file may come from a version with fewer added tokens
         known = set(gguf.GGUFReader(opened).get_field("tokenizer.ggml.tokens").contents())
         added = made["added_tokens"] = [token for token in added if token["content"] in known]
     library = Tokenizer.from_str(json.dumps(made))
@@ -167,7 +167,7 @@ def of_model(path: Path, name: str = "", opened: Path | None = None) -> Vocabula
     unknown = library.id_to_piece(library.unk_id())
 
     def decode(ids: list[int]) -> str:
-        # The library shows the unknown piece as a mark; the engine as it is spelt.
+        # The library decodes the unknown piece to a mark; the engine to its text.
         return library.decode(ids).replace(" ⁇ ", unknown)
 
     return Vocabulary(
@@ -181,7 +181,7 @@ def of_model(path: Path, name: str = "", opened: Path | None = None) -> Vocabula
 
 
 def check_vectors(path: Path, program: Path) -> bool:
-    """llama.cpp's: texts between marks, and a line of ids for each."""
+    """Compares llama.cpp's vectors: texts between marks, and one line of ids per text."""
     texts = Path(f"{path}.inp").read_text().split("\n__ggml_vocab_test__\n")
     lines = Path(f"{path}.out").read_text().splitlines()
     expected = [[int(word) for word in line.split()] for line in lines]
@@ -193,7 +193,7 @@ def check_vectors(path: Path, program: Path) -> bool:
 
 
 def of_gguf(path: Path, scratch: Path) -> Vocabulary | None:
-    """The scores of a GGUF file as the sentencepiece model that they come from."""
+    """The sentencepiece model that a GGUF file's scores come from."""
     read = gguf.GGUFReader(path).get_field
     if read("tokenizer.ggml.model").contents() != "llama":
         return None
@@ -251,7 +251,7 @@ def small_models(scratch: Path) -> list[Vocabulary]:
 
 
 def normal_forms(scratch: Path, program: Path) -> bool:
-    """Every character, between marks of several classes that it may change places with."""
+    """Every character, between combining marks of several classes, whose order may change."""
     characters = [chr(c) for c in range(1, 0x110000) if not 0xD800 <= c < 0xE000]
     words = [f"a\u0345{c}\u0334\u0301 {c}\u0301" for c in characters]
     texts = ["\n".join(words[i : i + 100]) for i in range(0, len(words), 100)]
@@ -275,7 +275,8 @@ def normal_forms(scratch: Path, program: Path) -> bool:
 
 
 def as_tokenizer_json(path: Path) -> Path:
-    """What transformers makes of a Unigram model (convert_slow_tokenizer.py, SpmConverter)."""
+    """The tokenizer.json that transformers makes of a Unigram model (convert_slow_tokenizer.py,
+    SpmConverter)."""
     library = sentencepiece.SentencePieceProcessor(model_file=str(path))
     charsmap = spm.charsmap_of(path.read_bytes())
     normalizers: list[Any] = [

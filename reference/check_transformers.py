@@ -1,8 +1,8 @@
-"""The proof that llama.py computes what Hugging Face transformers computes.
+"""Proves that llama.py computes what Hugging Face transformers computes.
 
-transformers rounds three places to f32 even in an f64 model: RMSNorm, softmax and the rope angles.
-To compare in true f64 those places must see another `torch`, whose float32 is float64; then the two
-agree to about 1e-15, and no f32 noise can hide a wrong formula.
+transformers rounds to f32 at three places even in an f64 model: RMSNorm, softmax and the RoPE
+angles. To compare in true f64, these places get another `torch` whose float32 is float64. The two
+then agree to about 1e-15, and no f32 noise can hide a wrong formula.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from torch import Tensor
 from architectures import MODULES
 from llama import Parameters
 
-# |llama.py - transformers| over the largest |logit|.
+# llama.py - transformers| relative to the largest |logit|.
 AGREE_F64 = 1e-12  # measured: 1e-15 to 1e-14
-AGREE_F32 = 5e-5  # two summation orders of one f32 computation; measured: up to 2e-6 at 8 layers
+AGREE_F32 = 5e-5  # two orders of summation in f32; measured: up to 2e-6 at 8 layers
 
 
 class _DoubleTorch:
-    """`torch`, except that its single precision is double."""
+    """`torch`, but with float64 as its float32."""
 
     float32 = float = torch.float64
 
@@ -50,7 +50,7 @@ def _single_means_double(model_type: str) -> Iterator[None]:
     for module in modules:
         module.torch = _DoubleTorch()
     torch.Tensor.float = torch.Tensor.double
-    torch.set_default_dtype(torch.float64)  # of a quotient of integers
+    torch.set_default_dtype(torch.float64)  # the type of a quotient of integers
     try:
         yield
     finally:
@@ -63,7 +63,7 @@ def _single_means_double(model_type: str) -> Iterator[None]:
 def transformers_logits(
     folder: Path, ids: Tensor, dtype: torch.dtype, model_type: str, attention: str = "eager"
 ) -> Tensor:
-    """logits [S, vocab] of transformers' own model; f64 is f64 throughout.
+    """logits [S, vocab] of transformers' own model; with f64, all of it is in f64.
 
     attention: which of its implementations.
     """
@@ -86,7 +86,7 @@ def transformers_logits(
 
 
 def their_logits(folder: Path, ids: Tensor, dtype: torch.dtype) -> Tensor:
-    """logits [S, vocab] of transformers' model, or of the definition that stands in for it."""
+    """logits [S, vocab] of transformers' model, or of our definition if it has none."""
     raw = json.loads((folder / "config.json").read_text())
     module = MODULES.get(raw["model_type"])
     if hasattr(module, "DEFINITION"):
@@ -97,7 +97,7 @@ def their_logits(folder: Path, ids: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def assert_agrees(logits: Tensor, theirs: Tensor, what: str) -> float:
-    """Relative distance of the two; an error where it is not rounding."""
+    """Relative distance of the two; raises an error if it is too large to be rounding."""
     distance = ((logits - theirs).abs().max() / theirs.abs().max()).item()
     allowed = AGREE_F64 if theirs.dtype == torch.float64 else AGREE_F32
     if not distance <= allowed:

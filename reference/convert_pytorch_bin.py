@@ -2,8 +2,8 @@
 
     build/venv/bin/python reference/convert_pytorch_bin.py FOLDER
 
-A .bin is a pickle, which could run code on being opened: only tensors are read (weights_only).
-The .bin stays where it is; a model.safetensors already there is never overwritten.
+A .bin is a pickle, which could run code when it is opened, so only tensors are read (weights_only).
+The .bin is kept; an existing model.safetensors is never overwritten.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def load_bin(path: Path) -> dict[str, Tensor]:
             raise SystemExit(
                 f"{path}: {name}: expected a floating-point tensor, found {tensor.dtype}"
             )
-    # Old Llama files carry the rope frequencies, which follow from config.json.
+    # Old Llama files contain the RoPE frequencies, which follow from config.json.
     return {
         name: tensor for name, tensor in tensors.items() if not name.endswith("rotary_emb.inv_freq")
     }
@@ -63,7 +63,7 @@ def convert(folder: Path) -> list[Path]:
             and _is_tied(folder)
             and tensors[EMBEDDING].equal(tensors[HEAD])
         ):
-            del tensors[HEAD]  # one matrix under two names
+            del tensors[HEAD]  # one matrix with two names
         _write(target, tensors)
         return [target]
 
@@ -97,7 +97,7 @@ def _is_tied(folder: Path) -> bool:
 
 
 def _write(path: Path, tensors: dict[str, Tensor]) -> None:
-    """Under its name only when complete."""
+    """Writes a file; it gets its name only when it is complete."""
     part = path.with_suffix(".part")
     dump.write(part, tensors, {"format": "pt"})
     part.rename(path)

@@ -1,4 +1,5 @@
-"""What the modules of architectures/ share: configs, tensors and the steps of a decoder's forward pass."""
+"""What the modules of architectures/ share: configs, tensors and the steps of a decoder's forward
+pass."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from llama import EMBEDDING, HEAD, Parameters, recorder
 
 
 def tiny_config(model_type: str, architecture: str, **changes: Any) -> dict[str, Any]:
-    """Sizes that differ from each other and from powers of two; `...` leaves a field out."""
+    """Sizes that differ from each other and are no powers of two; `...` leaves a field out."""
     config: dict[str, Any] = {
         "architectures": [architecture],
         "model_type": model_type,
@@ -36,7 +37,7 @@ def tiny_config(model_type: str, architecture: str, **changes: Any) -> dict[str,
     return {name: value for name, value in (config | changes).items() if value is not ...}
 
 
-# The names of sizes in tiny_config that the first decoders call something else.
+# Sizes in tiny_config that the first decoders call differently.
 LLAMA_SIZES = (
     "hidden_size",
     "intermediate_size",
@@ -52,7 +53,7 @@ LLAMA_SIZES = (
 def own_sizes_config(
     model_type: str, architecture: str, own: dict[str, Any], **changes: Any
 ) -> dict[str, Any]:
-    """tiny_config without LLAMA_SIZES but for those that `own` has again."""
+    """tiny_config without LLAMA_SIZES, except those that `own` contains."""
     return tiny_config(
         model_type, architecture, **(dict.fromkeys(LLAMA_SIZES, ...) | own | changes)
     )
@@ -77,8 +78,8 @@ def decoder_shapes(
     mlp_bias: bool = False,
     mlp: bool = True,
 ) -> dict[str, tuple[int, ...]]:
-    """The tensors of a checkpoint. norms: of each layer. head_norms: sizes of q_norm and k_norm.
-    fused: qkv_proj and gate_up_proj. mlp: whether layers have a feed-forward block."""
+    """The tensors of a checkpoint. norms: those of each layer. head_norms: sizes of q_norm and
+    k_norm. fused: qkv_proj and gate_up_proj. mlp: True if layers have a feed-forward block."""
     dim, hidden = raw["hidden_size"], raw["intermediate_size"]
     q_dim, kv_dim = q_and_kv_dim(raw)
     if fused:
@@ -127,7 +128,7 @@ def gated_shapes(
 def expert_shapes(
     raw: dict[str, Any], at: str, n: int, width: str, names: tuple[str, str, str] = GATED
 ) -> dict[str, tuple[int, ...]]:
-    """The router of a layer and its experts, as wide inside as the field `width` says."""
+    """The router of a layer and its experts; the field `width` has their inner size."""
     tensors = linear_shapes(f"{at}gate", n, raw["hidden_size"], False)
     for e in range(n):
         tensors |= gated_shapes(f"{at}experts.{e}.", raw["hidden_size"], raw[width], names)
@@ -135,13 +136,13 @@ def expert_shapes(
 
 
 def has_experts(raw: dict[str, Any], n: int) -> bool:
-    """Whether layer n of a Qwen model does."""
+    """True if layer n of a Qwen model has experts."""
     dense = raw.get("mlp_only_layers") or []
     return n not in dense and (n + 1) % raw.get("decoder_sparse_step", 1) == 0
 
 
 def without_dense(names: dict[str, tuple[int, ...]], n: int) -> None:
-    """Takes out the feed-forward block of layer n."""
+    """Removes the feed-forward block of layer n."""
     for name in GATED:
         del names[f"model.layers.{n}.mlp.{name}.weight"]
 
@@ -164,7 +165,7 @@ def qkv_shapes(raw: dict[str, Any], at: str, bias: bool) -> dict[str, tuple[int,
 
 
 class Decoder:
-    """One forward pass; what a step computes is kept in `trace` under the name of the step."""
+    """One forward pass; the result of each step is kept in `trace` under the name of the step."""
 
     embedding_name, head_name = EMBEDDING, HEAD
     layers, final_norm = "model.layers.", "model.norm"
@@ -186,7 +187,7 @@ class Decoder:
         self.keep = recorder(self.trace)
 
     def layer(self, n: int) -> str:
-        """What the names of this layer's tensors begin with."""
+        """The prefix of the names of this layer's tensors."""
         self.keep = recorder(self.trace, f"layers.{n}.")
         return f"{self.layers}{n}."
 
@@ -199,7 +200,7 @@ class Decoder:
         return table[self.ids].to(self.how.dtype)
 
     def angles(self, scaling: RopeScaling, columns: int = 0) -> tuple[Tensor, Tensor]:
-        """columns: of each head that rope rotates; 0: all of them."""
+        """columns: how many of each head RoPE rotates; 0: all of them."""
         size = columns or self.head_dim
         return rope_angles(torch.arange(len(self.ids)), size, scaling, self.how)
 
@@ -208,7 +209,7 @@ class Decoder:
         return rms_norm(x, weight, self.raw[self.eps_name], self.how)
 
     def head_norm(self, x: Tensor, name: str) -> Tensor:
-        """Each head by itself."""
+        """Applies a norm to each head separately."""
         return self.norm(x.unflatten(-1, (-1, self.head_dim)), name).flatten(1)
 
     def linear(self, x: Tensor, name: str) -> Tensor:
@@ -220,13 +221,14 @@ class Decoder:
         return q, k, v
 
     def fused_qkv(self, h: Tensor, name: str, n_kv_heads: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Of one matrix: for each key head its queries, its key, its value."""
+        """q, k and v from one matrix, which has for each key head its queries, its key, its
+        value."""
         parts = self.linear(h, name).unflatten(-1, (n_kv_heads, -1, self.head_dim))
         q, k, v = (x.flatten(1) for x in (parts[:, :, :-2], parts[:, :, -2], parts[:, :, -1]))
         return self.keep("q", q), self.keep("k", k), self.keep("v", v)
 
     def clip_qkv(self, *qkv: Tensor) -> tuple[Tensor, ...]:
-        """Between plus and minus the config's "clip_qkv", if it says one."""
+        """Clips to plus and minus the config's "clip_qkv", if it has one."""
         limit = self.raw.get("clip_qkv")
         if limit is None:
             return qkv
@@ -245,7 +247,7 @@ class Decoder:
         slopes: Tensor | None = None,
         sinks: Tensor | None = None,
     ) -> Tensor:
-        """q, k and v [S, heads * D]; no angles: no rope. slopes: of ALiBi. sinks: one per head."""
+        """q, k and v [S, heads * D]; no angles: no RoPE. slopes: of ALiBi. sinks: one per head."""
         q, k, v = (x.unflatten(-1, (-1, self.head_dim)) for x in (q, k, v))
         if angles is not None:
             q = self.keep("q_rope", self._rope(q, angles))
@@ -288,19 +290,19 @@ class Decoder:
         return self.keep("geglu", geglu(gate, up, self.how))
 
     def gated(self, gate: Tensor, up: Tensor) -> Tensor:
-        """By the config's "hidden_act"."""
+        """The gated product, with the config's "hidden_act"."""
         activation = self.raw["hidden_act"]
         return self.keep(gated_name(activation), gated(gate, up, activation, self.how))
 
     def logits(
         self, x: Tensor, divisor: float = 1.0, cap: float | None = None
     ) -> dict[str, Tensor]:
-        """The whole trace, the logits last. cap: they are soft-capped."""
+        """The whole trace, with the logits last. cap: the soft cap of the logits."""
         self.ends()
         return self.head(self.keep("final_norm", self.norm(x, self.final_norm)), divisor, cap)
 
     def ends(self) -> None:
-        """What follows belongs to no layer."""
+        """The following steps belong to no layer."""
         self.keep = recorder(self.trace)
 
     def head(
@@ -318,13 +320,13 @@ class Decoder:
 
 
 class ExpertsDecoder(Decoder):
-    """With experts instead of a feed-forward block."""
+    """A decoder with experts instead of a feed-forward block."""
 
     def experts(
         self, h: Tensor, at: str, normed: bool, names: tuple[str, str, str] = GATED
     ) -> Tensor:
-        """The sum of the experts that each row goes to. All are computed here; their shares say
-        which count."""
+        """The weighted sum of each row's experts. All experts are computed here; those that were
+        not chosen have weight 0."""
         scores = self.keep("router", self.linear(h, f"{at}gate"))
         largest = torch.topk(scores, self.raw["num_experts_per_tok"], dim=-1).indices
         chosen = torch.zeros_like(scores).scatter(-1, largest, 1.0)
@@ -339,7 +341,7 @@ class ExpertsDecoder(Decoder):
         return self.keep("experts", total)
 
     def shared_expert(self, h: Tensor, at: str) -> Tensor:
-        """The expert that every row goes to, times the sigmoid of a score of each row."""
+        """The expert that computes every row, times the sigmoid of a score per row."""
         score = self.keep("shared_router", self.linear(h, f"{at}shared_expert_gate"))
         share = self.keep("shared_shares", 1 / (1 + torch.exp(-score)))
         block = self._gated_block(h, f"{at}shared_expert.", GATED)
@@ -353,7 +355,7 @@ class ExpertsDecoder(Decoder):
 
 
 class LayerNormDecoder(Decoder):
-    """The same with LayerNorm, with the weight and the bias that the file has."""
+    """A decoder with LayerNorm, with the weight and the bias in the file."""
 
     eps_name = "layer_norm_eps"
 

@@ -1,8 +1,8 @@
-"""The operators as plain formulas; precision and order of summation are an argument.
+"""The operators as plain formulas; precision and order of summation are arguments.
 
-Every sum here goes through `dot`, so one forward pass can be run in f64 (the oracle), in f32 as
-PyTorch does it, and in f32 in each order that a C++ loop, a SIMD kernel or a chain of fused
-multiply-adds would use. How far those runs lie from the oracle is what a tolerance is made of.
+Every sum here uses `dot`. So one forward pass can be run in f64 (the oracle), in f32 as PyTorch
+does it, and in f32 in each order that a C++ loop, a SIMD kernel or a chain of fused multiply-adds
+would use. Tolerances are made from the distance of those runs to the oracle.
 
 Shape letters: S tokens, T keys (past + S), H heads, G key/value heads, D head_dim; M, N, K matmul.
 """
@@ -18,23 +18,23 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """How a formula is rounded."""
+    """Precision, order of summation and rounding of a formula."""
 
     name: str
     dtype: torch.dtype
     order: str = (
         "torch"  # torch, sequential, reversed, blocked8, blocked16, fma, shuffled1, shuffled2, ...
     )
-    reciprocal: bool = False  # x * (1 / n) where the formula says x / n
+    reciprocal: bool = False  # x * (1 / n) in place of x / n
     angles: str = (
-        "f32"  # rope: "exact" in f64, "f32" as transformers, "f64_of_f32" exact cos of f32 angles
+        "f32"  # RoPE: "exact" in f64, "f32" as transformers, "f64_of_f32" exact cos of f32 angles
     )
 
 
 ORACLE = Arithmetic("oracle", torch.float64, angles="exact")
 PYTORCH_F32 = Arithmetic("torch", torch.float32)
 
-# What the spread is measured over: every order that a sensible f32 implementation adds in.
+# The spread is measured over these: every order of summation of a sensible f32 implementation.
 F32_ORDERS = (
     PYTORCH_F32,
     Arithmetic("sequential", torch.float32, "sequential", angles="f64_of_f32"),
@@ -42,7 +42,7 @@ F32_ORDERS = (
     Arithmetic("blocked8", torch.float32, "blocked8", reciprocal=True, angles="exact"),
     Arithmetic("blocked16", torch.float32, "blocked16"),
     Arithmetic("fma", torch.float32, "fma"),
-    # Any other order is a shuffle; eight, so that the largest error does not depend on luck.
+    # Shuffles stand for all other orders; eight, so that the largest error does not depend on luck.
     *(
         Arithmetic(f"shuffled{n}", torch.float32, f"shuffled{n}", reciprocal=n % 2 == 0)
         for n in range(8)
@@ -63,7 +63,7 @@ def dot(x: Tensor, y: Tensor, how: Arithmetic) -> Tensor:
     )  # zeros [..., M, N], also for K = 0
     for k in _sequence(length, how.order):
         left, right = x[..., :, None, k], y[..., None, :, k]
-        if how.order == "fma":  # one rounding a step: the product is exact in f64
+        if how.order == "fma":  # one rounding per step: the product is exact in f64
             total = (total.double() + left.double() * right.double()).to(how.dtype)
         else:
             total = total + left * right
@@ -175,7 +175,7 @@ def layer_norm(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, how: Arithmetic
 ) -> Tensor:
     """weight * (x - mean) / sqrt(variance + eps) + bias (Ba et al. 2016); x [S, K], others [K] or
-    none."""
+    None."""
     x = x.to(how.dtype)
     centred = x - _row_sum(x, torch.ones_like(x), how) / x.shape[-1]
     variance = _row_sum(centred, centred, how) / x.shape[-1]
@@ -194,7 +194,7 @@ def matmul_transb(
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None, how: Arithmetic) -> Tensor:
-    """x [S, K], weight [N, K], bias [N] or none -> [S, N]."""
+    """x [S, K], weight [N, K], bias [N] or None -> [S, N]."""
     y = dot(x, weight, how)
     return y if bias is None else y + bias.to(how.dtype)
 
@@ -261,7 +261,7 @@ def softmax(x: Tensor, how: Arithmetic) -> Tensor:
 
 @dataclass(frozen=True)
 class RopeScaling:
-    """rope_theta and the scalings that Stagecraft supports; the names are those of config.json."""
+    """rope_theta and the scalings that Stagecraft supports, with the names of config.json."""
 
     rope_theta: float
     rope_type: str = "default"  # default, linear, llama3, yarn
@@ -278,7 +278,7 @@ class RopeScaling:
 
     @property
     def score_factor(self) -> float:
-        """yarn: what multiplies scores, because q and k are both multiplied by its root."""
+        """yarn: the factor of scores; q and k are both multiplied by its root."""
         if self.rope_type != "yarn":
             return 1.0
         if self.attention_factor is not None:
@@ -293,7 +293,8 @@ class RopeScaling:
 
 
 def _yarn(frequency: Tensor, head_dim: int, rope: RopeScaling) -> Tensor:
-    """Pairs that turn often within the original context are kept, those that turn seldom slowed."""
+    """Pairs that rotate often within the original context keep their frequency; pairs that rotate
+    seldom get a lower one."""
 
     def pair_that_turns(times: float) -> float:
         turns = rope.original_max_position_embeddings / (2 * math.pi)  # of the fastest pair
@@ -311,7 +312,7 @@ def _yarn(frequency: Tensor, head_dim: int, rope: RopeScaling) -> Tensor:
 
 
 def inverse_frequencies(head_dim: int, rope: RopeScaling, dtype: torch.dtype) -> Tensor:
-    """The angle of each pair per position -> [D / 2]. transformers: f32, whatever the dtype."""
+    """The angle of each pair per position -> [D / 2]. transformers uses f32 for every dtype."""
     exponent = torch.arange(0, head_dim, 2, dtype=torch.int64).to(dtype) / head_dim
     frequency = 1.0 / (rope.rope_theta**exponent)
     if rope.rope_type == "default":
@@ -324,7 +325,8 @@ def inverse_frequencies(head_dim: int, rope: RopeScaling, dtype: torch.dtype) ->
         raise ValueError(
             f"rope_type: expected default, linear, llama3 or yarn, found {rope.rope_type}"
         )
-    # Llama 3.1: long waves are slowed by `factor`, short ones kept, those between interpolated.
+    # Llama 3.1: low frequencies are divided by `factor`, high ones kept, those between
+    # interpolated.
     wavelength = 2 * math.pi / frequency
     longest_kept = rope.original_max_position_embeddings / rope.high_freq_factor
     shortest_slowed = rope.original_max_position_embeddings / rope.low_freq_factor
@@ -351,7 +353,7 @@ def rope_cos_sin(positions: Tensor, frequencies: Tensor, how: Arithmetic) -> tup
 def rope_angles(
     positions: Tensor, head_dim: int, scaling: RopeScaling, how: Arithmetic
 ) -> tuple[Tensor, Tensor]:
-    """cos and sin for a model's config: the frequencies are exact where the angles are."""
+    """cos and sin for a model's config; the frequencies are exact if the angles are."""
     precision = torch.float64 if how.angles == "exact" else torch.float32
     return rope_cos_sin(positions, inverse_frequencies(head_dim, scaling, precision), how)
 
@@ -367,7 +369,7 @@ def rope(x: Tensor, cos: Tensor, sin: Tensor, how: Arithmetic) -> Tensor:
 
 
 def neighbour_rope(x: Tensor, cos: Tensor, sin: Tensor, how: Arithmetic) -> Tensor:
-    """The same of the pairs (x[2i], x[2i + 1])."""
+    """The same for the pairs (x[2i], x[2i + 1])."""
     first, second = x.to(how.dtype).unflatten(-1, (-1, 2)).unbind(-1)
     cos, sin = cos[:, None, :], sin[:, None, :]
     rotated = (first * cos - second * sin, second * cos + first * sin)
@@ -375,7 +377,7 @@ def neighbour_rope(x: Tensor, cos: Tensor, sin: Tensor, how: Arithmetic) -> Tens
 
 
 def causal_mask(q_len: int, kv_len: int, window: int | None) -> Tensor:
-    """True where query i (at position kv_len - q_len + i) may look at key j -> bool [S, T].
+    """True where query i (at position kv_len - q_len + i) may attend to key j -> bool [S, T].
 
     A window of w: the query itself and the w - 1 keys before it.
     """
@@ -388,7 +390,8 @@ def causal_mask(q_len: int, kv_len: int, window: int | None) -> Tensor:
 def alibi_slopes(n_heads: int) -> Tensor:
     """2^(-8 i / n) for a power of two n (Press et al. 2021) -> [H].
 
-    Other counts: those of the next smaller power, then the first, third, ... of twice that power.
+    Other n: the slopes of the next smaller power of two, then the first, third, ... of twice that
+    power.
     """
 
     def power(n: int) -> list[float]:
@@ -413,8 +416,8 @@ def attention(
 ) -> tuple[Tensor, Tensor]:
     """softmax(q k^T / sqrt(D)) v; q [S, H, D], k and v [T, G, D]; head h reads k, v h // (H / G).
 
-    scale: instead of 1 / sqrt(D). cap: scores are soft-capped. slopes [H]: of ALiBi.
-    prompt: so many first keys are seen by every query. sinks [H]: scores of a key without a value.
+    scale: used instead of 1 / sqrt(D). cap: soft cap of the scores. slopes [H]: of ALiBi. prompt:
+    every query attends to this many first keys. sinks [H]: scores of a key without a value.
 
     -> probabilities [H, S, T] (0 where masked), output [S, H, D].
     """

@@ -1,4 +1,4 @@
-"""Writing safetensors so that the same tensors give the same bytes.
+"""Writes safetensors so that the same tensors give the same bytes.
 
 The safetensors package keeps metadata in a hash map, so its header differs from run to run.
 """

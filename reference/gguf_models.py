@@ -1,7 +1,7 @@
-"""Tiny models of OUT/models as GGUF files with the keys, names and transformations of llama.cpp's
-conversion scripts. The names come from the `gguf` package's own table of names.
+"""Tiny models of OUT/models as GGUF files, with the keys, names and transformations of llama.cpp's
+conversion scripts. The names come from the table in the `gguf` package.
 
-Each family was compared once with what llama.cpp 0.7.0 computes from these very files.
+For each family, these files were compared once with what llama.cpp 0.7.0 computes from them.
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ Tensors = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Family:
-    """How conversion/*.py of llama.cpp writes a family."""
+    """How conversion/*.py of llama.cpp writes a model family."""
 
     architecture: str
-    # Keys that add_common does not write: the name of a method of GGUFWriter after "add_", and the
-    # field of config.json, or a value.
+    # Keys that add_common does not write: the method of GGUFWriter, without "add_", and the field
+    # of config.json or a value.
     keys: tuple[tuple[str, Any], ...] = ()
-    optional: tuple[str, ...] = ()  # keys named as their field, where config.json has it
-    pairs: bool = False  # rows of q and k side by side
+    optional: tuple[str, ...] = ()  # keys with the name of their field, if config.json has it
+    pairs: bool = False  # the two rows of a RoPE pair side by side
     norms_plus_one: bool = False
-    rotary: float | None = None  # "partial_rotary_factor" where config.json does not say
-    # What else changes, names included. Names of GGUF stay as they are.
+    rotary: float | None = None  # "partial_rotary_factor" if config.json has none
+    # Other changes of tensors and names. Names in GGUF style are kept.
     change: Callable[[Tensors, Json], Tensors] = lambda tensors, _: tensors
-    # What add_common shall read in place of fields of config.json.
+    # Values that replace fields of config.json for add_common.
     fields: Callable[[Json], Json] = lambda _: {}
 
 
 def in_turn(tensor: Tensor, config: Json, axis: int = 0) -> Tensor:
-    """The value heads: 0, 1, 2, ... of each key head in turn, where those of one were neighbours."""
+    """Reorders the value heads: the first of each key head, then the second of each, and so on. In
+    the checkpoint, the value heads of one key head are neighbours."""
     n_keys, n_values = config["linear_num_key_heads"], config["linear_num_value_heads"]
     heads = tensor.unflatten(axis, (n_keys, n_values // n_keys, -1))
     return heads.transpose(axis, axis + 1).flatten(axis, axis + 2)
@@ -66,7 +67,7 @@ def change_qwen3_5(tensors: Tensors, config: Json) -> Tensors:
 
 
 def change_gpt_oss(tensors: Tensors, config: Json) -> Tensors:
-    """Each expert's gate and up in tensors of their own, outputs first."""
+    """Puts each expert's gate and up into separate tensors; dimension order [outputs, inputs]."""
     changed = {}
     for name, tensor in tensors.items():
         kind = "bias" if name.endswith("_bias") else "weight"
@@ -84,7 +85,7 @@ def change_gpt_oss(tensors: Tensors, config: Json) -> Tensors:
 
 
 def change_fused(tensors: Tensors, config: Json) -> Tensors:
-    """All rows of q, then of k, then of v, where they were stored head by head."""
+    """Reorders to all rows of q, then of k, then of v; the checkpoint stores them head by head."""
     n_heads = config["num_attention_heads"]
     return {
         name.removeprefix("transformer."): tensor.unflatten(0, (n_heads, 3, -1))
@@ -97,7 +98,7 @@ def change_fused(tensors: Tensors, config: Json) -> Tensors:
 
 
 def change_falcon(tensors: Tensors, config: Json) -> Tensors:
-    """The same, where the heads of q that share keys are stored with these."""
+    """The same for a checkpoint in which the heads of q follow each other by shared key head."""
     groups = config["num_key_value_heads"]
     queries = config["num_attention_heads"] // groups
     changed = {}
@@ -119,7 +120,7 @@ def change_chatglm(tensors: Tensors, config: Json) -> Tensors:
 
 
 def change_deepseek(tensors: Tensors, config: Json) -> Tensors:
-    """The matrix of keys, transposed, and that of values of each head."""
+    """Splits kv_b_proj into the matrix of keys, transposed, and that of values, per head."""
     heads = config["num_attention_heads"]
     changed = {}
     for name, tensor in tensors.items():
@@ -135,7 +136,7 @@ def change_deepseek(tensors: Tensors, config: Json) -> Tensors:
 
 
 def change_gpt2(tensors: Tensors, config: Json) -> Tensors:
-    """Outputs first."""
+    """Transposes matrices to [outputs, inputs]."""
     return {
         name: tensor.T if re.search(r"c_(attn|proj|fc)\.weight$", name) else tensor
         for name, tensor in tensors.items()
@@ -158,7 +159,7 @@ def gemma4_rope(config: Json, kind: str) -> Json:
 
 
 def gemma4_fields(config: Json) -> Json:
-    """Sizes of global layers; numbers of each layer where they differ."""
+    """The sizes of global layers, and lists with one value per layer if they differ."""
     is_global = gemma4_is_global(config)
     n_shared = config.get("num_kv_shared_layers", 0)
     width, heads = config["intermediate_size"], config["num_key_value_heads"]
@@ -182,7 +183,8 @@ def gemma4_fields(config: Json) -> Json:
 
 
 def change_gemma4(tensors: Tensors, config: Json) -> Tensors:
-    """Global layers turn the first pairs of a head: the frequencies of others are divided by 1e30."""
+    """Global layers rotate only the first pairs of a head: other frequencies are divided by
+    1e30."""
     share = gemma4_rope(config, "full_attention")["partial_rotary_factor"]
     n_pairs = config["head_dim"] // 2
     turned = int(share * n_pairs)
@@ -287,7 +289,8 @@ FAMILIES = {
     ),
     "ernie4_5": Family("ernie4_5"),
     "cohere": Family("command-r", (("logit_scale", "logit_scale"),)),
-    # llama.cpp reads the pattern; its script does not write it, for all models have the same.
+    # llama.cpp reads the pattern; its script does not write it, because it is the same in all
+    # models.
     "cohere2": Family(
         "cohere2",
         (
@@ -383,7 +386,8 @@ USUAL = {
 
 
 def usual(config: Json) -> Json:
-    """With the names that most architectures have, and the sizes that older ones leave out."""
+    """The config with the names that most architectures use, and the sizes that older ones leave
+    out."""
     named = {USUAL.get(name, name): value for name, value in config.items()}
     missing = {
         "num_key_value_heads": named["num_attention_heads"],
@@ -392,7 +396,7 @@ def usual(config: Json) -> Json:
     }
     named |= FAMILIES[config["model_type"]].fields(named)
     if config.get("multi_query") and not config["new_decoder_architecture"]:
-        named["num_key_value_heads"] = 1  # of Falcon 7B
+        named["num_key_value_heads"] = 1  # Falcon 7B
     return missing | named
 
 
@@ -405,7 +409,7 @@ def feed_forward_width(config: Json) -> int:
 
 
 def kv_heads(config: Json) -> int | list[int]:
-    """One number, or where some layers convolve one for each."""
+    """One number, or a list with one per layer if some layers have a convolution."""
     if "full_attn_idxs" not in config:
         return config["num_key_value_heads"]
     return [
@@ -415,18 +419,18 @@ def kv_heads(config: Json) -> int | list[int]:
 
 
 def add_sizes(writer: GGUFWriter, config: Json) -> None:
-    """Those that every file has, in the order of llama.cpp's script."""
+    """Writes the sizes that every file has, in the order of llama.cpp's script."""
     writer.add_context_length(config["max_position_embeddings"])
     writer.add_embedding_length(config["hidden_size"])
     writer.add_feed_forward_length(feed_forward_width(config))
     writer.add_block_count(config["num_hidden_layers"])
     writer.add_head_count(config["num_attention_heads"])
-    # llama.cpp computes with latents as if all heads shared one key.
+    # In llama.cpp, all heads share one key if there are latents.
     writer.add_head_count_kv(1 if "kv_lora_rank" in config else kv_heads(config))
 
 
 def add_latent(writer: GGUFWriter, config: Json) -> None:
-    """Of DeepSeek: what keys and values are computed from, and how experts are chosen."""
+    """DeepSeek: sizes of the latents for keys and values, and how experts are chosen."""
     if config["q_lora_rank"] is not None:
         writer.add_q_lora_rank(config["q_lora_rank"])
     writer.add_key_length(config["kv_lora_rank"] + config["qk_rope_head_dim"])
@@ -443,7 +447,7 @@ def add_latent(writer: GGUFWriter, config: Json) -> None:
 
 
 def add_common(writer: GGUFWriter, config: Json, rotary: float | None) -> None:
-    """What TextModel.set_gguf_parameters writes."""
+    """Writes what TextModel.set_gguf_parameters writes."""
     head_dim = config.get("head_dim")
     width = head_dim or config["hidden_size"] // config["num_attention_heads"]
     add_sizes(writer, config)
@@ -495,7 +499,7 @@ def as_pairs(weight: Tensor, n_heads: int) -> Tensor:
 
 
 def stacked(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The matrices of a layer's experts as one tensor, named as the scripts name it."""
+    """The matrices of a layer's experts as one tensor, with the scripts' name."""
     experts: dict[str, list[Tensor]] = {}
     others: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
@@ -503,13 +507,13 @@ def stacked(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         if merged == name:
             others[name] = tensor
             continue
-        block = "model.(layers.*)block_sparse_moe"  # of Mixtral
+        block = "model.(layers.*)block_sparse_moe"  # Mixtral
         experts.setdefault(re.sub(block, r"\1feed_forward", merged), []).append(tensor)
     return others | {name: torch.stack(parts) for name, parts in experts.items()}
 
 
 def transformed(name: str, tensor: Tensor, config: Json, family: Family) -> Tensor:
-    # The norm of the delta rule multiplies with its weight alone.
+    # The norm of the delta rule multiplies with its weight, not with 1 + weight.
     if family.norms_plus_one and name.endswith("norm.weight") and "linear_attn" not in name:
         return tensor + 1
     if family.pairs and ".q_proj." in name:
@@ -520,7 +524,7 @@ def transformed(name: str, tensor: Tensor, config: Json, family: Family) -> Tens
 
 
 def writer_of(path: Path, config: Json) -> GGUFWriter:
-    """With the keys of its architecture."""
+    """A writer with the keys of the model's architecture."""
     family = FAMILIES[config["model_type"]]
     config = usual(config)
     writer = GGUFWriter(path, family.architecture)
@@ -534,7 +538,7 @@ def writer_of(path: Path, config: Json) -> GGUFWriter:
 
 
 def tensors_of(config: Json, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
-    """A checkpoint's tensors as a GGUF file names and stores them."""
+    """A checkpoint's tensors with the names and layout of a GGUF file."""
     family = FAMILIES[config["model_type"]]
     config = usual(config)
     numbers = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}

@@ -1,5 +1,5 @@
-"""What the parts of a GGUF file stand for, each alone: blocks of quantised numbers, and the ways in which
-"tokenizer.ggml.pre" says that text is cut. make_gguf.py writes both."""
+"""The parts of a GGUF file, each alone: blocks of quantised numbers, and the ways to cut text that
+"tokenizer.ggml.pre" can name. make_gguf.py writes both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tokenizer_texts import HARD
 
 # --- blocks ---
 
-# Where a block has its f16 numbers; all other bytes may be anything.
+# The places of f16 numbers in a block; all other bytes may have any value.
 HALVES = {
     Type.Q4_0: (0,),
     Type.Q4_1: (0, 2),
@@ -42,14 +42,14 @@ def write_blocks(path: Path) -> None:
         random = random_for(f"gguf/{kind.name}")
         n_elements, n_bytes = gguf.GGML_QUANT_SIZES[kind]
         blocks = random.integers(0, 256, (5, n_bytes), numpy.uint8)
-        # Any sign and any size that is finite, a zero and a subnormal among them.
+        # Any sign and any finite size, including a zero and a subnormal number.
         for at in HALVES.get(kind, ()):
             halves = random.normal(0, 1, 5) * 10.0 ** random.integers(-4, 4, 5)
             halves[0], halves[1] = 0.0, 3e-6
             blocks[:, at : at + 2] = halves.astype(numpy.float16).view(numpy.uint8).reshape(5, 2)
-        if kind == Type.MXFP4:  # exponents: both that are subnormal, the largest without infinities
+        if kind == Type.MXFP4:  # exponents: both subnormal ones, and the largest without infinities
             blocks[:, 0] = (0, 1, 2, 127, 252)
-        if kind == Type.Q8_K:  # which the package cannot read: f32, 256 signed bytes, 16 sums
+        if kind == Type.Q8_K:  # the package cannot read it: f32, 256 signed bytes, 16 sums
             scales = random.normal(0, 1, 5).astype(numpy.float32)
             blocks[:, :4] = scales.view(numpy.uint8).reshape(5, 4)
             expected = scales[:, None] * blocks[:, 4:260].view(numpy.int8).astype(numpy.float32)
@@ -63,7 +63,7 @@ def write_blocks(path: Path) -> None:
 
 # --- how text is cut ---
 
-# Of the tokenizer.json of Qwen3.5, gpt-oss and Mistral Nemo.
+# From the tokenizer.json of Qwen3.5, gpt-oss and Mistral Nemo.
 QWEN35_SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}"
     r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -79,7 +79,7 @@ TEKKEN_SPLIT = (
     rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+"
     rf"|[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*|\p{{N}}{REST}"
 )
-# Of the tokenizer.json of DeepSeek-V2-Lite and DeepSeek-V3.
+# From the tokenizer.json of DeepSeek-V2-Lite and DeepSeek-V3.
 DEEPSEEK_LETTERS = (
     "A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫ"
     "ᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-\u1f7dᾀ-ᾴᾶ-ᾼ\u1fbeῂ-ῄῆ-ῌῐ-\u1fd3ῖ-\u1fdbῠ-Ῥῲ-ῴ"

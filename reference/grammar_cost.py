@@ -1,10 +1,10 @@
-"""What a grammar costs per token: ./stage serve with and without one.
+"""The cost of a grammar per token: ./stage serve with and without one.
 
     python3 reference/grammar_cost.py PROGRAM MODEL [PROMPT]
 
-Makes 30 texts of each kind in turn, on one thread. Prints the median processor time of the server
-per new token, and the median of what a text costs beside the same seed's text without a grammar.
-Linux; standard library only.
+Generates 30 texts of each kind in turn, on one thread. Prints the median CPU time of the server per
+new token, and the median ratio to a text with the same seed without a grammar. Linux; standard
+library only.
 """
 import pathlib
 import statistics
@@ -33,18 +33,18 @@ def processor_seconds(server):
 
 
 def per_token(server, prompt, seed, fields):
-    """(new tokens, processor seconds of each) of one text."""
+    """(new tokens, CPU seconds per token) of one text."""
     begin = processor_seconds(server)
     body = {"prompt": prompt, "max_tokens": 150, "seed": seed, **fields}
     n = server.post("/v1/completions", body, timeout=600)["usage"]["completion_tokens"]
-    return n, (processor_seconds(server) - begin) / max(n, 1)  # some models end at once
+    return n, (processor_seconds(server) - begin) / max(n, 1)  # the text may be empty
 
 
 def main():
     program, model, prompt = sys.argv[1], sys.argv[2], (sys.argv[3:] or ["Once upon a time"])[0]
     texts = {kind: [] for kind in KINDS}
     with serving([program], "--model", model, "--parallel", 1, "--threads", 1) as server:
-        for seed in range(N_TEXTS + 1):  # the first compiles the grammars
+        for seed in range(N_TEXTS + 1):  # the first text compiles the grammars
             for kind, fields in KINDS.items():
                 texts[kind].append(per_token(server, prompt, seed, fields))
     plain = [each for _, each in texts["no grammar"][1:]]

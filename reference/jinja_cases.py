@@ -1,5 +1,5 @@
-"""Small templates, one feature or one trap each, for make_jinja.py; jinja_expressions.txt has those
-that are one expression. No output is written here: that comes from jinja2."""
+"""Small templates for make_jinja.py, each with one feature or one trap; jinja_expressions.txt has
+those that are a single expression. No output is written here: it comes from jinja2."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ TEMPLATES = [
     "{% for m in messages %}{% generation %}{{ m.role }}{% endgeneration %}\n{% endfor %}",
     "{% generation %}{% set x = 1 %}{{ x }}{% endgeneration %}{{ x is defined }}",
     "{% generation %}",
-    # what is not there
+    # undefined names and unknown tags
     "{% nosuch %}",
     "{% 1 %}",
     "{% if 1 %}{% nosuch %}{% endif %}",
@@ -250,7 +250,7 @@ TEMPLATES = [
     "{{ 'x' if people[0].tags else 'y' }}{{ 'x' if people[1].tags else 'y' }}",
 ]
 
-# Every one of these with every value: what a filter does with what it is not made for.
+# Each of these filters is applied to each value, including values that it is not made for.
 FILTERS = ("upper", "title", "trim", "length", "first", "list", "int", "string", "tojson",
            "default(1)", "join")  # fmt: skip
 TESTED = ("defined", "none", "string", "number", "mapping", "iterable", "sequence", "true")
@@ -259,7 +259,7 @@ VALUES = ("missing", "none", "true", "7", "2.50", "'a b'", "''", "[]", "[1, 'x']
 
 
 def expressions() -> list[str]:
-    """One a line; a line that ends in a backslash goes on in the next."""
+    """The expressions, one per line; a backslash at the end of a line continues it."""
     text = (Path(__file__).parent / "jinja_expressions.txt").read_text()
     return re.split(r"(?<!\\)\n", text.rstrip("\n"))
 

@@ -1,7 +1,7 @@
 """The Llama family in one forward pass that keeps every activation.
 
 Llama, Mistral, Qwen2 and Qwen3 differ in which projections have a bias, in a norm on q and k, and
-in which layers look through a sliding window; config.json says so, partly by its model_type alone.
+in which layers have a sliding window; config.json says so, partly only by its model_type.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Config:
     rms_norm_eps: float
     rope: RopeScaling
     tied: bool
-    windows: tuple[int | None, ...]  # one a layer
+    windows: tuple[int | None, ...]  # one per layer
     qk_norm: bool
     activation: str = "silu"
 
@@ -95,7 +95,7 @@ def _rope_scaling(raw: dict[str, Any]) -> RopeScaling:
 
 def _windows(raw: dict[str, Any]) -> tuple[int | None, ...]:
     """Mistral: on every layer. Qwen: only with use_sliding_window, and then from layer
-    max_window_layers on, or where layer_types says so."""
+    max_window_layers on, or as layer_types says."""
     n_layers, window = raw["num_hidden_layers"], raw.get("sliding_window", 4096)
     if raw["model_type"] == "mistral":
         return (window,) * n_layers
@@ -125,7 +125,7 @@ class Parameters:
         return self.tensors[name]
 
     def layer(self, n: int) -> dict[str, Tensor]:
-        """The tensors of one layer, named from there on: self_attn.q_proj.weight."""
+        """The tensors of one layer, without the prefix of the layer: self_attn.q_proj.weight."""
         prefix = f"model.layers.{n}."
         return {
             name.removeprefix(prefix): tensor
@@ -134,9 +134,10 @@ class Parameters:
         }
 
     def embedding(self, config: Config) -> Tensor:
-        """A tied file may hold the matrix under either name.
+        """A tied file may contain the matrix under either name.
 
-        Where it holds two, both are used (transformers 5 unties two that differ)."""
+        If it contains two, both are used (transformers 5 unties two that differ).
+        """
         return self.tensors[HEAD if config.tied and EMBEDDING not in self.tensors else EMBEDDING]
 
     def head(self, config: Config) -> Tensor:
@@ -169,7 +170,7 @@ def attention_block(
     v = keep("v", _project(layer, "self_attn.v_proj", h, how)).unflatten(
         -1, (config.n_kv_heads, config.head_dim)
     )
-    if config.qk_norm:  # each head by itself, before rope
+    if config.qk_norm:  # each head separately, before RoPE
         q = keep("q_norm", rms_norm(q, layer["self_attn.q_norm.weight"], config.rms_norm_eps, how))
         k = keep("k_norm", rms_norm(k, layer["self_attn.k_norm.weight"], config.rms_norm_eps, how))
     q = keep("q_rope", rope(q, *angles, how))
@@ -202,7 +203,7 @@ def _project(layer: dict[str, Tensor], name: str, x: Tensor, how: Arithmetic) ->
 
 
 def recorder(trace: dict[str, Tensor], prefix: str = "") -> Keep:
-    """Keeps values in `trace`: [S, H, D] as [S, H * D], but the probabilities as [H, S, T]."""
+    """Stores values in `trace`: [S, H, D] as [S, H * D], but probabilities as [H, S, T]."""
 
     def keep(name: str, value: Tensor) -> Tensor:
         trace[prefix + name] = (
@@ -214,7 +215,7 @@ def recorder(trace: dict[str, Tensor], prefix: str = "") -> Keep:
 
 
 def forward(config: Config, weights: Parameters, ids: Tensor, how: Arithmetic) -> dict[str, Tensor]:
-    """Every activation by its trace name, in the order of computation. ids [S]."""
+    """All activations by trace name, in the order of computation. ids [S]."""
     trace: dict[str, Tensor] = {}
     angles = rope_angles(torch.arange(len(ids)), config.head_dim, config.rope, how)
     x = recorder(trace)("embedding", weights.embedding(config)[ids].to(how.dtype))

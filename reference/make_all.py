@@ -3,10 +3,10 @@
     build/venv/bin/python reference/make_all.py            writes tests/data
     build/venv/bin/python reference/make_all.py --check    exit code 1 and one line if it differs
 
-Another processor may sum in another order, so what is compared is: ids, weights, inputs, configs,
+Another processor may sum in another order, so the check compares: ids, weights, inputs, configs,
 names and order byte for byte; f64 oracles to 1e-10 of a tensor's largest number; tolerances to a
-factor of 3.
-On one processor with the pinned versions every file is equal byte for byte, and the check says so.
+factor of 3. On one processor with the pinned versions, all files are equal byte for byte, and the
+check says so.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ TOLERANCE_BOUND = 3.0  # measured: up to 1.9, between PyTorch's AVX kernels and 
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """What this folder holds that is ours."""
+    """The files in this folder that reference/ makes."""
     found = [
         path
         for part in PARTS
@@ -96,7 +96,7 @@ def make_all(folder: Path) -> None:
 
 
 def difference(name: str, ours: Path, fresh: Path) -> str | None:
-    """The first thing by which two files differ beyond the bounds above, or nothing."""
+    """The first difference of two files beyond the bounds above, or None."""
     if ours.read_bytes() == fresh.read_bytes():
         return None
     if ours.suffix != ".safetensors":
@@ -147,7 +147,8 @@ def _described(notes: dict[str, str]) -> dict[str, tuple[Any, dict[str, float]]]
 
 
 def check(folder: Path) -> None:
-    """Regenerate beside `folder` and compare; SystemExit with one line where they differ."""
+    """Makes the files again in another folder and compares; SystemExit with one line if they
+    differ."""
     manifest = json.loads((folder / "manifest.json").read_text())
     mine = manifest_of(folder)
     for name in sorted(manifest["files"].keys() | mine["files"].keys()):

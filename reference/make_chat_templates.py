@@ -1,15 +1,16 @@
-"""Make what chat templates give: the text and the ids that transformers.apply_chat_template makes.
+"""Make the expected results of chat templates: the text and the ids of
+transformers.apply_chat_template.
 
     build/venv/bin/python reference/make_chat_templates.py --tokenizers tests/data/tokenizers \
         --out tests/data/chat_templates
 
-The templates are reference/chat_templates/NAME.jinja: written for this project in the style of the
-models they are named after, with the same frames and the same Jinja (loops, slices, namespaces,
-macros, white space), but none copied. OUT/conversations.json are the conversations;
-OUT/NAME.json is one object: `tokenizer`, the one of tests/data/tokenizers that the ids are of;
-`added_tokens` to add to it, as a tokenizer.json has them; `bos_token` and
-`eos_token`; and `cases`, each `conversation` (an index), `opening` (add_generation_prompt), and
-`text` and `ids`, or `refused` where the template raises. Today is the 26th of July 2024.
+The templates are reference/chat_templates/NAME.jinja. They are written for this project in the
+style of the models they are named after, with the same frames and the same Jinja features (loops,
+slices, namespaces, macros, white space), but none is copied. OUT/conversations.json has the
+conversations. OUT/NAME.json is one object: `tokenizer`, the one of tests/data/tokenizers that the
+ids belong to; `added_tokens` to add to it, as in a tokenizer.json; `bos_token` and `eos_token`; and
+`cases`, each with `conversation` (an index), `opening` (add_generation_prompt), and `text` and
+`ids`, or `refused` if the template raises an error. Today is the 26th of July 2024.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ WEATHER = {
     },
 }
 
-# Those that are `plain` are what ./stage chat can have: a system prompt perhaps, then questions and
-# answers in turn, in contents that spell no token.
+# The `plain` ones are those that ./stage chat can have: an optional system prompt, then questions
+# and answers in turn, whose contents do not spell special tokens.
 CONVERSATIONS: list[Json] = [
     {"plain": True, "messages": said("Who are you?")},
     {"plain": True, "messages": said("Who are you?", system="Be brief.")},

@@ -1,13 +1,13 @@
-"""Make the small files of tests/data/formats, which other programs' formats are tested with.
+"""Make the small files of tests/data/formats, which test the formats of other programs.
 
     build/venv/bin/python reference/make_formats.py --out tests/data
 
-Beside OUT/models and OUT/tokenizers, which must be there, it writes OUT/formats:
-    quantize.safetensors   f32 `values`, and `TYPE.blocks`: what the gguf package quantises them to
-    float_to_half.safetensors  f32 `values`, `F16` and `BF16`: what PyTorch rounds them to
-    float8.safetensors     `F8_E4M3`: what PyTorch makes of the bytes 0 to 255
+OUT/models and OUT/tokenizers must exist. Beside them it writes OUT/formats:
+    quantize.safetensors   f32 `values`, and `TYPE.blocks`: the gguf package's quantisation of them
+    float_to_half.safetensors  f32 `values`, `F16` and `BF16`: PyTorch's rounding of them
+    float8.safetensors     `F8_E4M3`: PyTorch's values of the bytes 0 to 255
     llama2c-v*.bin         models of OUT/models as llama2.c's export.py writes them; v2 is random, with
-                           what it holds in llama2c-v2.safetensors; story is one for the vocabulary below
+                           its contents in llama2c-v2.safetensors; story is for the vocabulary below
     tokenizer-*.bin        OUT/tokenizers/llama2 as its tokenizer.py does, bytes spelt in two ways
     *.flm                  models and vocabularies as FastLLM writes them
     quantized/NAME/        folders with quantised weights: see quantized_folders.py
@@ -44,16 +44,16 @@ DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
 
 
 def write_quantized(path: Path) -> None:
-    """Blocks of 32 at many scales; among them ties, zeros of both signs and single numbers."""
+    """Blocks of 32 at many scales, including ties, zeros of both signs and single numbers."""
     random = random_for("formats/quantize")
     scales = 10.0 ** random.uniform(-6, 4, (160, 1))
     values = (random.normal(0, 1, (160, 32)) * scales).astype(numpy.float32)
     values[0] = 0.0
-    values[1, ::3] = -0.0  # among others: of zeros alone the package and ggml's C part in d's sign
+    values[1, ::3] = -0.0  # in a block of zeros, the package and ggml's C differ in d's sign
     values[2] = 3.0
-    values[3] = numpy.float32(1e-42)  # its scale has no inverse in f32
+    values[3] = numpy.float32(1e-42)  # the inverse of its scale is infinite in f32
     values[4, 1:] = 0.0
-    values[5] = numpy.arange(-16, 16) / 2  # halves, and a largest on each side
+    values[5] = numpy.arange(-16, 16) / 2  # halves; the largest on each side
     values[6] = -values[5]
     values[7] = numpy.arange(32) * 0.5 - 7.5
     values[8] = (numpy.arange(32) - 8) * 63.5 / 8
@@ -65,7 +65,7 @@ def write_quantized(path: Path) -> None:
     for kind in (Type.Q4_0, Type.Q4_1, Type.Q8_0):
         with numpy.errstate(all="ignore"):
             blocks = gguf.quantize(values, kind)
-        # Where 1 / d is infinite the package multiplies by it: no number that can be relied on.
+        # If 1 / d is infinite, the package multiplies by it, and its result is meaningless.
         n_scales = 4 if kind == Type.Q4_1 else 2
         blocks[3, n_scales:] = 0x88 if kind == Type.Q4_0 else 0
         tensors[f"{kind.name}.blocks"] = torch.from_numpy(blocks)
@@ -73,10 +73,10 @@ def write_quantized(path: Path) -> None:
 
 
 def write_float_to_half(path: Path) -> None:
-    """Random bits of any exponent, and the numbers around every edge."""
-    random = random_for("formats/narrow")  # the seed, not a file: another text gives other numbers
+    """Random bits with any exponent, and the numbers around all limits."""
+    random = random_for("formats/narrow")  # a seed, not a file: keep it
     bits = random.integers(0, 2**32, 3000, numpy.uint32)
-    # As f16, exponents from the subnormal to beyond the largest; the last bits near a tie.
+    # As f16: exponents from subnormal to beyond the largest; the last bits near a tie.
     exponents = random.integers(127 - 27, 127 + 18, 3000).astype(numpy.uint32)
     near = (bits & 0x807F_E000) | exponents << 23
     near += numpy.uint32(0x1000) + random.integers(-1, 2, 3000).astype(numpy.uint32)
@@ -102,7 +102,7 @@ HEADER = 256
 
 
 def pairs(weight: Array, n_heads: int) -> Array:
-    """The rows of each head so that the two of a RoPE pair stand side by side."""
+    """Reorders the rows of each head so that the two rows of a RoPE pair are neighbours."""
     rows = weight.shape[0]
     halves = weight.reshape(n_heads, 2, rows // n_heads // 2, *weight.shape[1:])
     return halves.swapaxes(1, 2).reshape(weight.shape)
@@ -213,7 +213,7 @@ STORY = {
 
 
 def write_llama2c_v2(path: Path, expected: Path) -> None:
-    """Groups of 12, and beside it what the weights are then, by Hugging Face's names."""
+    """Groups of 12; beside it the resulting weights, with Hugging Face's names."""
     config = {
         "hidden_size": 24,
         "intermediate_size": 36,
@@ -226,7 +226,7 @@ def write_llama2c_v2(path: Path, expected: Path) -> None:
     weights = random_weights("llama2c-v2", config)
     write_llama2c(path, config, weights, 2, 12)
     for name, weight in weights.items():
-        if weight.ndim == 2:  # a group lies in one row, so the order of rows does not matter to it
+        if weight.ndim == 2:  # a group is in one row, so the order of rows does not matter
             numbers, scales = quantize_q80(weight, 12)
             rounded = numbers.astype(numpy.float32) * scales[:, None]
             weights[name] = rounded.astype(numpy.float32).reshape(weight.shape)
@@ -234,7 +234,8 @@ def write_llama2c_v2(path: Path, expected: Path) -> None:
 
 
 def write_llama2c_tokenizer(path: Path, folder: Path, in_bytes: bool) -> None:
-    """Llama's vocabulary as tokenizer.py of llama2.c writes it; scores are the merges' ranks."""
+    """Llama's vocabulary as tokenizer.py of llama2.c writes it; the scores are the ranks of
+    merges."""
     model = json.loads((folder / "tokenizer.json").read_text())["model"]
     texts = sorted(model["vocab"], key=model["vocab"].get)
     merges = [m if isinstance(m, str) else " ".join(m) for m in model["merges"]]
@@ -245,7 +246,7 @@ def write_llama2c_tokenizer(path: Path, folder: Path, in_bytes: bool) -> None:
         if i in (1, 2):
             spelt = b"\n" + spelt + b"\n"
         if 3 <= i < 259 and in_bytes:
-            spelt = chr(i - 3).encode()  # as the file that came with stories15M has it
+            spelt = chr(i - 3).encode()  # as in the file that came with stories15M
         entries.append((0.0 if i < 259 else scores.get(text, -1e6), spelt))
     out = struct.pack("<i", max(len(text) for _, text in entries))
     for score, text in entries:
@@ -263,7 +264,7 @@ def flm_text(text: bytes) -> bytes:
 def write_flm(
     path: Path, pairs: dict[str, Any], vocabulary: dict[str, int], weights: Weights
 ) -> None:
-    """As tools/fastllm_pytools/torch2flm.py writes a model, its matrices in f16 where they fit."""
+    """As tools/fastllm_pytools/torch2flm.py writes a model, with matrices in f16 if they fit."""
     out = struct.pack("<ii", 2, len(pairs))
     for key, value in pairs.items():
         out += flm_text(key.encode()) + flm_text(str(value).encode())
@@ -301,8 +302,8 @@ def write_flm_model(path: Path, folder: Path) -> None:
 
 
 def write_flm_chatglm(path: Path, folder: Path) -> None:
-    """As its default asks for: matrices in f16, the rest in f32; with the frequencies of rope,
-    which are in PyTorch's state."""
+    """As by its default: matrices in f16, the rest in f32, and with the RoPE frequencies, which are
+    in PyTorch's state."""
     config, weights = weights_of(folder)
     halves = {n: w.astype(numpy.float16) if w.ndim == 2 else w for n, w in weights.items()}
     write_flm(path, config, {}, halves)
@@ -343,11 +344,11 @@ def longest_matches(text: bytes, vocabulary: dict[bytes, int], missing: Any) -> 
     return ids
 
 
-GPT2_PAD = 472  # half a Hebrew word: no text spells it
+GPT2_PAD = 472  # half a Hebrew word: no text contains it
 
 
 def write_flm_cases(path: Path, llama2: Path, gpt2: Path) -> None:
-    """What the vocabularies of story.flm and gpt2.flm make of texts, by the longest match."""
+    """The ids of texts by the longest match in the vocabularies of story.flm and gpt2.flm."""
     marks = vocabulary_of(llama2)
     plain = {t.encode(): i for t, i in marks.items() if i >= 259}
     cutter = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)

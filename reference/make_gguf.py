@@ -2,19 +2,19 @@
 
     build/venv/bin/python reference/make_gguf.py --out tests/data
 
-Beside OUT/models and OUT/tokenizers, which must be there, it writes OUT/gguf:
+OUT/models and OUT/tokenizers must exist. Beside them it writes OUT/gguf:
     NAME.gguf             a model of OUT/models in another file format, weights unchanged
-    whole.gguf            a model with everything in it: quantised weights, vocabulary, template
+    whole.gguf            a complete model: quantised weights, vocabulary, template
     whole-f32.gguf        the same with its weights dequantised
     four-bits.gguf        a model of random IQ4_NL, IQ4_XS and MXFP4 blocks
     tokenizer-NAME.gguf   a vocabulary of OUT/tokenizers, without a model
-    pre_tokenizers.jsonl  a line for each way that "tokenizer.ggml.pre" can name: its `names`, and
-                          `cases`, pairs of a text and the pieces that the tokenizers library makes
+    pre_tokenizers.jsonl  one line per value of "tokenizer.ggml.pre": its `names`, and `cases`,
+                          pairs of a text and the pieces that the tokenizers library makes of it
     blocks.safetensors    for each quantised type: random `TYPE.blocks` (U8), and `TYPE.expected`,
-                          the f32 that they stand for
+                          their values in f32
 
-A converter of checkpoints is not part of the package, so names, keys and the order of q and k are
-written here as convert_hf_to_gguf.py of llama.cpp writes them.
+The package has no converter for checkpoints, so names, keys and the order of q and k are written
+here as convert_hf_to_gguf.py of llama.cpp writes them.
 """
 
 from __future__ import annotations
@@ -86,14 +86,14 @@ def gguf_name(name: str) -> str:
 
 
 def as_pairs(weight: Array, n_heads: int) -> Array:
-    """The rows of each head so that the two of a RoPE pair stand side by side."""
+    """Reorders the rows of each head so that the two rows of a RoPE pair are neighbours."""
     rows = weight.shape[0]
     halves = weight.reshape(n_heads, 2, rows // n_heads // 2, *weight.shape[1:])
     return halves.swapaxes(1, 2).reshape(weight.shape)
 
 
 def llama3_factors(config: Json) -> Array:
-    """By what convert_hf_to_gguf.py has each frequency divided."""
+    """The factors by which convert_hf_to_gguf.py divides each frequency."""
     scaling = config["rope_scaling"]
     head_dim = config["hidden_size"] // config["num_attention_heads"]
     original = scaling["original_max_position_embeddings"]
@@ -196,7 +196,7 @@ def write_tokenizer(path: Path, name: str, folder: Path) -> None:
         elif model.get("byte_fallback") and len(text) == 6 and text.startswith("<0x"):
             types[i] = TokenType.BYTE
         if name == "gemma4" and not text.strip("\n"):
-            types[i] = TokenType.NORMAL  # as llama.cpp's script has them
+            types[i] = TokenType.NORMAL  # as in llama.cpp's script
         if text == model["unk_token"] and name == "llama2":
             types[i] = TokenType.UNKNOWN
     # Older files write a merge as one text, newer ones as two.
@@ -333,7 +333,7 @@ FOUR_BIT_TYPES = {
 
 
 def four_bit_blocks(random: numpy.random.Generator, kind: Type, rows: int, columns: int) -> Array:
-    """Any integers. Scales are such that the numbers are about as large as trained weights."""
+    """Blocks of random integers. The scales give numbers about as large as trained weights."""
     n_elements, n_bytes = gguf.GGML_QUANT_SIZES[kind]
     blocks = random.integers(0, 256, (rows * columns // n_elements, n_bytes), numpy.uint8)
     if kind == Type.MXFP4:
@@ -346,7 +346,7 @@ def four_bit_blocks(random: numpy.random.Generator, kind: Type, rows: int, colum
 
 
 def write_four_bits(path: Path) -> None:
-    """A model whose matrices are of the types with values from a table, without a vocabulary."""
+    """A model without a vocabulary, with matrices in the types whose values come from a table."""
     random = random_for("gguf/four-bits")
     writer = GGUFWriter(path, "llama")
     add_shape(writer, FOUR_BITS)

@@ -1,10 +1,10 @@
-"""Make what the tests of the chat templates read.
+"""Make the files that the tests of the chat templates read.
 
     build/venv/bin/python reference/make_jinja.py --out tests/data/jinja
 
-OUT/variables.json, and OUT/cases.jsonl, a line a small template: `template`, and what jinja2 makes
-of it with these variables and transformers' settings: `text`, or `error`, "syntax" or "run". Today is
-the 26th of July 2024 there, for strftime_now.
+OUT/variables.json, and OUT/cases.jsonl with one line per small template: `template`, and jinja2's
+result with these variables and transformers' settings: `text`, or `error`, "syntax" or "run". Today
+is the 26th of July 2024, for strftime_now.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class FixedClock(datetime.datetime):
 
 
 def rendered(template: str, variables: dict) -> dict[str, str]:
-    """`text`, or what kind of `error` it is."""
+    """{"text": ...}, or {"error": its kind}."""
     try:
         compiled = chat_template_utils._compile_jinja_template(template)
     except (jinja2.TemplateSyntaxError, SyntaxError, ValueError, TypeError):
         return {"error": "syntax"}
     try:
         return {"text": compiled.render(**variables)}
-    except Exception:  # noqa: BLE001: whatever a template can raise
+    except Exception:  # noqa: BLE001: templates can raise any error
         return {"error": "run"}
 
 

@@ -2,12 +2,13 @@
 
     build/venv/bin/python reference/make_models.py --out tests/data/models [--only llama-gqa3]
 
-OUT/NAME holds config.json, model.safetensors (or shards) and trace.safetensors: `ids` (I64), every
-activation of reference/trace.py in f64, and the metadata `order` (a JSON array of names) and
+OUT/NAME contains config.json, model.safetensors (or shards) and trace.safetensors: `ids` (I64), all
+activations of reference/trace.py in f64, and the metadata `order` (a JSON array of names) and
 `tolerance` (a JSON object, name to absolute tolerance).
 
 Each model is proved before it is kept: transformers opens it and gives the oracle's logits in f64
-and, within the tolerance, in f32; the config changes of `seen_by` move the logits far out of it.
+and, within the tolerance, in f32; the config changes in `seen_by` must change the logits by far
+more.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ F32, F16, BF16 = torch.float32, torch.float16, torch.bfloat16
 
 
 def random_weights(model: TinyModel) -> dict[str, Tensor]:
-    """Weights in f32, of such a size that no softmax is flat or one-hot."""
+    """Weights in f32, sized so that no softmax is flat or one-hot."""
     raw = model.config
     random = random_for(model.name)
     if raw["model_type"] in MODULES:
@@ -89,7 +90,7 @@ def random_weights(model: TinyModel) -> dict[str, Tensor]:
 
 
 def _weights_of(module: ModuleType, model: TinyModel, random: Generator) -> dict[str, Tensor]:
-    """As above, for an architecture with a module of its own."""
+    """The same for an architecture with its own module."""
     weights: dict[str, Tensor] = {}
     embedding, head = getattr(module, "EMBEDDING", EMBEDDING), getattr(module, "HEAD", HEAD)
     for name, shape in module.shapes(model.config).items():
@@ -126,7 +127,7 @@ def write_model(model: TinyModel, folder: Path) -> None:
     if model.shards == 1:
         dump.write(folder / "model.safetensors", weights, metadata)
         return
-    # Neighbours go to different shards: a reader that takes one file for all fails at once.
+    # Neighbours go to different shards: code that reads only one file fails at once.
     files = [
         f"model-{shard + 1:05}-of-{model.shards:05}.safetensors" for shard in range(model.shards)
     ]
@@ -143,7 +144,7 @@ def write_model(model: TinyModel, folder: Path) -> None:
 
 
 def token_ids(model: TinyModel) -> Tensor:
-    """The first and the last id of the vocabulary, and some tokens twice."""
+    """Ids with the first and the last one of the vocabulary, and some tokens twice."""
     if model.ids:
         return torch.tensor(model.ids)
     vocab = model.config.get("vocab_size") or model.config["padded_vocab_size"]
@@ -153,7 +154,7 @@ def token_ids(model: TinyModel) -> Tensor:
 
 
 def prove(model: TinyModel, folder: Path, ids: Tensor, oracle: Tensor, allowed: float) -> None:
-    """transformers agrees, and the feature that names the model can be seen in its logits."""
+    """Checks that transformers agrees, and that the model's feature shows in its logits."""
     assert_agrees(oracle, their_logits(folder, ids, torch.float64), model.name)
     theirs = their_logits(folder, ids, torch.float32).double()
     if (distance := (theirs - oracle).abs().max().item()) > allowed:

@@ -2,10 +2,10 @@
 
     build/venv/bin/python reference/make_operators.py --out tests/data/operators
 
-A file holds several cases. Tensors: `CASE.input.ARGUMENT` (f32) and `CASE.expected.RESULT` (f64,
-the oracle). Metadata: `cases`, a JSON array of
-{"name", "scalars": {...}, "tolerance": {RESULT: absolute}}.
-Where PyTorch has the operator, the formula is compared with PyTorch's own answer in f64 first.
+A file has several cases. Tensors: `CASE.input.ARGUMENT` (f32) and `CASE.expected.RESULT` (f64, the
+oracle). Metadata: `cases`, a JSON array of {"name", "scalars": {...}, "tolerance": {RESULT:
+absolute}}. If PyTorch has the operator, the formula is first compared with PyTorch's own answer in
+f64.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Make tests/data/perplexity: how surprised a tiny model is by each token, window by window.
+"""Make tests/data/perplexity: the surprisal of each token for a tiny model, window by window.
 
 The windows are those of src/generation/perplexity.h, the model is llama.py in f64.
 """
@@ -15,14 +15,14 @@ from llama import Config, Parameters, forward
 from seed import random_for
 
 MODEL = "llama-gqa2"
-LENGTH = 61  # longer than every window, and a multiple of nothing
+LENGTH = 61  # longer than every window, and a multiple of no stride
 WINDOWS = ((8, 4), (16, 15), (16, 1), (40, 13), (64, 32))  # context, stride
 
 
 def surprisals(logits_of, ids: torch.Tensor, context: int, stride: int) -> torch.Tensor:
-    """[len(ids) - 1]: -ln p of each token but the first. logits_of(ids [n]) gives [n, vocab]."""
+    """[len(ids) - 1]: -ln p of each token except the first. logits_of(ids [n]) gives [n, vocab]."""
     scored: list[torch.Tensor] = []
-    done = 1  # the first token that no window has scored
+    done = 1  # the first token that is not scored yet
     for begin in range(0, len(ids), stride):
         end = min(begin + context, len(ids))
         logs = torch.log_softmax(logits_of(ids[begin:end]).double(), -1)

@@ -1,11 +1,13 @@
-"""Make small sentencepiece models that tests read, with what the sentencepiece library makes of many
-texts, and Unigram tokenizers with what the tokenizers library does. make_tokenizers.py calls this.
+"""Make small sentencepiece models that tests read, with the results of the sentencepiece library
+for many texts, and Unigram tokenizers with those of the tokenizers library. make_tokenizers.py
+calls this.
 
-OUT/NAME/tokenizer.model or tokenizer.json and OUT/NAME/cases.jsonl, as make_tokenizers.py has them.
+OUT/NAME/tokenizer.model or tokenizer.json and OUT/NAME/cases.jsonl, as in make_tokenizers.py.
 
-Nothing here is trained by sentencepiece itself, whose last bits depend on the machine: the pieces are
-those of a BPE that the tokenizers library learns by counting, the scores of a Unigram model the
-logarithms of counts, to four places. Only the charsmap is made by sentencepiece, from rules.
+Nothing here is trained by sentencepiece itself, because the last bits of its result depend on the
+machine. The pieces are those of a BPE that the tokenizers library learns by counting; the scores of
+a Unigram model are logarithms of counts, to four places. Only the charsmap is made by
+sentencepiece, from rules.
 """
 
 from __future__ import annotations
@@ -34,10 +36,11 @@ USER = ["<sep>", MARK * 2, "\n\n", "fox", "é"]
 
 
 def learnt(name: str, n: int) -> list[str]:
-    """The most frequent characters of a corpus, and words' parts in the order in which BPE learns them."""
+    """The most frequent characters of a corpus, and parts of words in the order in which BPE learns
+    them."""
     lines = list(corpus(name))
     counts = Counter("".join(lines))
-    # Chosen here, since the library takes any of those that come equally often.
+    # Chosen here, because the library's choice between equally frequent ones is arbitrary.
     kept = sorted(counts, key=lambda character: (-counts[character], character))[:ALPHABET]
     others = dict.fromkeys(map(ord, counts.keys() - set(kept) - {" "}))
     tokenizer = Tokenizer(models.BPE())
@@ -55,8 +58,8 @@ def logarithms(name: str, texts: list[str]) -> list[float]:
 
 
 def charsmap() -> bytes:
-    """Rules of every kind: one character to one, to several, to a space, to none; several to one; one
-    that another begins with."""
+    """Rules of all kinds: one character to one, to several, to a space, to nothing; several
+    characters to one; a rule that is the beginning of another."""
     rules = {chr(0xFF21 + i): chr(ord("A") + i) for i in range(26)}
     rules |= {chr(0xFF41 + i): chr(ord("a") + i) for i in range(26)}
     rules |= {blank: " " for blank in ("\t", "\n", "\r", "\u00a0", "\u3000", "\u2003", "\r\n")}
@@ -103,21 +106,22 @@ def by_count(name: str, texts: list[str]) -> list[Piece]:
 
 
 def spm_bpe(name: str) -> bytes:
-    """As Llama 2's: bytes for what is unknown, spaces as they are; and pieces of every other type."""
+    """As in Llama 2: bytes for unknown characters, spaces unchanged; and pieces of every other
+    type."""
     texts = [text for text in learnt(name, 420) if text not in USER]
     pieces = head(*USER) + bytes_of_all() + by_rank(texts)
-    for i in (330, 400, 450, 500):  # learnt, but no longer used
+    for i in (330, 400, 450, 500):  # learnt, but unused now
         pieces[i] = pieces[i]._replace(kind=UNUSED)
     return model_file(pieces, BPE, byte_fallback=True, remove_extra_whitespaces=False)
 
 
 def spm_bpe_rules(name: str) -> bytes:
-    """Characters mapped, blanks joined, unknown ones in a row one token."""
+    """Characters are mapped, blanks joined, consecutive unknown characters become one token."""
     return model_file(head() + by_rank(learnt(name, 420)), BPE, charsmap=charsmap())
 
 
 def spm_unigram(name: str) -> bytes:
-    """As T5's: characters mapped, blanks joined."""
+    """As in T5: characters are mapped, blanks joined."""
     texts = [text for text in learnt(name, 420) if text not in USER]
     pieces = head(*USER) + by_count(name, texts)
     for i in (200, 300, 350):
@@ -126,7 +130,7 @@ def spm_unigram(name: str) -> bytes:
 
 
 def spm_unigram_bytes(name: str) -> bytes:
-    """Bytes for what is unknown, no space put in front."""
+    """Bytes for unknown characters, no space added in front."""
     pieces = head() + bytes_of_all() + by_count(name, learnt(name, 420))
     return model_file(
         pieces,
@@ -141,8 +145,8 @@ MODELS = [spm_bpe, spm_bpe_rules, spm_unigram, spm_unigram_bytes]
 
 
 def model_cases(model: bytes, texts: list[str]) -> list[Json]:
-    """The library never finds control pieces in a text. Where they are to be found, what stands between
-    them are texts of their own."""
+    """The library never finds control pieces in a text. If they are to be found, the texts between
+    them are tokenized separately."""
     library = sentencepiece.SentencePieceProcessor(model_proto=model)
     letter = library.piece_to_id("a")
     special = ["<unk>", "<s>", "</s>"]
@@ -154,7 +158,7 @@ def model_cases(model: bytes, texts: list[str]) -> list[Json]:
             found = [library.piece_to_id(part)] if part in special else library.encode(part)
             if part in special:
                 decoded += part
-            elif decoded:  # only at the beginning of a text is a space dropped
+            elif decoded:  # a space is dropped only at the beginning of a text
                 decoded += library.decode([letter, *found])[1:]
             else:
                 decoded = library.decode(found)
@@ -214,13 +218,13 @@ def unigram(name: str) -> Json:
 
 
 def unigram_bytes(name: str) -> Json:
-    """Bytes for what is unknown; a mark before the first word only, and no cuts."""
+    """Bytes for unknown characters; a mark only before the first word, and no cuts."""
     pieces = head() + bytes_of_all() + by_count(name, learnt(name, 420))
     return unigram_json(pieces, {"type": "NFC"}, metaspace("first", split=False), True)
 
 
 def hidden(made: Json) -> Json:
-    """The same, but that no text spells a control token: what it makes of text that is only text."""
+    """The same tokenizer, but no text spells a control token: its result for plain text."""
     hide = {token["content"] for token in made["added_tokens"]} - {"<unk>"}
     vocab = [["\x00" + text if text in hide else text, score] for text, score in made["model"]["vocab"]]
     return made | {
@@ -231,7 +235,7 @@ def hidden(made: Json) -> Json:
 
 
 def plain_cases(made: Json, lines: list[Json]) -> list[Json]:
-    """The library's model finds control tokens even in text that is only text; ours must not."""
+    """The library's model finds control tokens even in plain text; ours must not."""
     library = Tokenizer.from_str(json.dumps(hidden(made)))
     library.encode_special_tokens = True
     for line in lines:
@@ -257,8 +261,8 @@ def make_sentencepiece(out: Path) -> None:
         text = json.dumps(made, ensure_ascii=False, separators=(",", ":"))
         (folder / "tokenizer.json").write_text(text + "\n")
         library = Tokenizer.from_str(text)
-        # Text that spells byte tokens becomes them, and of a run that is no UTF-8 the library replaces
-        # the characters that are whole, too: not what is wanted.
+        # Text that spells byte tokens becomes these tokens. In a run that is not valid UTF-8 the
+        # library also replaces the characters that are valid, which we do not want.
         texts = [text for text in trials(build.__name__, markers) if "<0xE4>" not in text]
         lines = plain_cases(made, cases(library, texts))
         write_lines(folder / "cases.jsonl", lines)

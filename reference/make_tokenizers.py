@@ -1,12 +1,11 @@
-"""Make the small tokenizers that tests read, with what the tokenizers library makes of many texts.
+"""Make the small tokenizers that tests read, with the tokenizers library's results for many texts.
 
     build/venv/bin/python reference/make_tokenizers.py --out tests/data/tokenizers
 
-OUT/NAME/tokenizer.json and OUT/NAME/cases.jsonl, a line a text: `text`; `ids` of it; where they
-differ from `ids`, those with special tokens read as text (`plain`); what the post-processor puts
-`before` and `after` them, where it does; and where it differs from `text`, what `ids` decode to
-(`decoded`).
-OUT/components.jsonl: see tokenizer_components.py.
+OUT/NAME/tokenizer.json and OUT/NAME/cases.jsonl, one line per text: `text`; its `ids`; `plain`, the
+ids with special tokens read as text, if they differ from `ids`; `before` and `after`, the ids that
+the post-processor adds, if any; and `decoded`, the decoded text of `ids`, if it differs from
+`text`. OUT/components.jsonl: see tokenizer_components.py.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def assemble(
     old_merges: bool = False,
     **model_options: Any,
 ) -> Json:
-    """A whole tokenizer.json. `first`: the tokens with the first ids; `whole_words`: those that no
+    """A whole tokenizer.json. `first`: the tokens with the first ids; `whole_words`: tokens that no
     merge makes."""
     vocab, merges = train(name, vocab_size, normalizer, pre_tokenizer, first)
     for word in whole_words:
@@ -140,7 +139,7 @@ def gpt2(name: str) -> Json:
 
 
 def llama3(name: str) -> Json:
-    """Llama 3: digits by threes, words of the vocabulary taken whole, begin-of-text."""
+    """Llama 3: digits in groups of three, whole words of the vocabulary, begin-of-text."""
     return assemble(
         name,
         480,
@@ -188,7 +187,8 @@ def smollm(name: str) -> Json:
 
 
 def llama2(name: str) -> Json:
-    """Llama 2, sentencepiece turned into BPE: spaces are marks, the unknown is spelt in bytes."""
+    """Llama 2, sentencepiece converted to BPE: spaces are marks, unknown characters become
+    bytes."""
     first = ["<unk>", "<s>", "</s>"]
     return assemble(
         name,
@@ -205,7 +205,7 @@ def llama2(name: str) -> Json:
 
 
 def gemma4(name: str) -> Json:
-    """Gemma 4: as llama2, but no space before a text; runs of newlines are added tokens."""
+    """Gemma 4: as llama2, but without a space before a text; runs of newlines are added tokens."""
     first = ["<pad>", "<eos>", "<bos>", "<unk>"]
     newlines = ["\n\n", "\n\n\n"]
     return assemble(
@@ -249,7 +249,7 @@ def normalized_specials(name: str) -> Json:
 
 
 def metaspace_first(name: str) -> Json:
-    """Metaspace before the first word only; unknown characters one by one."""
+    """Metaspace only before the first word; unknown characters one by one."""
     return assemble(
         name,
         420,
@@ -300,7 +300,7 @@ def lowercase(name: str) -> Json:
 
 
 def added_tokens(name: str) -> Json:
-    """Added tokens with every flag, alone and together, some the beginning of others."""
+    """Added tokens with each flag, alone and together; some are the beginning of others."""
     tokens = [
         added("<left>", lstrip=True),
         added("<right>", rstrip=True),

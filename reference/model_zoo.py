@@ -1,8 +1,8 @@
-"""The tiny random models: what each is there to show, as data.
+"""The tiny random models, as data, and what each of them tests.
 
-All are as small as they can be while sizes differ from each other and from powers of two, signs
-are mixed, norm weights are far from 1 and biases far from 0. A model differs from `llama-gqa2` in
-the one feature of its name, so that a failing one points at the feature.
+All are as small as possible, while sizes differ from each other and are no powers of two, signs are
+mixed, norm weights are far from 1 and biases far from 0. A model differs from `llama-gqa2` only in
+the feature in its name, so that a failing model points to the feature.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ LLAMA_MODELS = (
         _config(hidden_size=32, intermediate_size=29, num_attention_heads=8, num_key_value_heads=1),
     ),
     TinyModel("llama-head-dim", _config(head_dim=8)),
-    # What is not written in config.json takes transformers' default.
+    # Fields missing in config.json have transformers' defaults.
     TinyModel(
         "llama-config-defaults",
         _config(
@@ -86,7 +86,7 @@ LLAMA_MODELS = (
     # Biases and eps.
     TinyModel("llama-attention-bias", _config(attention_bias=True)),
     TinyModel("llama-mlp-bias", _config(mlp_bias=True)),
-    # What the course's layers do not compute: another activation.
+    # The course's layers do not compute this: another activation function.
     TinyModel(
         "llama-gelu",
         _config(hidden_act="gelu", attention_bias=True, mlp_bias=True),
@@ -115,7 +115,7 @@ LLAMA_MODELS = (
         _newer({"rope_type": "linear", "factor": 2.5, "rope_theta": 500.0}),
         seen_by={"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}},
     ),
-    # Wavelengths 6.3, 29 and 135 against the bands at 16 and 64: kept, between, slowed.
+    # Wavelengths 6.3, 29 and 135 with bounds at 16 and 64: kept, interpolated, slowed.
     TinyModel(
         "llama-rope-llama3",
         _config(rope_theta=100.0, rope_scaling={"rope_type": "llama3"} | LLAMA3_SCALING),
@@ -133,7 +133,7 @@ LLAMA_MODELS = (
     TinyModel("llama-bf16", _config(torch_dtype="bfloat16"), dtype="bfloat16"),
     TinyModel("llama-mixed-dtypes", _config(torch_dtype="bfloat16"), dtype="mixed"),
     TinyModel("llama-sharded", _config(), shards=3),
-    # Mistral: the window is on every layer, and null is none.
+    # Mistral: the window is on every layer; null: no window.
     TinyModel(
         "mistral-window4",
         _config("mistral", sliding_window=4),
@@ -180,5 +180,5 @@ LLAMA_MODELS = (
     ),
 )
 
-# The models of the other architectures stand in their own modules.
+# The models of the other architectures are in their own modules.
 MODELS = LLAMA_MODELS + tuple(model for module in MODULES.values() for model in module.MODELS)

@@ -1,10 +1,10 @@
-"""OpenAI's own Python client against ./stage serve, by hand (it needs `pip install openai`):
+"""Runs OpenAI's own Python client against ./stage serve, by hand (it needs `pip install openai`):
 
     ./stage serve --port 8080 --chat-template reference/chat_templates/qwen-2.5.jinja &
     python3 reference/openai_client.py http://localhost:8080/v1
 
-Asserts that the client understands each kind of answer, and each error. (The template is one that
-knows calls of tools.)
+Asserts that the client understands each kind of answer, and each error. (The template supports
+calls of tools.)
 """
 import json
 import sys

@@ -1,8 +1,8 @@
 """The cases of the single operators: silu, swiglu, gelu, the norms, matmul_transb, softmax, rope.
 
-A case holds its inputs, its scalars, the formula to run in any arithmetic and, where PyTorch has
-the operator, PyTorch's own f64 answer as a second opinion. Very large and very small values stand
-in cases of their own: a tolerance is absolute, and belongs to numbers of one size.
+A case has its inputs, its scalars, the formula to run in any arithmetic and, if PyTorch has the
+operator, PyTorch's own f64 answer as a second opinion. Very large and very small values have cases
+of their own: a tolerance is absolute, so it fits numbers of one magnitude.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def normal(name: str, *shape: int, scale: float = 1.0) -> Tensor:
 
 
 def _elementwise_inputs(operator: str) -> Iterator[tuple[str, Callable[[str], Tensor]]]:
-    """Names of cases, and for each a tensor by the name of an argument."""
+    """(name of a case, function that makes a tensor from the name of an argument)."""
 
     def of(shape: tuple[int, ...], scale: float, case: str) -> Callable[[str], Tensor]:
         return lambda argument: normal(f"{operator}/{case}/{argument}", *shape, scale=scale)
@@ -225,7 +225,7 @@ def softmax_cases() -> Iterator[Case]:
     yield case("large-and-close", 1e4 + normal("softmax/close", 3, 33))
     yield case("all-very-negative", -1e4 + normal("softmax/negative", 3, 7))
     half_negative = normal("softmax/half-negative", 4, 33)
-    half_negative[::2] -= 1e4  # beside rows that a maximum of 0 does no harm
+    half_negative[::2] -= 1e4  # with rows for which a maximum of 0 is harmless
     yield case("some-very-negative", half_negative)
     yield case(
         "largest-f32", torch.tensor([[3.4e38, 3.4e38, -3.4e38], [-3.4e38, -3.4e38, -3.4e38]])
@@ -245,7 +245,7 @@ def neighbour_rope_cases() -> Iterator[Case]:
 
 
 def _rope_cases(operator: str, rope: Callable[..., Tensor]) -> Iterator[Case]:
-    """Given its frequencies in f32, as a model hands them over."""
+    """The frequencies are given in f32, as by a model."""
 
     def case(
         name: str, first: int, seq_len: int, n_heads: int, head_dim: int, theta: float

@@ -1,14 +1,15 @@
-"""Small model folders whose matrices are stored as GPTQ, AWQ, compressed-tensors, fp8 and MXFP4 do.
+"""Small model folders whose matrices are stored as in GPTQ, AWQ, compressed-tensors, fp8 and MXFP4.
 
-Each folder has config.json, model.safetensors, and expected.safetensors: the f32 numbers that its
-quantised matrices stand for. make_formats.py writes them.
+Each folder has config.json, model.safetensors, and expected.safetensors: the f32 values of its
+quantised matrices. make_formats.py writes them.
 
 The packages that write such files are not needed here. Integers, zeros and scales are random,
-`expected` is (q - zero) * scale in f32, and the packing below follows what the packages publish.
-The committed files were checked by hand with the packages: unpacked by compressed-tensors 0.20.0
-(act-order by 0.9.4, because 0.20.0 has removed it), by the functions of AutoAWQ 0.2.9, and by the
-formulas of GPTQModel 7.7.0, each with scales in f32, they give `expected` bit for bit. The numbers
-of fp8 and MXFP4 are transformers' own: Fp8Dequantize in f32, and convert_moe_packed_tensors.
+`expected` is (q - zero) * scale in f32, and the packing below follows the formats that the packages
+publish. The committed files were checked by hand with the packages: unpacked by compressed-tensors
+0.20.0 (act-order by 0.9.4, because 0.20.0 has removed it), by the functions of AutoAWQ 0.2.9, and
+by the formulas of GPTQModel 7.7.0, each with scales in f32, they give `expected` bit for bit. The
+values of fp8 and MXFP4 come from transformers: Fp8Dequantize in f32, and
+convert_moe_packed_tensors.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ PLAIN = {
 
 
 def words(integers: Array, order: tuple[int, ...] = tuple(range(8))) -> Array:
-    """Eight columns in a word of 32 bits: column order[i] in its bits 4 i to 4 i + 3. The last word
-    is filled up with zeros."""
+    """Eight columns in a word of 32 bits: column order[i] is in its bits 4 i to 4 i + 3. The last
+    word is padded with zeros."""
     rows, columns = integers.shape
     padded = numpy.zeros((rows, -(-columns // 8) * 8), numpy.uint32)
     padded[:, :columns] = integers
@@ -82,7 +83,8 @@ def tensor(array: Array) -> Tensor:
 
 
 class Integers:
-    """A random matrix: q and the zero of its group from 0 to 15, a scale per output and group."""
+    """A random matrix: q and the zero of its group are 0 to 15, with one scale per output and
+    group."""
 
     def __init__(
         self, name: str, shape: tuple[int, int], group_size: int, zeros: bool, order: bool
@@ -107,8 +109,8 @@ class Integers:
 def gptq(
     name: str, matrix: Integers, stored_less: int, with_groups: bool
 ) -> tuple[Tensors, Tensor]:
-    """As GPTQModel packs: words along the inputs; zeros along the outputs, and in the older format
-    each word of them less 0x11111111."""
+    """Packed as by GPTQModel: words along the inputs; zeros along the outputs, in the older format
+    each word minus 0x11111111."""
     scales = matrix.scales.half()
     parts = {
         f"{name}.qweight": tensor(words(matrix.q).T),
@@ -159,7 +161,7 @@ def fp8(
 ) -> tuple[Tensors, Tensor]:
     random = random_for(f"formats/quantized/{folder}/{name}")
     weight = torch.from_numpy(random.normal(0, 60, shape)).to(torch.float8_e4m3fn)
-    # Subnormal numbers, both zeros and the largest number.
+    # Subnormal numbers, both zeros and the largest numbers.
     weight.view(torch.uint8)[0, :6] = torch.tensor([0x01, 0x87, 0x00, 0x80, 0x7E, 0xFE])
     if block is None:
         scale = torch.tensor(random.uniform(1e-3, 3e-3)).to(torch.bfloat16)
@@ -177,7 +179,7 @@ def fp8(
 
 
 def mxfp4(name: str, shape: tuple[int, int, int]) -> tuple[Tensors, Tensor]:
-    """shape: experts, inputs, outputs, of what it stands for. A zero has no sign, as in GGUF's."""
+    """shape: experts, inputs, outputs of the dequantised tensor. A zero has no sign, as in GGUF."""
     random = random_for(f"formats/quantized/mxfp4/{name}")
     experts, inputs, outputs = shape
     blocks = random.integers(0, 256, (experts, outputs, inputs // 32, 16)).astype(numpy.uint8)
@@ -283,7 +285,7 @@ def folders() -> dict[str, tuple[Json, Any]]:
 def write_folder(
     folder: Path, config: Json, plain: Tensors, matrices: dict[str, tuple[Tensors, Tensor]]
 ) -> None:
-    """matrices: of each tensor that is stored in parts, the parts and its numbers."""
+    """matrices: for each tensor that is stored in parts, the parts and its values."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     tensors = dict(plain)

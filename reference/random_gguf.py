@@ -1,14 +1,16 @@
-"""Writes a Llama of a given size, or a small model of another architecture, with random weights as GGUF, to
-measure speed with: the shapes of released models, without the download. The text that it generates means nothing.
+"""Writes a Llama of a given size, or a small model of another architecture, with random weights as
+GGUF, to measure speed: the shapes of released models, without the download. The generated text
+means nothing.
 
     reference/random_gguf.py 1B Q4_K_M OUT.gguf
     reference/random_gguf.py gemma2 Q8_0 OUT.gguf
 
-The small models have about 0.3 to 0.4 billion parameters and are written as Q8_0 or F16. There is one for each
-kind of step that Llama does not have: soft caps (gemma2), ALiBi (bloom), experts (olmoe; olmo2 is as large as what
-a token uses of it), a convolution (lfm2), the delta rule (qwen3_5).
-Q4_K_M is the mixture that llama.cpp's quantize makes: Q4_K, with Q6_K for the head, and for the values and the
-last product of an MLP in half of the layers. Other programs open the file too.
+The small models have about 0.3 to 0.4 billion parameters and are written as Q8_0 or F16. There is
+one for each kind of step that Llama does not have: soft caps (gemma2), ALiBi (bloom), experts
+(olmoe; olmo2 has the size of what one token uses of olmoe), a convolution (lfm2), the delta rule
+(qwen3_5). Q4_K_M is the mixture of llama.cpp's quantize: Q4_K, with Q6_K for the output head, and,
+in half of the layers, for the values and the last product of the MLP. Other programs can open the
+file, too.
 """
 
 from __future__ import annotations
@@ -75,7 +77,7 @@ SMALL = {
         "num_experts_per_tok": 4,
         "tie_word_embeddings": False,
     },
-    "olmo2": COMMON  # what a token uses of olmoe, and no more
+    "olmo2": COMMON  # the size of what one token uses of olmoe
     | {
         "model_type": "olmo2",
         "intermediate_size": 2048,
@@ -123,12 +125,12 @@ SMALL = {
     },
 }
 TYPES = {"F16": Type.F16, "Q8_0": Type.Q8_0, "Q4_0": Type.Q4_0, "Q4_K_M": Type.Q4_K}
-SCALES = {Type.Q8_0: 3e-4, Type.Q4_0: 4e-3, Type.Q4_K: 1.5e-4, Type.Q6_K: 3e-5}  # for weights of about 0.03
+SCALES = {Type.Q8_0: 3e-4, Type.Q4_0: 4e-3, Type.Q4_K: 1.5e-4, Type.Q6_K: 3e-5}  # weights near 0.03
 MINIMA = {Type.Q4_K: 1e-3}
 
 
 def more_bits(layer: int, n: int) -> bool:
-    """Whether llama.cpp gives this layer's values and last product Q6_K in a Q4_K_M."""
+    """True if llama.cpp stores this layer's values and last product as Q6_K in Q4_K_M."""
     return layer < n // 8 or layer >= 7 * n // 8 or (layer - n // 8) % 3 == 2
 
 
@@ -143,7 +145,7 @@ def random_matrix(kind: Type, rows: int, columns: int, random: numpy.random.Gene
 
 
 def add_vocabulary(writer: GGUFWriter, n: int) -> None:
-    """Bytes, and words without a meaning."""
+    """A vocabulary of bytes and meaningless words."""
     tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{byte:02X}>" for byte in range(256)]
     kinds = [gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL] + [gguf.TokenType.BYTE] * 256
     tokens += [f"\u2581w{i}" for i in range(n - len(tokens))]

@@ -1,4 +1,4 @@
-"""That the tools of reference/ do what they say, on tiny models. Run by `make_all.py --check`."""
+"""Tests of the tools in reference/, with tiny models. Run by `make_all.py --check`."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def model_file(
     unknown = next(piece.text for piece in pieces if piece.kind == UNKNOWN)
     ids = {text: texts.index(text) if text in texts else -1 for text in (unknown, bos, eos)}
     trainer = field(3, model_type) + field(35, int(byte_fallback))
-    # the unknown piece decodes to its own text, as it does here
+    # the unknown piece decodes to its own text, as here
     trainer += field(40, ids[unknown]) + field(41, ids[bos]) + field(42, ids[eos])
     trainer += field(44, unknown) + field(45, unknown) + field(46, bos) + field(47, eos)
     normalizer = field(1, "user_defined" if charsmap else "identity") + field(2, charsmap)
@@ -68,7 +68,7 @@ def charsmap_of(model: bytes) -> bytes:
 
 
 def fields(message: bytes) -> list[tuple[int, bytes]]:
-    """Those of a message that hold bytes; of the others nothing."""
+    """The fields of a message that contain bytes; other fields are skipped."""
     found, at = [], 0
 
     def number() -> int:

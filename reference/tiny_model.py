@@ -1,4 +1,4 @@
-"""What a tiny model of the tests is made of."""
+"""The description of a tiny model for tests."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ class TinyModel:
     name: str
     config: dict[str, Any]
     dtype: str = "float32"  # float32, float16, bfloat16, mixed
-    store: str = "embed+head"  # which of the two ends the file holds: embed, head, embed+head
+    store: str = "embed+head"  # which of the two tables are in the file: embed, head, embed+head
     shards: int = 1
     seq_len: int = 7
-    ids: tuple[int, ...] = ()  # the text, where it is not to be a random one of seq_len tokens
-    # Config changes that must show in the logits: proof that the model sees its feature.
+    ids: tuple[int, ...] = ()  # the ids, if they are not to be random ones of length seq_len
+    # Config changes that must change the logits: proof that the model depends on its feature.
     seen_by: dict[str, Any] = field(default_factory=dict)

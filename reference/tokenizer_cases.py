@@ -1,4 +1,5 @@
-"""What the tokenizers library makes of texts, as the lines of a cases.jsonl (see make_tokenizers.py)."""
+"""The tokenizers library's results for texts, as lines of a cases.jsonl (see
+make_tokenizers.py)."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from tokenizer_parts import Json
 
 
 def around(ids: list[int], with_special: list[int]) -> tuple[list[int], list[int]]:
-    """What the post-processor put before and after `ids`."""
+    """The ids that the post-processor added before and after `ids`."""
     for n in range(len(with_special) - len(ids) + 1):
         if with_special[n : n + len(ids)] == ids:
             return with_special[:n], with_special[n + len(ids) :]

@@ -1,7 +1,7 @@
-"""Normalizers, pre-tokenizers and decoders one at a time, with more options than a dozen tokenizers can
-have, and what the tokenizers library makes of texts with each: OUT/components.jsonl, for make_tokenizers.py.
-A line each: `kind`, `config`, and `cases`, pairs of what goes in (a text, or a decoder's tokens) and what
-comes out (a text, or a pre-tokenizer's pieces)."""
+"""Normalizers, pre-tokenizers and decoders one at a time, with more options than a dozen tokenizers
+can have, and the results of the tokenizers library: OUT/components.jsonl, for make_tokenizers.py.
+One line each: `kind`, `config`, and `cases`, pairs of an input (a text, or a decoder's tokens) and
+an output (a text, or a pre-tokenizer's pieces)."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ TOKEN_TEXTS += [
 
 
 def decoder_cases(r: random.Random, config: Json) -> list[tuple[list[str], str]]:
-    """Only what the library decodes as we do: it fails on a token that Strip leaves nothing of, and
-    in a run of bytes that is not UTF-8 it replaces the characters that are whole, too."""
+    """Only cases that the library decodes like us: it fails on a token of which Strip leaves
+    nothing, and in a run of bytes that is not valid UTF-8 it also replaces the valid characters."""
     decoder = part("decoder", config)
     strips_end = '"stop": 0' not in (text := json.dumps(config)) and '"stop"' in text
     made: list[tuple[list[str], str]] = []

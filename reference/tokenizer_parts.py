@@ -1,4 +1,4 @@
-"""The parts of a tokenizer.json, as those of well-known models are."""
+"""The parts of a tokenizer.json, as in well-known models."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def sequence(key: str, *parts: Json) -> Json:
 
 
 def template(before: list[str], after: list[str]) -> Json:
-    """Ids are filled in by `assemble`."""
+    """`assemble` fills in the ids."""
     special = lambda token: {"SpecialToken": {"id": token, "type_id": 0}}  # noqa: E731
     a, b = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
     single = [*map(special, before), a, *map(special, after)]

@@ -1,6 +1,6 @@
-"""Texts to train the small tokenizers of make_tokenizers.py on, and texts to try them with.
+"""Texts to train the small tokenizers of make_tokenizers.py, and texts to test them.
 
-All of it is written for this project or made from what is here by a seeded generator.
+All of them are written for this project, or made from these by a seeded generator.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SENTENCES = [
     '<p class="story">The end.</p>\r\n<br/>\r\n',
 ]
 
-# Each of these broke some tokenizer once, or would if it were careless.
+# Each of these broke some tokenizer once, or would break a careless one.
 HARD = [
     "",
     " ",
@@ -220,7 +220,7 @@ HARD = [
 
 
 def corpus(name: str, n_lines: int = 1500) -> list[str]:
-    """Lines to train on: the sentences, and words of them drawn so that a few are frequent."""
+    """Lines to train on: the sentences, and random words of them, with a few frequent ones."""
     r = random.Random(f"{SEED}/{name}/corpus")
     words = list(dict.fromkeys(word for sentence in SENTENCES for word in sentence.split()))
     the_first_of_them, the_rest = words[:60], words[60:]
@@ -238,7 +238,8 @@ def corpus(name: str, n_lines: int = 1500) -> list[str]:
 
 
 def trials(name: str, markers: list[str], n: int = 30) -> list[str]:
-    """What to tokenize: the hard ones, the sentences, the markers in every setting; mixtures."""
+    """The texts to tokenize: the hard ones, the sentences, the markers in all contexts, and
+    mixtures."""
     r = random.Random(f"{SEED}/{name}/trials")
     texts = HARD + SENTENCES
     for marker in markers:

@@ -1,11 +1,12 @@
 """Tolerances are measured, not guessed.
 
 An f32 implementation may add in any order, use FMA or not, divide or multiply by a reciprocal. So
-the same computation is run in each way of `definitions.F32_ORDERS`; the largest
-|f32 - f64 oracle| over all of them and over a tensor is its spread. An implementation that adds in
-yet another order has an error of the same size but not the same value, hence the margin; a spread
-can be 0 by luck where a tensor is small, hence the floor in units of the last place of the tensor's
-largest number. A real mistake is thousands of times larger: `make_models.py` checks that.
+the same computation is run in each way of `definitions.F32_ORDERS`. The largest |f32 - f64 oracle|
+over all of them and over a tensor is its spread. An implementation with another order of summation
+has an error of the same magnitude but not the same value; this is the reason for the margin. The
+spread of a small tensor can be 0 by luck; this is the reason for the floor, in units of the last
+place of the tensor's largest number. A real mistake is thousands of times larger: `make_models.py`
+checks that.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ ULP = 2.0**-23  # f32, relative
 def oracle_and_tolerance(
     run: Callable[[Arithmetic], dict[str, Tensor]], exact: tuple[str, ...] = ()
 ) -> tuple[dict[str, Tensor], dict[str, float]]:
-    """The f64 result and the absolute tolerance of each tensor; 0 where it is only copied."""
+    """The f64 result and the absolute tolerance of each tensor; 0 if the tensor is only copied."""
     oracle = run(ORACLE)
     spread = {name: 0.0 for name in oracle}
     for how in F32_ORDERS:
@@ -47,7 +48,7 @@ def _largest(x: Tensor) -> float:
 
 
 def _round_up(x: float) -> float:
-    """Two digits are enough to state a tolerance."""
+    """Rounds up to two digits."""
     if x == 0.0:
         return 0.0
     digits = float(f"{x:.1e}")

@@ -2,7 +2,7 @@
 
     build/venv/bin/python reference/trace.py --model models/story --ids 1,2,3 --out t.safetensors
 
-The logits are compared with transformers' own model in the same run.
+The logits are compared with those of transformers' own model in the same run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from llama import Config, Parameters, forward
 
 
 def write_trace(model: Path, ids: Tensor, out: Path, dtype: str) -> str:
-    """Runs, proves and writes; returns a line that says what."""
+    """Runs the model, compares it and writes the trace; returns a line that says what was done."""
     if not (model / "config.json").is_file():
         raise SystemExit(f"trace.py: {model}: expected a folder with config.json, found none")
     config = Config.load(model)

@@ -23,7 +23,7 @@ import tempfile
 import against_server
 import repository
 
-BEHIND = 0.97  # a ratio below which a whole spread says that we are slower
+BEHIND = 0.97  # if all ratios are below this, we are slower
 PROGRAM = repository.BUILD / "src" / "stagecraft"
 
 
@@ -35,7 +35,7 @@ def run(command, **options):
 
 
 def ours(model, threads, prompt, generate, depth, program=PROGRAM):
-    """Tokens per second of one test, in a process of its own as theirs."""
+    """Tokens per second of one test, in a process of its own, as for the other program."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "bench.json"
         run([str(program), "bench", "--model", model, "-t", str(threads), "-p", str(prompt), "-n", str(generate),
@@ -56,7 +56,7 @@ def llama2_c(command, threads, generate):
 
 
 def compare(title, first, second, rounds, rows):
-    """Both in turn, the first of a round changing; adds the median ratio and its spread to `rows`."""
+    """Runs both in turn, with alternating order; adds the median ratio and its spread to `rows`."""
     pairs = []
     for index in range(rounds):
         if index % 2 == 0:

@@ -1,5 +1,5 @@
-"""The part of ./stage bench --against that measures servers: how many tokens per second all clients get together,
-and how long one of them waits."""
+"""The part of ./stage bench --against that measures servers: the tokens per second of all clients together, and how
+long one client waits."""
 import asyncio
 import contextlib
 import json
@@ -15,9 +15,9 @@ import time
 import repository
 
 PROGRAM = repository.BUILD / "src" / "stagecraft"
-SHORTEST, LONGEST = 50, 2000  # tokens of a prompt, about
-TURNS, SYSTEM_WORDS, MESSAGE_WORDS = 3, 400, 40  # of a conversation
-WORDS_PER_TOKEN = 0.6  # of our pages; a vocabulary that is made for chats needs fewer tokens
+SHORTEST, LONGEST = 50, 2000  # approximate tokens per prompt
+TURNS, SYSTEM_WORDS, MESSAGE_WORDS = 3, 400, 40  # per conversation
+WORDS_PER_TOKEN = 0.6  # for our pages; a vocabulary made for chats needs fewer tokens
 MEASURES = [("tokens/s of all answers", "{:,.0f}"), ("to the first token, median, ms", "{:,.0f}"),
             ("to the first token, 99%, ms", "{:,.0f}"), ("between tokens, median, ms", "{:,.1f}"),
             ("between tokens, 99%, ms", "{:,.0f}"), ("most memory, MiB", "{:,.0f}")]
@@ -29,7 +29,7 @@ def words_of_pages():
 
 
 def chats_of(n, seed):
-    """Conversations: a list of messages each. The first ones begin with the same 400 words, as with a system prompt."""
+    """Conversations, each a list of messages. The first ones begin with the same 400 words, like a system prompt."""
     words, draw = words_of_pages(), random.Random(seed)
 
     def text(length):
@@ -41,8 +41,8 @@ def chats_of(n, seed):
 
 
 def prompts_of(clients, seed):
-    """A list of prompts per client. Lengths are spread evenly over their logarithm; no two prompts begin alike, so that
-    no server finds one in its cache."""
+    """A list of prompts per client. The logarithms of the lengths are spread evenly. No two prompts begin alike, so
+    that no server finds one in its cache."""
     words, draw = words_of_pages(), random.Random(seed)
 
     def prompt():
@@ -54,7 +54,7 @@ def prompts_of(clients, seed):
 
 
 class Answer:
-    """One streamed completion: when it was asked for, when each piece of text came, how many tokens it has."""
+    """One streamed completion: when it was requested, when each piece of text arrived, how many tokens it has."""
 
     def __init__(self):
         self.asked = time.perf_counter()
@@ -77,7 +77,7 @@ class Answer:
 
 
 async def body_of(reader):
-    """The bytes of an answer in chunks, as they come."""
+    """The bytes of a chunked answer, as they arrive."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     if " 200 " not in head.split("\r\n")[0]:
         raise repository.Problem(f"the server answered: {head.splitlines()[0]} {(await reader.read(300)).decode()}")
@@ -111,7 +111,7 @@ async def ask(port, prompt, generate):
 
 
 async def load(port, prompts, generate):
-    """All clients at once, each with one request after the other."""
+    """Runs all clients at the same time; each sends one request after the other."""
     async def client(own):
         return [await ask(port, prompt, generate) for prompt in own]
     begun = time.perf_counter()
@@ -120,7 +120,7 @@ async def load(port, prompts, generate):
 
 
 async def talk(port, chats, clients, generate):
-    """Conversations that take turns, in an order that changes; at most `clients` requests at the same time."""
+    """Runs conversations that alternate in changing order, with at most `clients` requests at the same time."""
     texts, answers, gate = [""] * len(chats), [], asyncio.Semaphore(clients)
 
     async def go_on(chat, turn):
@@ -142,7 +142,7 @@ def a_free_port():
 
 
 def is_ready(port):
-    """Whether /health says 200: llama-server listens before it has its model."""
+    """True if /health answers 200: llama-server listens before it has loaded its model."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         return b" 200 " in connection.recv(64)
@@ -151,7 +151,7 @@ def is_ready(port):
 
 @contextlib.contextmanager
 def serving(command, log):
-    """A server that is ready; `command` gets its port."""
+    """Starts a server and waits until it is ready; its port is appended to `command`."""
     port = a_free_port()
     with open(log, "wb") as said:
         server = subprocess.Popen([*map(str, command), "--port", str(port)], stdin=subprocess.DEVNULL, stdout=said,
@@ -169,7 +169,7 @@ def serving(command, log):
 
 
 def most_memory(pid):
-    """In MiB, the model included; 0 where the system does not tell."""
+    """The peak memory in MiB, including the model; 0 if the system does not say."""
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -178,9 +178,9 @@ def most_memory(pid):
 
 
 def measure(command, requests, log):
-    """One value per entry of MEASURES. requests: what a port is asked, as `load` and `talk` do it."""
+    """One value per entry of MEASURES. requests: called with the port, like `load` and `talk`."""
     with serving(command, log) as (pid, port):
-        asyncio.run(ask(port, "Once", 2))  # what is done once per server is not measured
+        asyncio.run(ask(port, "Once", 2))  # the first request does one-time work
         answers, seconds = asyncio.run(requests(port))
         memory = most_memory(pid)
     first = [1000 * (answer.pieces[0] - answer.asked) for answer in answers if answer.pieces]
@@ -194,7 +194,7 @@ def measure(command, requests, log):
 
 
 def compare_servers(options, command, model, folder):
-    """Both servers in turn, for each number of clients; each run starts its server anew."""
+    """Runs both servers in turn, for each number of clients; each run starts its server again."""
     log = os.path.join(folder, "server.log")
     threads = options.threads[-1]
     what = (f"{options.chats} conversations of {TURNS} turns" if options.chats else

@@ -26,7 +26,7 @@ import repository
 ROOT = repository.ROOT
 EMULATOR = ROOT / "src" / "cuda_emulator"
 INCLUDES = [f"-I{EMULATOR}", f"-I{EMULATOR / 'include'}", f"-I{EMULATOR / 'cuda_names'}"]
-# The counts depend on the compiler's flags, so these are fixed. Without optimisation an access in the source is an
+# The counts depend on the compiler's flags, so these are fixed. Without optimisation, an access in the source is an
 # access in the program: none is merged, hoisted or left out.
 FLAGS = ["-std=c++20", "-O0", "-g", "-fno-pie", "-w", "-fno-builtin", "-ffp-contract=off", "-fno-extern-tls-init",
          "-ftrivial-auto-var-init=pattern", "-fsanitize=thread,bounds-strict", "--param=tsan-distinguish-volatile=1"]
@@ -34,23 +34,23 @@ FLAGS = ["-std=c++20", "-O0", "-g", "-fno-pie", "-w", "-fno-builtin", "-ffp-cont
 CLANGS_FLAGS = ["-std=c++20", "-O0", "-g", "-fno-pie", "-w", "-fno-builtin", "-ffp-contract=off",
                 "-ftrivial-auto-var-init=pattern", "-fsanitize=thread,array-bounds",
                 "-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-read-before-write=1"]
-PADDING = 16 << 10  # bytes behind each shared array, so that the next one is not hit by chance
-VARIABLE_PADDING = 1 << 10  # the same behind each variable
+PADDING = 16 << 10  # bytes after each shared array: a small overrun does not reach the next one
+VARIABLE_PADDING = 1 << 10  # the same after each variable
 DYNAMIC_BYTES = 227 << 10  # dynamic_bytes in memory.h
 COMPILE_SECONDS = 300
-TIMED_OUT = 124  # the exit code of a program that was stopped
+TIMED_OUT = 124  # the exit code if the program was stopped
 OWN_NAMES = {name: f"cuda_emulator_{name}" for name in ("memcpy", "memmove", "memset")}
 SET_LOCAL = "cuda_emulator_set_local"  # memcpy, not checked
 ARITHMETIC = re.compile(r"\t(?:add|sub|mul|div|sqrt)s[sd]\t")
-# g++ marks local variables without a value with bytes 0xfe: a finite float, and 0 times it is 0. Words of 0xfffefffe are
-# NaN as float, double, half and bf16, and a negative int. A product with 0 does not hide them.
+# g++ fills local variables without a value with bytes 0xfe. As a float this is finite, and 0 times it is 0. Words of
+# 0xfffefffe are NaN as float, double, half and bf16, and a negative int, so a product with 0 does not hide them.
 UNSET_OF_GCC = (
     (re.compile(r"^(\tmovl\t\$)-16843010,", re.M), r"\1-65538,"),
     (re.compile(r"^(\tmovabsq\t\$)-72340172838076674,", re.M), r"\1-281479271743490,"),
     (re.compile(r"(?<=^\.LC)(\d+:\n)((?:\t\.long\t-16843010\n)+)", re.M),
      lambda found: found[1] + found[2].replace("-16843010", "-65538")),
     (re.compile(r"(?<=^\.LC)(\d+:\n)(?:\t\.byte\t-2\n){16}", re.M), r"\1" + "\t.byte\t-2\n\t.byte\t-1\n" * 8))
-# Clang marks integers, and so halves, with bytes 0xaa, and floats with NaN.
+# Clang fills integers, and so halves, with bytes 0xaa, and floats with NaN.
 UNSET_OF_CLANG = (
     (re.compile(r"^(\tmovl\t\$)-1431655766,", re.M), r"\1-65538,"),
     (re.compile(r"^(\tmovabsq\t\$)-6148914691236517206,", re.M), r"\1-281479271743490,"),
@@ -63,21 +63,21 @@ OBJECT = re.compile(r"\t\.type\t([^,]+), ?[@%]object")
 LOCAL_VARIABLE = re.compile(r"\t\.comm\t([^,]+),(\d+),(\d+)$")
 DATA = re.compile(r"\t\.(?:zero|skip|space|long|quad|byte|value|short|word|string|ascii|asciz|float|double|base64|[248]byte|xword|hword)\t")
 ATOMIC = re.compile(r"\tcallq?\t_Z\d+atomic[A-Z]\w*?(P[fd])?[^P]*$")
-RETURNED = {False: re.compile(r"%(?:[re]?ax|al)\b"), True: re.compile(r"%xmm0\b")}  # is it a floating-point number?
+RETURNED = {False: re.compile(r"%(?:[re]?ax|al)\b"), True: re.compile(r"%xmm0\b")}  # {floating-point: its register}
 READS_RETURNED = re.compile(r"\t(?:cltq|cltd|cqto|cwtl|ret|leave)\b")
 MOVES = re.compile(r"\t(?:mov|lea|cvt|pxor|xor)\w*\t")
 THREAD_LOCAL = re.compile(r"(?i:([\w.$]+)@(?:got)?tpoff)|:(?:got)?tprel(?:_\w+)?:([\w.$]+)")
 
 
-# What could switch the checker off: code that the compiler does not instrument, and lines that claim to be others.
+# Words that could switch the checker off: code that the compiler does not instrument, and lines that name another file.
 HARMLESS_BUILTINS = (r"(?:expect|unreachable|bit_cast|offsetof|va_\w+|popcount\w*|clz\w*|ctz\w*|ffs\w*|abs|"
                      r"fabs\w*|inf\w*|nan\w*|huge_val\w*|is\w+|signbit\w*|FUNCTION|FILE|LINE)")
 FORBIDDEN = re.compile(r"asm|__asm|__asm__|__attribute__|__attribute|gnu|__gnu__|clang|_Pragma|_mm\w*|"
                        r"\w*(?:no_sanitize|tsan_|ubsan_|cuda_emulator|CUDA_EMULATOR)\w*|"
                        rf"__builtin_(?!{HARMLESS_BUILTINS}$)\w+")
 ONLY_SEEN, TRUSTED = "expected only code that the checker sees", "(--trusted runs it all the same)"
-MARK = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)"((?: \d)*)$')  # of the compiler: where the next line stands
-RESERVED_MACRO = re.compile(r"#\s*(?:define|undef)\s+_[A-Z_]\w*")  # such as those by which a header is read once
+MARK = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)"((?: \d)*)$')  # from the compiler: the place of the next line
+RESERVED_MACRO = re.compile(r"#\s*(?:define|undef)\s+_[A-Z_]\w*")  # such as the include guards of system headers
 FOR_A_PROCESSOR = re.compile(r"/(?:\w*intrin|\w*cpuid|arm_\w+)\.h$")  # headers of functions that no checker sees
 PRAGMA = re.compile(r"^#\s*pragma (?!once\b|unroll\b).*", re.M)
 OWN_ATTRIBUTES = re.compile(r"__attribute__\(\((?:always_inline|aligned\([^()]*\))\)\)")
@@ -85,8 +85,8 @@ OWN_ATTRIBUTES = re.compile(r"__attribute__\(\((?:always_inline|aligned\([^()]*\
 MATH = (r"a?(?:sin|cos|tan)h?|atan2|exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|sqrt|cbrt|rsqrt|hypot|erfc?|"
         r"tgamma|lgamma|floor|ceil|round|trunc|rint|nearbyint|l?lround|l?lrint|fabs|fmod|remainder|fma|fmin|fmax|fdim|"
         r"copysign|ldexp|scalbn?|logb|ilogb|nextafter")
-# What a program may call beside the emulator: nothing that starts threads, or opens or maps files, or writes where
-# its argument says without the checker's seeing it.
+# Functions that a program may call besides the emulator: none that starts threads, opens or maps files, or writes to a
+# place named by an argument unseen by the checker.
 LIBRARY = re.compile(
     r"_Z(?:N[KR]*)?S[tsabiod](?!.*(?:filebuf|fstream|filesystem|6thread|jthread|5async|condition_variable)).*|"
     r"_Zn[wa]m.*|_Zd[la]Pv.*|_ZT[IVS].*|__cxa_\w+|__gxx_personality_v0|__gcc_personality_v0|__clang_call_terminate|_Unwind_Resume|__dso_handle|"
@@ -98,7 +98,7 @@ LIBRARY = re.compile(
 
 
 class Problem(Exception):
-    """One line for the person who called."""
+    """An error of one line, for the user."""
 
 
 def compiler():
@@ -130,8 +130,9 @@ def run(words, **options):
 
 
 def emulator_object():
-    """The emulator as one object file, compiled once for each state of its sources and compiler. Its copies of the
-    C++ library's templates are local to it: those of the program are instrumented, and must not take their place."""
+    """The emulator as one object file, compiled once per state of its sources and compiler. Its instances of the C++
+    library's templates are made local, so that the linker cannot use them in place of the program's instrumented
+    ones."""
     state = hashlib.sha256(" ".join(compiler()).encode())
     for file in [pathlib.Path(__file__), *sorted(EMULATOR.rglob("*.[hc]*"))]:
         state.update(file.read_bytes())
@@ -150,7 +151,7 @@ def emulator_object():
         shared = [name for name, kind in names(work / "all.o") if kind in "WV"]
         (work / "shared").write_text("".join(f"{name}\n" for name in shared))
         must(["objcopy", f"--localize-symbols={work / 'shared'}", work / "all.o", work / "final.o"])
-        os.replace(work / "final.o", final)  # at once: another process may be building it too
+        os.replace(work / "final.o", final)  # atomic: another process may be building it, too
     return final
 
 
@@ -161,7 +162,7 @@ def must(words):
 
 
 def names(thing):
-    """(symbol, kind) of an object file, as nm says it."""
+    """(symbol, kind) for each symbol of an object file, from nm."""
     lines = [line.split() for line in run(["nm", "-P", thing]).stdout.splitlines()]
     return [(fields[0], fields[1]) for fields in lines if len(fields) > 1]
 
@@ -174,7 +175,7 @@ def first_error(text):
 
 
 def launch_of_nvcc(error):
-    """A better message for this one of g++, if its line has a launch as only nvcc can compile it."""
+    """A better message for an error of g++, if its line has a kernel launch in a form that only nvcc can compile."""
     found = re.match(r"(.+?):(\d+):\d+: error: ", error)
     if not found or not pathlib.Path(found[1]).is_file():
         return None
@@ -187,7 +188,7 @@ def launch_of_nvcc(error):
 
 
 def mark(match):
-    """What tells one mark of a local variable from others: its place in the source, and its text."""
+    """A key that distinguishes the fill values of local variables: the place in the source, and the text."""
     at = match.string.rfind("\n\t.loc ", 0, match.start())
     is_code = match[0].startswith("\t") and at >= 0
     place = match.string[at + 1:match.string.index("\n", at + 1)] if is_code else ""
@@ -195,8 +196,8 @@ def mark(match):
 
 
 def with_nan_marks(text, unmarked):
-    """The assembler file, in which local variables without a value are NaN. unmarked(): the same file without marks. What
-    looks like a mark there, too, is a number of the program, such as 0xfefefefe."""
+    """The assembler file, in which local variables without a value are NaN. unmarked(): the same file without fill
+    values. A number that also occurs there is one of the program, such as 0xfefefefe."""
     patterns = UNSET_OF_CLANG if is_clang() else UNSET_OF_GCC
     if platform.machine() != "x86_64" or not any(pattern.search(text) for pattern, _ in patterns):
         return text
@@ -213,7 +214,7 @@ def with_nan_marks(text, unmarked):
 
 
 def is_discarded(lines, call, labels):
-    """Whether nothing reads what the atomic function returns that line `call` calls. x86-64, without optimisation."""
+    """True if nothing reads the result of the atomic function that line `call` calls. x86-64, without optimisation."""
     register = RETURNED[ATOMIC.match(lines[call])[1] is not None]
     line = call
     for _ in range(100):
@@ -233,14 +234,14 @@ def is_discarded(lines, call, labels):
 
 
 def padding(number):
-    """Lines for what lies behind a variable. It has a name, so that the emulator knows it."""
+    """Lines for the gap after a variable. It has a name, so that the emulator knows it."""
     name = f"cuda_emulator_padding.{number}"
     return [f"\t.type\t{name}, %object", f"\t.size\t{name}, {VARIABLE_PADDING}", f"{name}:",
             f"\t.zero\t{VARIABLE_PADDING}"]
 
 
 def padded_variables(text):
-    """The assembler file with a gap behind each variable, so that the next one is not hit by chance."""
+    """The assembler file with a gap after each variable, so that a small overrun does not reach the next one."""
     lines, objects, inside, is_thread_local = [], set(), False, False
     for number, line in enumerate(text.split("\n")):
         if inside and not DATA.match(line):
@@ -264,7 +265,7 @@ def padded_variables(text):
 def changed_assembly(text, checked=True):
     """Adds what the compiler cannot add: padding after each shared array, and storage for the dynamic arrays. If
     checked, it also adds padding after each variable, makes the checker see memcpy and similar calls, counts
-    floating-point arithmetic, and marks calls of atomic functions whose result nobody reads."""
+    floating-point operations, and marks calls of atomic functions whose result is not used."""
     counting = checked and platform.machine() == "x86_64"
     own_names = OWN_NAMES if checked else {}
     lines, in_shared, used, defined, is_constant = [], False, set(), set(), False
@@ -283,12 +284,12 @@ def changed_assembly(text, checked=True):
         elif line.startswith(("\tcall\t", "\tjmp\t", "\tbl\t", "\tb\t")):
             jump, target = line.split()[:2]
             line = f"\t{jump}\t{own_names.get(target, target)}"
-        elif line.startswith("\tcallq\t"):  # of Clang
+        elif line.startswith("\tcallq\t"):  # Clang
             target = line.split()[1].removesuffix("@PLT").removeprefix("__tsan_")
             if target in own_names:
                 line = f"\tcallq\t{SET_LOCAL if is_constant else own_names[target]}"
             is_constant = False
-        elif "$.L__const." in line:  # of Clang: the value of a local array, a copy of a constant
+        elif "$.L__const." in line:  # Clang: a local array gets its value from a constant
             is_constant = True
         elif "tpoff" in line.lower() or "tprel" in line:
             used.update((a or b).lstrip("$") for a, b in THREAD_LOCAL.findall(line))  # "$" begins a number
@@ -321,9 +322,9 @@ def is_system(name):
 
 
 def lines_of_files(text, source, included):
-    """(file, number, line) of what the compiler sees. included: the files that it says it opened (-H). A #line, or a
-    line like the compiler's own marks, would say that lines stand in another file: refused."""
-    stack, entered, begins, number = [], [], 2, 0  # begins: the second mark of the source ends the compiler's own lines
+    """(file, number, line) for each line that the compiler sees. included: the files that it opened (-H). Refuses a
+    #line, or a line like the compiler's own marks: these would assign lines to another file."""
+    stack, entered, begins, number = [], [], 2, 0  # begins: the compiler's own lines end at the source's second mark
     for line in text.split("\n"):
         mark = MARK.match(line)
         if mark is None:
@@ -349,8 +350,8 @@ def lines_of_files(text, source, included):
 
 
 def refuse_source(source, macros=()):
-    """The file must not say a forbidden word, and the system's headers must not say more of them than they do
-    elsewhere: its macros could make them. Compared as the compiler sees them, behind all macros."""
+    """Refuses a file with a forbidden word. The system's headers must not have more such words than they have without
+    the file, because its macros could add them. Compared after preprocessing."""
     mine = preprocessed(["-H", *macros], source)
     opened = re.findall(r"^(\.+) (.*)$", mine.stderr, re.M)
     headers, own = [], {0}
@@ -376,7 +377,7 @@ def refuse_source(source, macros=()):
 
 @functools.cache
 def words_of_headers(headers):
-    """Counter of (file, forbidden word)."""
+    """A Counter of (file, forbidden word)."""
     found = preprocessed(["-H"], "-", input="".join(f'#include "{name}"\n' for name in headers))
     opened = [name for _, name in re.findall(r"^(\.+) (.*)$", found.stderr, re.M)]
     lines = lines_of_files(found.stdout, "<stdin>", opened)
@@ -385,7 +386,7 @@ def words_of_headers(headers):
 
 def refuse_object(source, thing, emulator):
     mine, theirs = names(thing), names(emulator)
-    outside = {name for name, kind in theirs if kind.isupper()}  # what the emulator defines or needs
+    outside = {name for name, kind in theirs if kind.isupper()}  # symbols that the emulator defines or needs
     for name in sorted(name for name, kind in mine if kind not in "Uw" and name in outside):
         raise Problem(f"{source}: expected names of its own, found {name}, a name of the emulator or the system "
                       "(--trusted runs it all the same)")
@@ -397,7 +398,7 @@ def refuse_object(source, thing, emulator):
 
 
 def compile_checked(source, thing, macros=()):
-    """One object file whose kernels call the checker before every access."""
+    """Compiles to one object file whose kernels call the checker before each access."""
     assembly = thing.with_suffix(".s")
 
     def compiled(*more):
@@ -421,7 +422,7 @@ def build(source, work, macros=(), trusted=False):
 
 
 class Lines:
-    """Turns program counters into file:line, all of them by one call of addr2line."""
+    """Turns program counters into file:line, with one call of addr2line for all."""
 
     def __init__(self, program, source, report):
         self.source = source
@@ -451,7 +452,7 @@ class Lines:
         return f"{file}:{line}" if line else file
 
     def buffer(self, address):
-        """The name of the variable that the line with cudaMalloc fills."""
+        """The name of the variable that the cudaMalloc on that line sets."""
         _, line = self.place.get(address, ("?", 0))
         lines = self.source.read_text(errors="replace").splitlines()
         text = lines[line - 1] if 0 < line <= len(lines) else ""
@@ -495,7 +496,7 @@ class Kernel:
             counts[name] += number
 
     def total(self, count, *ways):
-        """Of global memory."""
+        """The sum of a count for global memory."""
         return sum(c[count] for (_, space, way), c in self.lines.items()
                    if space == "global" and (not ways or way in ways))
 
@@ -521,7 +522,8 @@ class Report:
 
 
 def run_for(seconds, words, **options):
-    """The exit code of a program; None if it was stopped. Asked to stop, the emulator says what was running."""
+    """The exit code of a program, or None if it was stopped. When asked to stop, the emulator reports what was
+    running."""
     with subprocess.Popen(words, **options) as process:
         try:
             return process.wait(seconds)

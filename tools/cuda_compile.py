@@ -19,7 +19,7 @@ import tempfile
 
 import cuda_check
 
-# The flags for a file that is instrumented. They do not hide warnings (-w), because a student should read them.
+# The flags for an instrumented file. They do not hide warnings (-w), because a student should read them.
 CHECKED = [{"-g": "-g1"}.get(flag, flag) for flag in cuda_check.FLAGS if flag != "-w"] + ["-Wno-attributes"]
 FAST = ["-std=c++20", "-O2", "-g1", "-fno-pie", "-ffp-contract=off", "-fno-extern-tls-init",
         "-ftrivial-auto-var-init=pattern", "-Wno-attributes"]
@@ -28,9 +28,10 @@ TAKES_NEXT = ("-MT", "-MF", "-o", "-c")
 KEPT = re.compile(r"-I.*|-Wall|-Wextra|-f(?:file-prefix-map|instrument-functions).*|-MD")
 SECTION = re.compile(r'^(\t\.section\t[^,\n]+,"[^"\n]*)G([^"]*",[@%]progbits),[^,\n]+,comdat', re.M)
 CALL_BY_POINTER = re.compile(r"\t(?:call|(?:notrack )?jmp)\t\*|\tblr\t|\tbr\t")
-# These write where their arguments say, or call what they are given. The checker's own data is in the same heap.
+# These functions write to addresses in their arguments, or call functions that they receive. The checker's own data is
+# in the same heap.
 CALL_OF_RUNTIME = re.compile(r"\t(?:call|jmp|bl|b)\t(?:_Z[nd][wal]\w+|__cxa_\w+|_Unwind_(?!Resume\b)\w+|__gxx_\w+)")
-JUMP_TABLE = re.compile(r"\tnotrack jmp\t\*")  # of a switch
+JUMP_TABLE = re.compile(r"\tnotrack jmp\t\*")  # from a switch
 EMULATORS_OWN = re.compile(r"_ZZ?NK?13cuda_emulator")  # its template calls kernels; students cannot define such names
 FUNCTION = re.compile(r"\t\.type\t([^,]+), [@%]function")
 LOCATION = re.compile(r"\t\.loc (\d+) (\d+) ")
@@ -63,8 +64,8 @@ def parts_of(words):
 
 
 def own_functions(text):
-    """The assembler file, where every function that other files may also have becomes local to this file: the copies of
-    other files are not instrumented. The stage's functions, which other files call, stay global."""
+    """The assembler file, in which each function that other files may also define becomes local to this file: the
+    copies in other files are not instrumented. The stage's functions, which other files call, stay global."""
     defined = set(re.findall(r"^(?:\t\.set\t)?([^\s:,]+)(?::$|,)", text, re.M))
     text = re.sub(r"^\t\.weak\t(.*)\n", lambda found: "" if found[1] in defined else found[0], text, flags=re.M)
     return SECTION.sub(r"\1\2", text).replace("gnu_unique_object", "object")
@@ -89,7 +90,8 @@ def look(text):
 
 
 def with_tables(text, source):
-    """The same with two tables at its end (guest.cpp): its functions; and the return address and line of each call."""
+    """The assembler file with two tables at its end (guest.cpp): its functions, and the return address and line of each
+    call."""
     own, line_number, lines, table = None, 0, [], []
     for line in text.split("\n"):
         lines.append(line)
@@ -128,7 +130,7 @@ def compile_cuda(words, fast, trusted, cached):
             cuda_check.refuse_source(source, [word for word in kept if word.startswith("-I")])
         except cuda_check.Problem as problem:
             if cuda_check.ONLY_SEEN not in str(problem):
-                run([*compiler, *options, "-fsyntax-only", "-x", "c++", source])  # its message is better
+                run([*compiler, *options, "-fsyntax-only", "-x", "c++", source])  # for its better message
             place, _, what = str(problem).partition(": ")
             raise Refused(place.rpartition(":")[2], what.removesuffix(f" {cuda_check.TRUSTED}")) from None
     with tempfile.TemporaryDirectory(prefix="cuda-compile-") as folder:

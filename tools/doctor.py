@@ -10,18 +10,18 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "build" / "release" / "src" / "stagecraft"
-# CPU features that the arithmetic may use, as /proc/cpuinfo and sysctl spell them.
+# CPU features that our kernels may use, in the spelling of /proc/cpuinfo and sysctl.
 FLAGS = ("sse4_2 avx avx2 fma f16c avx512f avx512bw avx512vl avx512_vnni avx512_bf16 avx_vnni amx_tile "
          "amx_int8 amx_bf16 asimd asimdhp asimddp i8mm bf16 sve sve2").split()
 LIBRARIES = ("fmt", "nlohmann_json", "CLI11", "libpcre2-8", "libutf8proc", "libedit", "gtest")
-COMPILERS = {"GCC": 11, "Clang": 14, "Apple Clang": 15}  # the oldest that compile the tree
+COMPILERS = {"GCC": 11, "Clang": 14, "Apple Clang": 15}  # the oldest versions that compile the tree
 CMAKE = (3, 22)
 PYTHON = (3, 8)
 DISK_GB = 2  # a release and a sanitizer build; --reference adds about as much
 
 
 def output(*command):
-    """What the command prints, or "" where it is missing or fails."""
+    """The output of a command, or "" if it is missing or fails."""
     try:
         answer = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 stdin=subprocess.DEVNULL, timeout=30)
@@ -45,7 +45,7 @@ def dotted(version):
 
 
 def compiler():
-    """(kind, version, the line it says of itself) of what CMake would take, or None."""
+    """(kind, version, its first line of output) of the compiler that CMake would use, or None."""
     for name in filter(None, (os.environ.get("CXX"), "c++", "g++", "clang++")):
         line = first_line(output(name, "--version"))
         if line:
@@ -57,7 +57,7 @@ def compiler():
 
 
 def model_problem(folder):
-    """Why a model cannot be told from, or ""."""
+    """Why a model cannot be used, or ""."""
     if not (folder / "config.json").is_file():
         return "not there"
     weights = list(folder.glob("*.safetensors"))
@@ -71,7 +71,7 @@ def model_problem(folder):
 
 
 def examine():
-    """(what, how it is, what to do about it or "", whether nothing works without) for each thing."""
+    """(what, its state, the remedy or "", True if nothing works without it) for each thing."""
     found = []
 
     def note(what, state, remedy="", needed=True):
@@ -121,7 +121,7 @@ def examine():
 
 
 def processor():
-    """(model, features that matter) of the CPU."""
+    """(model, relevant features) of the CPU."""
     model, flags = platform.processor() or platform.machine(), []
     try:
         with open("/proc/cpuinfo") as file:
@@ -153,7 +153,7 @@ def system():
 
 
 def report(found):
-    """A block for an issue: no names of people, hosts or folders in it."""
+    """A block for an issue, without names of people, hosts or folders."""
     model, flags = processor()
     changed = output("git", "status", "--porcelain").splitlines()
     untracked = sum(line.startswith("??") for line in changed)

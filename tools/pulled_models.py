@@ -1,7 +1,7 @@
-"""The models that ./stage pull has brought: where they lie, what is there, how one is removed.
+"""The models that ./stage pull has fetched: where they are, what exists, and how to remove one.
 
-A model is a folder under its name, NAME or OWNER/NAME, with the files and pulled.json, which says where they
-came from. src/programs/model_path.cpp looks in the same places.
+A model is a folder with its name, NAME or OWNER/NAME. It contains the files and pulled.json, which says where they came
+from. src/programs/model_path.cpp looks in the same places.
 """
 import json
 import os
@@ -31,9 +31,9 @@ def check_name(name):
 
 
 def own_folder():
-    """Where pull writes."""
+    """The folder that pull writes to."""
     cache = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(cache):  # the standard says so of a relative one
+    if not os.path.isabs(cache):  # the standard says to ignore a relative path
         home = os.environ.get("HOME")
         if not home:
             raise Problem("HOME: expected a folder, found none; or set XDG_CACHE_HOME")
@@ -42,13 +42,13 @@ def own_folder():
 
 
 def folders():
-    """Where models are looked for; the first may be a classroom's, which is never written."""
+    """The folders where models are looked for; the first may be shared by a class, and is never written to."""
     shared = os.environ.get("STAGECRAFT_MODELS")
     return ([pathlib.Path(shared)] if shared else []) + [own_folder()]
 
 
 def contents(folder):
-    """(names of the files without pulled.json, their bytes in all)"""
+    """(names of the files without pulled.json, their total size in bytes)"""
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != NOTE]
     return [path.name for path in files], sum(path.stat().st_size for path in files)
 
@@ -62,7 +62,7 @@ def is_model(folder):
 
 
 def models(top):
-    """Names of the models in one of the folders."""
+    """The names of the models in one of the folders."""
     found = []
     for pattern in "[!.]*", "[!.]*/[!.]*":
         found += [str(path.relative_to(top)) for path in top.glob(pattern) if is_model(path)]
@@ -117,7 +117,7 @@ def unfinished_folder(name):
 
 
 def remove(name):
-    """Takes back what pull wrote, and nothing else. Returns a line about it."""
+    """Deletes what pull wrote, and nothing else. Returns a line about it."""
     folder, begun = own_folder() / check_name(name), unfinished_folder(name)
     size = 0
     if begun.is_dir():
@@ -142,5 +142,5 @@ def remove(name):
             try:
                 empty.rmdir()
             except OSError:
-                break  # something of the person's own lies in it
+                break  # the folder contains a file of the user's own
     return f"{name}: removed, {download.megabytes(size)} free again"

@@ -1,4 +1,4 @@
-"""Where the repository and its build lie, and what every command does at its end."""
+"""The paths of the repository and its build, and the end of every command."""
 import argparse
 import os
 import pathlib
@@ -12,11 +12,11 @@ BUILD = ROOT / "build" / "release"
 
 
 class Problem(Exception):
-    """Something the person has to change; the message is what they read."""
+    """An error that the user can fix; the message is shown."""
 
 
 class Paragraphs(argparse.HelpFormatter):
-    """Breaks the paragraphs of a docstring between words. One that begins with a space is a list: it stays as it is."""
+    """Wraps the paragraphs of a docstring. A paragraph that begins with a space is a list, and is not changed."""
 
     def _fill_text(self, text, width, indent):
         fill = super()._fill_text
@@ -25,13 +25,13 @@ class Paragraphs(argparse.HelpFormatter):
 
 
 def build(target):
-    """Builds the program and `target`; what the compiler says goes to stderr."""
+    """Builds the program and `target`; the compiler's output goes to stderr."""
     if subprocess.run([str(ROOT / "stage"), "build", target], stdout=sys.stderr).returncode != 0:
         raise Problem(f"{target} could not be built")
 
 
 def main(function, tell=lambda text, stream: print(text, file=stream)):
-    """Runs a command: problems become one line; Ctrl-C, or a reader who has enough, ends quietly."""
+    """Runs a command. A Problem is printed as one line; after Ctrl-C or a closed pipe it ends without a message."""
     sys.stdout.reconfigure(encoding="utf-8", line_buffering=True)
     try:
         return function()
@@ -43,5 +43,5 @@ def main(function, tell=lambda text, stream: print(text, file=stream)):
         return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         if sys.stderr.isatty():
-            print(file=sys.stderr)  # the prompt begins a line of its own
+            print(file=sys.stderr)  # so that the shell's prompt begins a new line
         return 130

@@ -1,7 +1,7 @@
-"""./stage selftest: every test of the project, and around it the longer checks.
+"""./stage selftest: all tests of the project, and longer checks before them.
 
-Each part says what it does and how long it took. The tests themselves come last, so that ctest's own
-closing lines are the last ones, whatever else was asked for.
+Each part prints what it does and how long it took. The tests run last, so that ctest's summary is the end of the
+output.
 """
 import argparse
 import os
@@ -20,17 +20,17 @@ import sysroot
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 CORES = str(os.cpu_count() or 2)
-# Rooms whose tests feed files and text from outside to a parser.
+# Modules whose tests pass files and text from outside to a parser.
 PARSER_ROOMS = ("base", "checkpoint", "fuzz", "hostile", "model", "operators", "programs", "text")
-# What threads share, by room, as patterns of GoogleTest.
+# Tests of data that threads share: GoogleTest patterns by module.
 THREADED = {"base": "ThreadPool.*", "generation": "GenerateBatch.*", "model": "Determinism.*",
             "backends": "*CpuRandom*:*LongTextOfGptOss*:SplitBackend*", "serve": "*Scheduler*:*HttpServer*"}
-FUZZ_SECONDS, FUZZ_SECONDS_OF_ALL = 10, 60  # for each target
-LONGEST = 1500  # seconds of one program of tests, as ctest has it
+FUZZ_SECONDS, FUZZ_SECONDS_OF_ALL = 10, 60  # per target
+LONGEST = 1500  # seconds per test program, as in ctest
 
 
 class Failed(Exception):
-    """A part did not pass; the message is one line."""
+    """A part failed; the message is one line."""
 
 
 def run(*command, out=None, environment=None):
@@ -46,7 +46,7 @@ def run(*command, out=None, environment=None):
 
 
 def quietly(log, *command, show=True):
-    """Runs the command with its output in build/LOG; shows that only if it fails."""
+    """Runs a command with its output in build/LOG; shows the output only if it fails."""
     path = BUILD / log
     path.parent.mkdir(exist_ok=True)
     try:
@@ -59,7 +59,7 @@ def quietly(log, *command, show=True):
 
 
 def logged(log, command, cwd, environment, timeout=LONGEST):
-    """(exit code, what it printed) of a program whose output goes to build/LOG."""
+    """(exit code, output) of a program; the output also goes to build/LOG."""
     path = BUILD / log
     with path.open("w") as out:
         try:
@@ -81,7 +81,7 @@ def tracked(*patterns):
 
 
 def preset(name, *targets):
-    """Configures a preset of CMakePresets.json and builds these targets of it, or all."""
+    """Configures a preset of CMakePresets.json and builds these targets of it; default: all."""
     quietly(f"{name}.log", "cmake", "--preset", name)
     quietly(f"{name}.log", "cmake", "--build", "--preset", name, "--target", *(targets or ["all"]))
 
@@ -91,7 +91,7 @@ def preset(name, *targets):
 
 def check_format(_):
     """clang-format over every tracked C++ file"""
-    packages("clang-format-14")  # each version formats a little differently: all use this one
+    packages("clang-format-14")  # every version formats differently; all developers use this one
     run("clang-format-14", "--dry-run", "-Werror", *tracked("*.h", "*.cpp"))
 
 
@@ -103,7 +103,7 @@ def check_reference(_):
         quietly("venv.log", sys.executable, "-m", "venv", BUILD / "venv")
     install = [python, "-m", "pip", "install", "--disable-pip-version-check",
                "-r", ROOT / "reference" / "requirements.txt"]
-    # PyTorch's CPU wheel ("+cpu") is not on PyPI: it lies where pip's configuration says, or there.
+    # PyTorch's CPU wheel ("+cpu") is not on PyPI: it comes from pip's configured index, or from this one.
     try:
         quietly("venv.log", *install, show=False)
     except Failed:
@@ -112,7 +112,7 @@ def check_reference(_):
 
 
 def part_of_room(name, room, tests, shard, emulator):
-    """One core's share of a room's tests, in one process; returns how many passed."""
+    """Runs one core's share of a module's tests in one process; returns how many passed."""
     folder = BUILD / name / "tests"
     environment = dict(os.environ, GTEST_TOTAL_SHARDS=CORES, GTEST_SHARD_INDEX=str(shard), GTEST_BRIEF="1")
     command = [*emulator, folder / f"{room}_tests", f"--gtest_filter={tests}"]
@@ -124,7 +124,8 @@ def part_of_room(name, room, tests, shard, emulator):
 
 
 def whole_rooms(name, rooms, *emulator):
-    """The tests of rooms (room: pattern) of a preset in few processes: under a sanitizer each takes long to start."""
+    """Runs the tests of modules ({module: pattern}) of a preset in few processes: with a sanitizer, each takes long to
+    start."""
     with futures.ThreadPoolExecutor(int(CORES)) as pool:
         runs = {room: [pool.submit(part_of_room, name, room, tests, shard, emulator) for shard in range(int(CORES))]
                 for room, tests in rooms.items()}
@@ -141,7 +142,7 @@ def whole_rooms(name, rooms, *emulator):
 def check_asan(_):
     """the tests of all that parses, under AddressSanitizer and UndefinedBehaviorSanitizer"""
     preset("asan", *(f"{room}_tests" for room in PARSER_ROOMS))
-    # the inputs of fuzz have programs of their own
+    # the inputs of fuzz have their own programs
     whole_rooms("asan", {room: "*" for room in PARSER_ROOMS if room != "fuzz"})
     run("ctest", "--preset", "asan", "-j", CORES, "-L", "^fuzz$", "--no-label-summary")
 
@@ -152,7 +153,7 @@ def check_tsan(_):
     whole_rooms("tsan", THREADED)
     for old in (BUILD / "tsan").glob("race.*"):
         old.unlink()
-    # a race that the server meets is written there, whatever the server then answers
+    # a race in the server is written to this log, whatever the server then answers
     run(sys.executable, ROOT / "tests" / "serve" / "server_test.py", BUILD / "tsan" / "src" / "stagecraft",
         environment=dict(os.environ, TSAN_OPTIONS=f"log_path={BUILD / 'tsan' / 'race'}"))
     races = sorted((BUILD / "tsan").glob("race.*"))
@@ -161,7 +162,7 @@ def check_tsan(_):
 
 
 def fuzz(name, seconds, scratch):
-    """One target for some seconds. What it learns is kept in build/fuzz for the next time."""
+    """Runs one target for some seconds. Inputs that it finds are kept in build/fuzz for the next run."""
     folder = BUILD / "fuzz" / "tests" / "fuzz"
     learned = BUILD / "fuzz" / "learned" / name
     learned.mkdir(parents=True, exist_ok=True)
@@ -184,7 +185,7 @@ def check_fuzz(options):
     preset("fuzz", "fuzz_tests")
     seconds = options.seconds or (FUZZ_SECONDS_OF_ALL if options.all else FUZZ_SECONDS)
     names = sorted(path.stem for path in (BUILD / "fuzz" / "tests" / "fuzz").glob("*.inputs"))
-    # Most targets write each input into a file: on a disk they would wait for that, not compute.
+    # Most targets write each input to a file: on a disk they would mostly wait for that.
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="stagecraft-", dir=memory) as scratch, \
             futures.ThreadPoolExecutor(int(CORES)) as pool:
@@ -198,14 +199,14 @@ def check_clang(_):
     """everything built and tested with Clang 16"""
     packages("clang-16")
     preset("clang")
-    # what drives a build by ./stage is of the machine, not of the compiler
+    # tests of builds with ./stage depend on the machine, not on the compiler
     run("ctest", "--preset", "clang", "-j", CORES, "-LE", "^tools$")
 
 
 def check_tidy(_):
     """clang-tidy over every source file"""
     packages("clang-16", "clang-tidy-16")
-    preset("clang", "version")  # for compile_commands.json and the one header that is made
+    preset("clang", "version")  # for compile_commands.json and the generated header
     sources = [str(ROOT / name) for name in tracked("src/*.cpp")]
     quietly("tidy.log", "run-clang-tidy-16", "-quiet", "-p", BUILD / "clang", "-j", CORES, *sources)
 
@@ -218,9 +219,10 @@ def check_aarch64(_):
     except (OSError, subprocess.CalledProcessError) as problem:
         raise Failed(f"no arm64 libraries: {problem}") from None
     preset("aarch64")
-    # what drives a build or a shell is of the machine, not of the processor
+    # tests of builds and of the shell depend on the machine, not on the processor
     run("ctest", "--preset", "aarch64", "-j", CORES, "-LE", "^tools$")
-    # qemu's own processor has everything; these have no matrices of bytes, the first no dot products
+    # qemu's default processor has all extensions; these have no matrix instructions for bytes, the first no dot
+    # products
     for processor in ("cortex-a72", "neoverse-n1"):
         whole_rooms("aarch64", {"operators": "*Kernel*:*EveryTable*"}, "qemu-aarch64", "-cpu", processor, "-L",
                     BUILD / "sysroot-arm64")
@@ -246,7 +248,7 @@ def check_processors(_):
     story = [str(BUILD / "release" / "src" / "stagecraft"), "story", "--model", str(ROOT / "models" / "story"),
              "--seed", "5", "-n", "40"]
     here = subprocess.run(story, stdout=subprocess.PIPE, check=True).stdout
-    for processor in ("qemu64", "Nehalem", "Haswell"):  # SSE2 alone; no AVX; AVX2
+    for processor in ("qemu64", "Nehalem", "Haswell"):  # only SSE2; no AVX; AVX2
         qemu = ["qemu-x86_64", "-cpu", processor]
         found = subprocess.run([*qemu, *story], stdout=subprocess.PIPE).stdout
         if found != here:
@@ -276,7 +278,7 @@ def check_cuda(_):
     """the CUDA kernels compiled by nvcc for two GPUs, without warnings or spilled registers; the program for GPUs"""
     found = shutil.which("nvcc")
     nvcc = pathlib.Path(found) if found else nvcc_from_pypi(BUILD / "nvcc")
-    of_stage_11 = [name for name in tracked("course/mistakes/11-cuda/*.cu")  # right answers in other ways than ours
+    of_stage_11 = [name for name in tracked("course/mistakes/11-cuda/*.cu")  # right answers that differ from ours
                    if (ROOT / name).read_text(encoding="utf-8").startswith("// Right")]
     ours = tracked("src/operators/cuda/*.cu", "src/operators/on_gpu/*.cu", "course/mine/*.cu")
     for kernel in [*ours, *of_stage_11]:
@@ -289,13 +291,13 @@ def check_cuda(_):
                        if re.search(r"\b[1-9]\d* bytes spill", line)]
             if spilled:
                 raise Failed(f"{kernel}: {processor}: expected no spilled registers, found {spilled[0]}")
-    if found:  # the packages of PyPI have no runtime to link
+    if found:  # the packages on PyPI have no runtime library to link
         check_program_for_gpus()
 
 
 def check_program_for_gpus():
-    """It builds as docs/cuda.md says. With a GPU it tells a story, and the tests of the backend run there;
-    without one, it says what is missing."""
+    """Builds the program as docs/cuda.md says. With a GPU, it tells a story and the tests of the backend run on it;
+    without one, the program must say what is missing."""
     folder = BUILD / "cuda"
     quietly("cuda-configure.log", "cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
             "-DSTAGECRAFT_CUDA=ON")
@@ -317,7 +319,7 @@ def check_program_for_gpus():
 
 
 def nvcc_from_pypi(folder):
-    """An environment of its own, which no other part of the project sees."""
+    """Makes an environment that no other part of the project sees."""
     if not folder.is_dir():
         quietly("nvcc.log", sys.executable, "-m", "venv", folder)
     quietly("nvcc.log", folder / "bin" / "pip", "install", "nvidia-cuda-nvcc", "nvidia-cuda-cccl")
@@ -346,9 +348,9 @@ def check_catalogue(_):
 
 
 def ctest(*which):
-    """Tests, built as they are shipped."""
+    """Runs tests of the release build."""
     run(ROOT / "stage", "build", "all")
-    # Some wait for limits of time most of theirs, so one more than there are cores.
+    # Some tests mostly wait for time limits, so one more runs than there are cores.
     run("ctest", "--preset", "release", "-j", str(int(CORES) + 1), "--no-label-summary", *which)
 
 
@@ -416,7 +418,7 @@ def main():
             run_tests()
         except Failed:
             failed.append("tests")
-    if failed:  # ctest's last line may be of success
+    if failed:  # ctest's last line may report success
         print(f"selftest: failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
 

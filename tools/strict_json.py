@@ -1,7 +1,7 @@
-"""JSON that a stranger wrote, read in linear time. What JSON leaves open, and files use to lie, is refused."""
+"""Reads JSON that may be hostile, in linear time. Refuses what the JSON standard leaves open, which attackers use."""
 import json
 
-MOST_DIGITS = 400  # more than any double has; converting a number takes the square of its digits
+MOST_DIGITS = 400  # more than any double has; converting n digits takes n^2 steps
 
 
 def without_repetition(pairs):
@@ -18,7 +18,7 @@ def whole_number(text):
 
 
 def parse(text):
-    """Raises ValueError, of whatever is wrong."""
+    """Raises ValueError for every error."""
     try:
         return json.loads(text, object_pairs_hook=without_repetition, parse_int=whole_number)
     except RecursionError:

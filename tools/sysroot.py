@@ -1,7 +1,7 @@
 """The libraries of another architecture, unpacked from Debian's packages into a folder.
 
-Neither root nor dpkg's foreign architectures are needed, and nothing outside the folder changes: apt
-is pointed at lists of its own, and what it fetches is only unpacked.
+It needs neither root nor dpkg's foreign architectures, and changes nothing outside of the folder: apt uses lists in
+that folder, and the packages are only unpacked.
 """
 import pathlib
 import subprocess
@@ -11,7 +11,7 @@ LIBRARIES = ("libc6-dev libstdc++6 libgtest-dev nlohmann-json3-dev libcli11-dev 
 
 
 def make(folder: pathlib.Path, architecture: str) -> None:
-    """Fills `folder`, unless it was filled before. Raises CalledProcessError."""
+    """Fills `folder`, unless it is already filled. Raises CalledProcessError."""
     done = folder / ".complete"
     if done.exists() and done.read_text().split() == LIBRARIES:
         return

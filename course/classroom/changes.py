@@ -1,6 +1,6 @@
-"""Which marks are others than the last time that the class was graded, and why.
+"""Which marks differ from those of the previous grading of the class, and why.
 
-graded.json keeps what each mark was made of; changes.csv is the log, a line for each change, for the teacher.
+graded.json stores what each mark was made of; changes.csv is the log, one line per change, for the teacher.
 """
 import json
 
@@ -16,7 +16,7 @@ MOST_LINES = 10  # on a terminal
 
 
 def made_of(record, one, versions):
-    """What the mark of a stage is made of."""
+    """All that the mark of a stage depends on."""
     entry = one.entry or {}
     return {"mark": one.mark, "graded": one.graded, "earned": entry.get("earned"),
             "seed": entry.get("seed", (record.result or {}).get("seed")),
@@ -27,14 +27,15 @@ def made_of(record, one, versions):
 
 
 def terms(record, tests):
-    """What all marks of a student hang on."""
+    """What all marks of a student depend on."""
     result = record.result or {}
     return {"tests": tests, "commit": (result.get("official", {}).get("commit") or "-")[:10],
             "with": [result.get("compiler"), result.get("confined")]}
 
 
 def why(stage, old, new, was, now):
-    """The reasons, each a key of messages.json with its values. was, now: the terms of then and of today."""
+    """The reasons, each a key of messages.json with its values. was, now: the terms of the last grading and of this
+    one."""
     found = []
     if new["override"] != old["override"]:
         found.append(["changed_override", new["override"][1]] if new["override"] else ["changed_no_override"])
@@ -73,7 +74,7 @@ def read(folder):
 
 
 class Changes:
-    """What a run of ./stage class grade has changed; sets each record's `changes`."""
+    """The changes that a run of ./stage class grade made; sets each record's `changes`."""
 
     def __init__(self, run, tests):
         self.folder, self.at = run.room.folder, run.at.isoformat()
@@ -106,7 +107,7 @@ class Changes:
                        "why": why(stage, was, now, old["terms"], new["terms"])}
 
     def write(self):
-        """The log first: what is killed in between notes a change twice rather than never."""
+        """Writes the log first: if the process is killed in between, a change is logged twice rather than never."""
         path = self.folder / LOG
         if self.new:
             text = path.read_text(encoding="utf-8") if path.exists() else marks.table([COLUMNS])
@@ -117,8 +118,8 @@ class Changes:
 
 
 def latest(records):
-    """The last changes that there were: (when, [lines of CHANGELOG.md], [(stage id, before, after, why, ids)]),
-    the most frequent first; None if there never were any."""
+    """The latest changes: (when, [lines of CHANGELOG.md], [(stage id, before, after, why, ids)]), the most frequent
+    first; None if there were none."""
     times = [record.changes["at"] for record in records if record.changes]
     if not times:
         return None

@@ -1,5 +1,5 @@
-"""A class: its roster, what was seen of each repository and when, and what was found. All of it lies in one
-folder of the teacher's, never in the repository (docs/teaching.md says what is in it).
+"""A class: its roster, which versions of each repository were seen and when, and the results. All of it is in one
+folder of the teacher's, never in the repository (docs/teaching.md describes the folder).
 """
 import collections
 import csv
@@ -18,21 +18,21 @@ from classroom import lateness
 from shared import course
 from grading import submission
 
-ID = re.compile(r"\w[\w.@+-]{0,59}")  # it names files (of at most 255 bytes), and begins no formula of a spreadsheet
+ID = re.compile(r"\w[\w.@+-]{0,59}")  # part of file names (at most 255 bytes); no spreadsheet formula begins so
 SEEN = ("id", "sha", "seen_at")
-Seen = collections.namedtuple("Seen", "sha at")  # when a repository was found there
+Seen = collections.namedtuple("Seen", "sha at")  # a commit, and when it was first seen
 
 
 class Student(collections.namedtuple("Student", "id place more")):
     """more: the other columns of the roster's line, by their names."""
 
     def cell(self, name):
-        """What stands in a column of that name, in capitals or not; "" where there is none."""
+        """The cell in the column of that name, whatever its case; "" if there is none."""
         return next((value.strip() for key, value in self.more.items() if key.strip().lower() == name), "")
 
     @property
     def repository(self):
-        """The key by which students who hand in the same repository are found."""
+        """A key that is equal for students who hand in the same repository."""
         place = self.place.removeprefix("file://")
         place = place if submission.URL.match(place) else os.path.normpath(place)
         return place.rstrip("/").removesuffix("/.git").removesuffix(".git")
@@ -43,7 +43,7 @@ def now():
 
 
 def write(path, text):
-    """All of it or nothing, whenever this is killed."""
+    """Writes all of it or nothing, even if the process is killed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{os.getpid()}")
     new.write_text(text, encoding="utf-8")
@@ -51,7 +51,7 @@ def write(path, text):
 
 
 def rows(text):
-    """Of a CSV as spreadsheets write it: with commas or semicolons, with a byte order mark or without."""
+    """The rows of a CSV as spreadsheets write it: with commas or semicolons, with or without a byte order mark."""
     first = text.partition("\n")[0]
     return csv.DictReader(io.StringIO(text, newline=""),
                           delimiter=";" if first.count(";") > first.count(",") else ",")
@@ -90,7 +90,7 @@ def read_roster(path):
 
 
 def by_repository(students):
-    """Lists of those who hand in the same one, in the roster's order."""
+    """Lists of students who hand in the same repository, in the roster's order."""
     found = collections.defaultdict(list)
     for student in students:
         found[student.repository].append(student)
@@ -98,7 +98,7 @@ def by_repository(students):
 
 
 def outside(path):
-    """The path. Refuses one inside this repository, which would publish names and marks."""
+    """Returns the path. Refuses one inside this repository, which would publish names and marks."""
     path = path.resolve()
     if path == course.ROOT or course.ROOT in path.parents:
         raise course.Problem(course.say("class_inside", path))
@@ -113,7 +113,7 @@ def version(folder, id, sha):
 
 
 def keep(folder, id, handed_in):
-    """Keeps a submission's files, in a folder of their own."""
+    """Stores a submission's files in a folder of their own."""
     place = version(folder, id, handed_in.sha)
     if place.exists():
         return
@@ -130,12 +130,12 @@ def keep(folder, id, handed_in):
 
 
 def kept(folder, id, sha):
-    """The submission that was seen as `sha`."""
+    """The stored submission with this `sha`."""
     place = version(folder, id, sha)
     about = json.loads((place / "about.json").read_text(encoding="utf-8"))
     handed_in = submission.Submission(about["source"], sha)
     handed_in.language, handed_in.refused = about["language"], about["refused"]
-    handed_in.nickname = about.get("nickname")  # pulled before there were any
+    handed_in.nickname = about.get("nickname")  # missing in old versions
     for name in submission.names(course.stages()):
         if name not in handed_in.refused:
             handed_in.files[name] = (place / name).read_bytes()
@@ -143,7 +143,7 @@ def kept(folder, id, sha):
 
 
 class Classroom:
-    """roster: the path of roster.csv. folder: where everything else goes; by default the roster's."""
+    """roster: the path of roster.csv. folder: where all other files go; default: the roster's folder."""
 
     def __init__(self, roster, folder=None):
         roster = outside(roster)
@@ -155,9 +155,9 @@ class Classroom:
         self.results = self.folder / "results"
 
     def lock(self, what):
-        """Two at once would write the same files; the lock goes with the process. A pull has a lock of its own: when
-        it runs decides what is late, and a grading may take longer than the time between two pulls. What the pull
-        writes is whole whenever a grading reads it: a version is there before seen.csv names it."""
+        """Only one process at a time may write these files; the lock ends with the process. A pull has its own lock:
+        its time decides what is late, and grading may take longer than the time between two pulls. A pull may run while
+        a grading reads, because it stores a version before seen.csv names it."""
         self.locked = open(self.folder / (".lock-pull" if what == "pull" else ".lock"), "w")
         try:
             fcntl.flock(self.locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -165,8 +165,8 @@ class Classroom:
             raise course.Problem(course.say("class_locked", self.folder)) from None
 
     def seed(self, id, sha):
-        """Of the numbers made on the spot for a student's commit: nobody can foretell it who has not this class's
-        secret, and with that it is found again at any time."""
+        """The seed of the random numbers for a student's commit. Only someone with the secret of this class can compute
+        it, and then it is the same each time."""
         digest = hmac.digest(self.secret(), f"{id}\0{sha}".encode(), "sha256")
         return int.from_bytes(digest[:8], "big") >> 1
 
@@ -183,12 +183,12 @@ class Classroom:
     # ---- what was seen --------------------------------------------------------------------------
 
     def seen(self):
-        """{id: [Seen]}, in order of time."""
+        """{id: [Seen]}, ordered by time."""
         found = collections.defaultdict(list)
         if self.log.exists():
             for line in rows(self.log.read_text(encoding="utf-8")):
                 at = lateness.time_of(line.get("seen_at"))
-                if line.get("id") and at:  # else the last line, if the machine went off or it is just being written
+                if line.get("id") and at:  # the last line may be incomplete
                     found[line["id"]].append(Seen(line["sha"], at))
         return found
 
@@ -200,14 +200,14 @@ class Classroom:
             out.writerow([id, sha, at.isoformat()])
 
     def problems(self, new=None):
-        """{id: why its repository could not be pulled the last time}"""
+        """{id: why the last pull of its repository failed}"""
         path = self.folder / "pull.json"
         if new is not None:
             write(path, json.dumps(new, indent=1, ensure_ascii=False) + "\n")
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
     def forget_others(self):
-        """Feedback on nobody who is on the roster would be somebody's who has left."""
+        """Deletes feedback of students who have left the roster."""
         ids = {student.id for student in self.students}
         for path in self.feedback.glob("*.md"):
             if path.stem not in ids:

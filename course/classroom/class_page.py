@@ -1,5 +1,5 @@
-"""The page of a class: one file without scripts or anything from elsewhere, for the teacher alone. Ids, no
-names; whatever students wrote is shown as text."""
+"""The page of a class, for the teacher only: one file without scripts or external content. It shows ids, no names;
+everything that students wrote is escaped."""
 import collections
 import html
 import statistics
@@ -11,12 +11,12 @@ from classroom import marks
 from grading import report
 
 BINS = 10
-SHOWN = 12  # mistakes; the others unfold
-MOST_LETTERS = 300  # of why a stage is refused: a student's names may stand in it
+SHOWN = 12  # mistakes; the others are folded
+MOST_LETTERS = 300  # of the reason for a refusal: it may contain a student's names
 ORDER = ("passed", "begun", "wrong", "uncompiled", "unwritten", "ungraded")
 KIND = {"slow": "passed", "unjudged": "ungraded", "unmeasured": "ungraded", "crashed": "wrong", "hung": "wrong",
-        "refused": "uncompiled"}  # few colours are enough
-# Drawn, in a square of 12: no font need have them.
+        "refused": "uncompiled"}  # a few colours are enough
+# Paths in a square of 12, so that no font needs these signs.
 SIGNS = {
     "passed": '<path d="M2 6.5 5 9.5 10 3"/>',
     "begun": '<path d="M2 9h.1M6 9h.1M10 9h.1"/>',
@@ -69,7 +69,7 @@ def say(key, *values):
 
 
 def linked(ids):
-    """A line of ids, each a link to what its student reads."""
+    """A line of ids, each a link to the student's feedback."""
     return ", ".join(f'<a href="feedback/{text(id)}.md">{text(id)}</a>' for id in ids)
 
 
@@ -84,7 +84,7 @@ def sign(name, label):
 
 
 def signs():
-    """What sign() shows, once."""
+    """The definitions of all signs, which sign() refers to."""
     symbols = "".join(f'<symbol id="{name}" viewBox="0 0 12 12">{path}</symbol>' for name, path in SIGNS.items())
     yield f'<svg class="none">{symbols}</svg>'
 
@@ -93,7 +93,7 @@ def signs():
 
 
 def total(records):
-    """The points that one can have; for who began an optional stage they are more."""
+    """The points that a student can have; more for those who began an optional stage."""
     points = [record.points for record in records]
     return "\N{EN DASH}".join(map(str, dict.fromkeys([min(points), max(points)])))
 
@@ -116,7 +116,7 @@ def linked_to_troubles(key):
 
 
 def distribution(records, points):
-    """Columns of how many have so many points."""
+    """A bar chart: how many students have how many points."""
     counts = [0] * BINS
     for record in records:
         if record.mark is not None:
@@ -138,7 +138,7 @@ def distribution(records, points):
 
 
 def common_mistakes(records, stages):
-    """What is wrong, by how many it is wrong with: what to teach tomorrow."""
+    """The mistakes, by how many students make them: what to teach tomorrow."""
     who = collections.defaultdict(set)
     for record in records:
         for entry in record.result["stages"] if record.result else ():
@@ -152,7 +152,7 @@ def common_mistakes(records, stages):
         yield f"<p>{say('class_no_mistakes')}</p>"
         return
     yield "<ol>"
-    by_number = sorted(who.items(), key=lambda one: (not one[0][2], -len(one[1]), one[0]))  # what is known first
+    by_number = sorted(who.items(), key=lambda one: (not one[0][2], -len(one[1]), one[0]))  # known mistakes first
     for at, ((stage, name, is_known), ids) in enumerate(by_number):
         if at == SHOWN:
             more = say("class_more_mistakes", len(by_number) - SHOWN)
@@ -165,7 +165,7 @@ def common_mistakes(records, stages):
 
 
 def progress(records, stages):
-    """Stage by stage: how many are where, and who is stuck since when."""
+    """Per stage: how many students are in each state, and who fails since when."""
     yield f"<h2>{say('class_stages')}</h2>"
     key = "".join(f'<i class="{name}"></i>{say(f"grade_{name}")}'
                   for name in ORDER)
@@ -208,7 +208,7 @@ def like_ours(found):
 
 
 def trouble(record):
-    """(how soon it wants the teacher, what it is in lines), or None."""
+    """(urgency, 0 first; lines that say what it is), or None."""
     lines = []
     if record.ungraded:
         lines.append((0, course.say("class_ungraded", record.ungraded)))
@@ -232,17 +232,17 @@ def trouble(record):
 
 
 def troubles(records):
-    """Whom the teacher has to write to: an entry for each, the most urgent first."""
+    """The students that the teacher has to write to: one entry each, the most urgent first."""
     found = [(*trouble(record), record.id) for record in records if trouble(record)]
     if found:
         yield f"<h2 id=\"troubles\">{say('class_troubles')}</h2><ul>"
-        for _, lines, id in sorted(found, key=lambda one: one[0]):  # of equals, as in the roster
+        for _, lines, id in sorted(found, key=lambda one: one[0]):  # equals in the roster's order
             yield f"<li>{linked([id])}: {'<br>'.join(map(text, lines))}</li>"
         yield "</ul>"
 
 
 def changed(records):
-    """Which marks changed, the last time that some did, and why."""
+    """The latest changes of marks, and the reasons."""
     found = changes.latest(records)
     if not found:
         return
@@ -258,7 +258,7 @@ def changed(records):
 
 
 def stage_cell(one):
-    """A stage of a student in the table of everyone."""
+    """The cell of one stage of one student in the table of the class."""
     label = f"{one.stage.id}: {say(f'grade_{one.status}')}"
     shown = "" if one.status == "unwritten" and not one.override else marks.number(one.mark)
     more = ""
@@ -285,7 +285,7 @@ def everyone(records, stages):
 
 
 def walls(records):
-    """That there were none, where there were none: of the machine, and so of everyone."""
+    """A line that says so if the code was not confined; this depends on the machine, so it holds for all students."""
     result = next((record.result for record in records if record.result and not record.result["confined"]), None)
     if result:
         yield f"<p class=\"warning\">{say('grade_not_confined', result['not_confined_because'])}</p>"
@@ -303,7 +303,7 @@ def ranked(places, with_ids):
 
 
 def head(run, title):
-    """What every page begins with."""
+    """The beginning of each page."""
     commit = (next((record.result for record in run.records if record.result), {}).get("official", {}).get("commit")
               or "-")[:10]
     yield f'<!doctype html>\n<html lang="{course.language()}"><head><meta charset="utf-8">'
@@ -316,8 +316,8 @@ def head(run, title):
 
 
 def page(run, found_alike, found_ours=(), places=()):
-    """The lines of the page. run: of ./stage class grade. found_alike, found_ours: of likeness.look_at_these and
-    look_at_ours. places: of ranking.places."""
+    """The lines of the page. run: a Run of ./stage class grade. found_alike, found_ours: from likeness.look_at_these
+    and look_at_ours. places: from ranking.places."""
     records, stages = run.records, run.stages
     points = max(record.points for record in records)
     yield from head(run, course.say("class_title", len(records)))
@@ -329,7 +329,7 @@ def page(run, found_alike, found_ours=(), places=()):
 
 
 def ranking_page(run, places):
-    """The same for students to see: nicknames and no ids."""
+    """The ranking as a page for students: nicknames, no ids."""
     yield from head(run, course.say("class_ranking"))
     yield from ranked(places, with_ids=False)
     yield "</body></html>"

@@ -1,4 +1,4 @@
-"""What one student reads about their work, in Markdown and in their language: feedback/ID.md."""
+"""The feedback for one student, in Markdown and in the student's language: feedback/ID.md."""
 from classroom import changes
 from shared import course
 from classroom import marks
@@ -14,7 +14,7 @@ def days(number):
 
 
 def lateness(one, rules):
-    """What it costs that a stage was late; empty if it was not."""
+    """What the lateness of a stage costs; empty if it was not late."""
     if not one.late:
         return ""
     seen = when(one.version.at)
@@ -25,7 +25,7 @@ def lateness(one, rules):
 
 
 def notes(one, record):
-    """Why a stage counts what it counts."""
+    """The reasons for the mark of a stage."""
     if one.override:
         yield course.say("class_corrected", report.in_markdown(one.override.reason), changes.shown(one.graded))
     elif lateness(one, record.rules):
@@ -56,7 +56,7 @@ def head(record):
 
 
 def changed(record):
-    """What changed in the marks, the last time that something did."""
+    """The latest changes of the marks."""
     if not record.changes:
         return
     yield f"\n**{course.say('class_changes', record.changes['at'][:10])}**\n"
@@ -66,7 +66,7 @@ def changed(record):
 
 
 def markdown(record):
-    """Lines. The language is the one that course.language() says now."""
+    """The feedback as lines, in course.language()."""
     yield from head(record)
     yield from changed(record)
     if any(one.entry or one.override for one in record.stages):
@@ -81,7 +81,7 @@ def markdown(record):
 
 
 def is_older(one, record):
-    """Does a version count that is not the newest one's?"""
+    """True if an older version counts, and its result differs from that of the newest one."""
     if not record.result or one.mark is None or not one.entry or one.override:
         return False
     newest = next(entry for entry in record.result["stages"] if entry["id"] == one.stage.id)

@@ -1,9 +1,9 @@
-"""Grades for ./stage class: a task a line of stdin, an answer a line of stdout, until stdin ends or whoever
-started it does (course/classroom/helpers.py).
+"""Grades for ./stage class: one task per line of stdin, one answer per line of stdout. It ends with stdin or with the
+process that started it (course/classroom/helpers.py).
 
     {"id", "sha", "seeds": {"0": 17, "1": 4}, "language", "fresh", "out"} -> {"out", "problem": null}
 
-The result goes to `out`, all of it or nothing.
+The result is written to `out`, all of it or nothing.
 """
 import json
 import os
@@ -15,11 +15,11 @@ from shared import course
 from grading import grader
 from classroom import helpers
 
-MOST_BYTES = 4 << 20  # of a result; messages are cut long before
+MOST_BYTES = 4 << 20  # of a result; messages are cut much earlier
 
 
 class Memory:
-    """Entries of stages by all that they hang on (grader.Work.key), in a folder."""
+    """Stores entries of stages in a folder, by a key of all that they depend on (grader.Work.key)."""
 
     def __init__(self, folder, fresh=False):
         self.folder = folder
@@ -39,7 +39,7 @@ class Memory:
 
 
 def grade(folder, task):
-    """What was the matter, or None."""
+    """Grades one submission; returns the problem, or None."""
     os.environ["STAGECRAFT_LANG"] = task["language"]
     memory = Memory(folder / "remembered", task["fresh"])
     seeds = {int(id): seed for id, seed in task["seeds"].items()}

@@ -1,8 +1,7 @@
-"""Programs that work through tasks beside this one, a task a line, each in a process of its own: what ends or
-stops one of them costs its task, and nothing else.
+"""Helper processes that work through tasks, one task at a time. A task that ends or stops its helper fails alone.
 
-A helper ends with the process that started it, be that by kill -9 (`end_with`), and what it has started ends
-with it.
+A helper ends with the process that started it, even after kill -9 (`end_with`), and so does everything that the helper
+started.
 """
 import collections
 import concurrent.futures
@@ -17,13 +16,13 @@ import threading
 
 from shared import course
 
-GRACE = 5  # seconds that a helper has to end what it started
-SET_DEATH_SIGNAL = 1  # of prctl
+GRACE = 5  # seconds for a helper to end what it started
+SET_DEATH_SIGNAL = 1  # option number of prctl
 
 
 def end_with(parent, number=signal.SIGKILL):
-    """From here on this process gets that signal when `parent`, which started it, ends. (On Linux; elsewhere
-    it ends with its stdin.)"""
+    """From this call on, this process gets that signal when `parent`, which started it, ends. (On Linux; on other
+    systems it ends with its stdin.)"""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(SET_DEATH_SIGNAL, int(number))
     if os.getppid() != parent:
@@ -31,8 +30,8 @@ def end_with(parent, number=signal.SIGKILL):
 
 
 class Helpers:
-    """words: the command of one, which gets this process's id behind them. environment: its. seconds: what a
-    task may take. An answer is a dictionary; of a task that was not done it is {"problem": why}."""
+    """words: the command of a helper; this process's id is appended. environment: of the helper. seconds: limit per
+    task. An answer is a dictionary; for a task that failed it is {"problem": reason}."""
 
     def __init__(self, words, jobs, environment=None, seconds=None):
         self.words, self.jobs, self.environment, self.seconds = words, jobs, environment, seconds
@@ -43,7 +42,7 @@ class Helpers:
                                 text=True, encoding="utf-8", errors="replace", env=self.environment)
 
     def ask(self, child, task):
-        """(its answer, the helper for what comes next): another one, if this one ended."""
+        """(the answer, the helper for the next task): a new helper, if this one ended."""
         for _ in range(2):
             late = threading.Event()
             timer = threading.Timer(self.seconds, self.stop, [child, late]) if self.seconds else None
@@ -68,7 +67,7 @@ class Helpers:
 
     @staticmethod
     def stop(child, late=None):
-        """Ends a helper, and with it what it has started."""
+        """Ends a helper and all that it started."""
         if late is not None:
             late.set()
         child.terminate()
@@ -82,7 +81,7 @@ class Helpers:
                 stream.close()
 
     def run(self, tasks, done):
-        """Calls done(task, answer) for each, one call at a time."""
+        """Calls done(task, answer) for each task, one call at a time."""
         left, taking = collections.deque(tasks), threading.Lock()
 
         def work():

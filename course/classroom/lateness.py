@@ -1,6 +1,7 @@
-"""What a version of a stage counts, by when it was first seen here and what course.json says about deadlines.
+"""What a version of a stage counts. This depends on when it was first seen here and on the deadlines in course.json,
+never on the dates of commits, which anyone can set.
 
-Never by the dates of commits, which anyone can set. Keys of the teacher's course.json:
+Keys of the teacher's course.json:
 
     "deadlines": {"all": "2026-12-01T23:59+01:00", "2": "2026-11-10T23:59+01:00"}
     "grace_hours": 12            until then nothing is late
@@ -16,15 +17,14 @@ import datetime
 from shared import course
 from shared import official
 
-Version = collections.namedtuple("Version", "sha at days")  # of a stage; days late
+Version = collections.namedtuple("Version", "sha at days")  # a version of a stage; days: how late it is
 DAY = datetime.timedelta(days=1)
 MOST_DAYS = 366
-YEARS = 3000  # no moment is later
+YEARS = 3000  # later years are refused
 
 
 def time_of(text):
-    """The moment that a text names, or None: a time without its zone is none, nor is one so late that no days can be
-    added to it."""
+    """The moment that a text names, or None: a time needs its zone, and must be early enough to add days to it."""
     try:
         found = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
     except (ValueError, TypeError, AttributeError):
@@ -70,7 +70,7 @@ class Rules:
     # ---- one student's --------------------------------------------------------------------------
 
     def of(self, student):
-        """The rules with the extensions and the late days that the roster gives this student."""
+        """The rules with the extensions and late days that the roster gives this student."""
         mine = copy.copy(self)
         mine.deadlines = dict(self.deadlines)
         for word in student.cell("extensions").split():
@@ -84,8 +84,8 @@ class Rules:
         return mine
 
     def extended(self, word, id):
-        """{stage id: deadline} by "3=+2" (days), "1-3=2026-11-20T23:59Z", or "+7" for all stages; of two words about
-        a stage the later one holds."""
+        """{stage id: deadline} for "3=+2" (days), "1-3=2026-11-20T23:59Z", or "+7" (all stages); a later word about a
+        stage replaces an earlier one."""
         chosen, _, value = word.rpartition("=")
         until, days = time_of(value), value.removeprefix("+")
         if until is None and not (days.isascii() and days.isdigit() and int(days) <= MOST_DAYS):
@@ -113,12 +113,12 @@ class Rules:
         return round(points * max(0.0, 1 - self.percent * days / 100), 2)
 
     def candidates(self, stage, seen, files_of):
-        """The versions of a stage that can count: the newest, and the last of each day before it, down to the
-        last that was not late.
+        """The versions of a stage that can count: the newest, and before it the last version of each earlier lateness
+        in days, down to the last one that was not late.
 
-        seen: [(sha, at)] in order. files_of: gives of a sha what identifies the stage's files in it.
+        seen: [(sha, at)] in order. files_of(sha): identifies the stage's files in that commit.
         """
-        first = {}  # when these files were first seen, in whichever commit
+        first = {}  # {files: when they were first seen, in any commit}
         for sha, at in seen:
             first.setdefault(files_of(sha), at)
         found, known = [], set()
@@ -131,22 +131,22 @@ class Rules:
         return found
 
     def may_count(self, days):
-        """Can a version so late be worth more than a newer one? Else it need not be graded."""
+        """True if a version that is this late can be worth more than a newer one. Otherwise it need not be graded."""
         return days == 0 or self.percent > 0 and self.percent * (days - self.late_days) < 100
 
     def spend(self, worth):
-        """How many late days go to which deadline: {deadline: days}, where they save most, and no more of them
-        than that takes. So the total never falls when something else is handed in.
+        """{deadline: late days} with the largest gain of points, and no more days than this needs. So the total never
+        falls when another version is handed in.
 
-        worth: {deadline: [points with 0 late days, with 1, ...]}; a list ends where one more saves nothing.
+        worth: {deadline: [points with 0 late days, with 1, ...]}; a list ends when another day gains nothing.
         """
-        best = {0: (0.0, {})}  # {days used: (points, what for)}
+        best = {0: (0.0, {})}  # {days used: (points, {deadline: days})}
         for due in sorted(worth):
             following = {}
             for used, (points, spent) in best.items():
                 for days, more in enumerate(worth[due][:self.late_days - used + 1]):
                     before = following.get(used + days, (0.0,))[0]
-                    if round(points + more - before, 6) >= 0:  # where it is all the same, the earlier deadline
+                    if round(points + more - before, 6) >= 0:  # if equal, the earlier deadline
                         following[used + days] = points + more, {**spent, due: days}
             best = following
         return min(best.items(), key=lambda one: (-round(one[1][0], 6), one[0]))[1][1]

@@ -1,19 +1,19 @@
-"""Which files of a class are alike beyond what is usual in it, whatever they are called and however they are
-set: something to look at, and never a part of a mark.
+"""Which files of a class are more alike than is usual in it, whatever their names and formatting. This is a hint for
+the teacher, and never a part of a mark.
 
-A file becomes a row of tokens in which every name is the same name, every number the same number; comments and
-formatting are gone. Of each run of RUN tokens there is a fingerprint; of WINDOW of them in a row the least is
-kept (winnowing: Schleimer, Wilkerson and Aiken 2003). What the starters, our answers and our headers have, and
-what more than USUAL of the class has, counts nothing; the rest counts by how rare it is. Two files are alike
-if they share most of that, and more than others of the class do. The files of the first stages are short, and right
-answers differ in little but names and numbers. There names and numbers count, and every run of RUN_WITH_NAMES tokens
-is compared.
+A file becomes a row of tokens in which all names are equal and all numbers are equal; comments and formatting are gone.
+Each run of RUN tokens has a fingerprint; of each WINDOW fingerprints in a row the smallest is kept (winnowing:
+Schleimer, Wilkerson and Aiken 2003). Fingerprints that occur in the starters, our answers or our headers, or in more
+than USUAL of the class, are ignored; the others are weighted by how rare they are. Two files are alike if they share
+most of this weight, and more than other pairs of the class do. The files of the first stages are short, and right
+answers differ in little but names and numbers. So there names and numbers count, and all runs of RUN_WITH_NAMES tokens
+are compared.
 
-Every file is also laid beside what anybody can copy from this repository: our answers and the right programs of
-the catalogue, as they are and as they ever were in its history. There names and numbers count, since right answers
-to a small task differ in little else, and it does not matter how many of the class are alike.
+Every file is also compared with what anyone can copy from this repository: our answers and the right programs of the
+catalogue, in their present and all earlier versions. Here names and numbers count, since right answers to a small task
+differ in little else, and it does not matter how many of the class are alike.
 
-Of a student all versions that were ever seen count, so that what was copied and then rewritten is found as well.
+All versions of a student's file that were ever seen count, so a copy that was rewritten later is found as well.
 """
 import collections
 import functools
@@ -28,19 +28,19 @@ from mistakes import catalogue
 from shared import course
 from shared import official
 
-FIRST_STAGE = 4  # before it, right answers are so short that they are alike but for their names
+FIRST_STAGE = 4  # in earlier stages, right answers are so short that they differ only in names
 RUN = 9
 WINDOW = 5
-USUAL = 0.1  # of the class, but at least
+USUAL = 0.1  # share of the class, but at least
 FEW = 4  # people
-LEAST = 12  # fingerprints of their own that two files share
-SHARED = 0.6  # of the lighter one's weight
-LIKE_OURS = 0.7  # of what a student has written stands in one file of ours, names and all
-RENAMED = 0.85  # the same by fingerprints, which see no names
+LEAST = 12  # rare fingerprints that two files share
+SHARED = 0.6  # of the weight of the lighter file
+LIKE_OURS = 0.7  # share of a student's text that is in one file of ours, with names
+RENAMED = 0.85  # the same with fingerprints, without names
 RUN_WITH_NAMES = 6
-LEAST_WITH_NAMES = 25  # runs of tokens, or there is too little to tell
+LEAST_WITH_NAMES = 25  # runs of tokens; fewer say too little
 SHARED_WITH_NAMES = 0.85
-BEYOND = 0.2  # more than nearly all other pairs share
+BEYOND = 0.2  # above the share of nearly all other pairs
 KEYWORDS = frozenset("""auto bool break case catch char class const constexpr continue default delete do double
     else enum false float for if inline int long namespace new noexcept nullptr operator private public return
     short signed sizeof static struct switch template this throw true try typename union unsigned using virtual
@@ -48,7 +48,7 @@ KEYWORDS = frozenset("""auto bool break case catch char class const constexpr co
 
 
 def tokens(text, names=False):
-    """Of C++, without what a person can change and keep the program; names: with names and numbers."""
+    """The tokens of C++, without what can be changed without changing the program; names: with names and numbers."""
     for kind, token in cpp_text.tokens(text):
         if kind == "text":
             yield "S"
@@ -56,7 +56,7 @@ def tokens(text, names=False):
             yield token if names else "0"
         elif token[0].isalpha() or token[0] == "_":
             yield token if names or token in KEYWORDS else "N"
-        elif token not in "{};":  # a brace more or less is formatting
+        elif token not in "{};":  # braces count as formatting
             yield token
 
 
@@ -68,16 +68,16 @@ def fingerprints(text):
 
 
 def runs(text):
-    """Every run of tokens, with their names."""
+    """All runs of RUN_WITH_NAMES tokens, with names."""
     row = list(tokens(text, names=True))
     return {tuple(row[at:at + RUN_WITH_NAMES]) for at in range(len(row) - RUN_WITH_NAMES + 1)}
 
 
 class Look(typing.NamedTuple):
-    """A way to lay the files of a class beside each other."""
-    see: typing.Callable  # text -> the set of what is compared
-    least: int  # so many members of it must two files share
-    shared: float  # and so much of the lighter file's weight
+    """A way to compare the files of a class."""
+    see: typing.Callable  # text -> the set that is compared
+    least: int  # members of the set that two files must share
+    shared: float  # and the share of the lighter file's weight
 
 
 NAMELESS = Look(fingerprints, LEAST, SHARED)
@@ -89,7 +89,7 @@ def look_of(stage):
 
 
 def handed_out(stage):
-    """What is seen of the starters, which everybody has, and of the answers that are in the tree."""
+    """The set for what all students have: the starters and our answers."""
     see, found = look_of(stage).see, set()
     for unit in stage.units:
         found |= see(stage.starter(unit).decode("utf-8", "replace"))
@@ -99,9 +99,9 @@ def handed_out(stage):
 
 
 def pairs(files, known, look=NAMELESS):
-    """[(how much they share, 0 to 1, one id, other id)] of the pairs that share enough to be compared.
+    """[(share, 0 to 1, one id, other id)] for the pairs that share at least look.least members.
 
-    files: {id: text, or texts}. known: what counts nothing.
+    files: {id: text, or texts}. known: the set to ignore.
     """
     mine = {id: set().union(*map(look.see, [texts] if isinstance(texts, str) else texts)) - known
             for id, texts in files.items()}
@@ -123,7 +123,7 @@ def pairs(files, known, look=NAMELESS):
 
 
 def usual(found, n):
-    """What the 95th of a hundred pairs of n files share; most pairs share nothing to speak of."""
+    """The 95th percentile of the shares of all pairs of n files; pairs that are not in `found` share almost nothing."""
     n_pairs = n * (n - 1) // 2
     shares = sorted((share for share, *_ in found), reverse=True)
     at = n_pairs // 20
@@ -131,7 +131,7 @@ def usual(found, n):
 
 
 def clusters(files, known, look=NAMELESS):
-    """[(least likeness, [ids])], the most alike first."""
+    """[(least likeness, [ids])] for each group of files that are alike, the most alike first."""
     found = pairs(files, known, look)
     limit = max(look.shared, min(usual(found, len(files)) + BEYOND, 0.95)) if len(files) > 20 else look.shared
     group = {id: {id} for id in files}
@@ -151,7 +151,7 @@ def clusters(files, known, look=NAMELESS):
 
 
 def paths_of_ours(stage):
-    """Where answers to a stage stand in this repository."""
+    """The paths of answers to a stage in this repository."""
     folder = catalogue.folder_of(stage)
     right = [(folder / program["file"]).relative_to(course.ROOT).as_posix() for program in catalogue.entries(folder)
              if program["is"] == "right"]
@@ -159,14 +159,14 @@ def paths_of_ours(stage):
 
 
 def text_of_ours(path):
-    """What stands in one of these; some right programs are edits of others."""
+    """The text of one of these; some right programs are edits of others."""
     file = course.ROOT / path
     return file.read_text(encoding="utf-8") if file.exists() else catalogue.source_of(file.parent, file.stem)
 
 
 @functools.lru_cache(maxsize=None)
 def history():
-    """{name of a file: {(path, blob)}} of every C++ file that this repository ever had."""
+    """{name of a file: {(path, blob)}} for each C++ file that this repository ever had."""
     found = collections.defaultdict(set)
     log = official.git("log", "--all", "--raw", "--no-renames", "--no-abbrev", "--format=", "--", "src", "course/mistakes")
     for line in (log or "").splitlines():
@@ -179,7 +179,7 @@ def history():
 
 @functools.lru_cache(maxsize=None)
 def answers_of_ours(stage):
-    """[(path, text)]: as they are, and as they were under that name, wherever it then lay."""
+    """[(path, text)]: the present answers, and all earlier files of the same name, in any folder."""
     found = {}
     for path in paths_of_ours(stage):
         text = text_of_ours(path)
@@ -193,29 +193,29 @@ def answers_of_ours(stage):
 
 
 class Ours:
-    """What of a stage's answers a text can be laid beside, by one way to see it (runs, or fingerprints)."""
+    """The answers to a stage that a text is compared with, as sets of runs or of fingerprints."""
 
     def __init__(self, stage, see, answers):
         self.see = see
         self.handed = set().union(*(see(stage.starter(unit).decode("utf-8", "replace")) for unit in stage.units))
         self.seen = {path: see(text) - self.handed for path, text in answers}
-        for unit in stage.units:  # several of ours may stand in one file of a student's
+        for unit in stage.units:  # one student's file may answer several files of ours
             of = [path for path in self.seen if path.partition("@")[0] in unit["twins"]]
             if len(unit["twins"]) > 1:
                 self.seen[" + ".join(unit["twins"])] = set().union(*(self.seen[path] for path in of))
 
     def best(self, text, least):
-        """(share of the text, or of ours if that is shorter, path of ours)"""
+        """(share of the text, or of ours if that is shorter; path of ours)"""
         mine = self.see(text) - self.handed
         if len(mine) < least:
             return 0.0, ""
-        # What was added to a copy does not hide it: the shorter of the two counts.
+        # Added code does not hide a copy: the share is that of the shorter text.
         return max((len(mine & theirs) / min(len(mine), max(len(theirs), least)), path)
                    for path, theirs in self.seen.items())
 
 
 def like_ours(stage, files):
-    """[(share, id, path of ours)], the most alike first; files: {id: texts} of one of its files."""
+    """[(share, id, path of ours)], the most alike first; files: {id: texts} of one of the stage's files."""
     answers = answers_of_ours(stage)
     ways = [(Ours(stage, NAMED.see, answers), NAMED.least, LIKE_OURS)]
     if look_of(stage) is NAMELESS:
@@ -234,7 +234,7 @@ def like_ours(stage, files):
 
 
 def written(stages, submissions):
-    """(stage, unit's name, {id: texts}): what students have written themselves, all versions of it."""
+    """(stage, unit's name, {id: texts}): what students have written themselves, in all versions."""
     for stage in stages:
         for unit in stage.units:
             name = course.unit_name(stage, unit)

@@ -1,4 +1,4 @@
-"""Marks of a class: what was graded and when it was seen, together; and the tables that others import."""
+"""The marks of a class, from the results and the times when versions were seen; and the tables for gradebooks."""
 import csv
 import io
 import json
@@ -6,38 +6,38 @@ import json
 from classroom import class_folder
 from shared import course
 
-# Columns that gradebooks know their people by. Where the roster has them they are copied.
+# Columns by which gradebooks identify people. They are copied if the roster has them.
 MOODLE = ("Email address", "ID number", "Username")
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 
 
 def named(stages):
-    """As in: stage 3; stages 3, 4."""
+    """For example: stage 3; stages 3, 4."""
     ids = [str(stage.id) for stage in stages]
     return course.say("class_stage" if len(ids) == 1 else "class_some_stages", course.listed(ids))
 
 
 class StageMark:
-    """What one stage of one student counts."""
+    """The mark of one stage of one student."""
 
     def __init__(self, stage, entry, version, mark, covered=0, override=None):
         self.stage = stage
-        self.entry = entry  # of the result of that version; None if it was not graded
-        self.version = version  # of the stage's files that counts; None where nothing was handed in
-        self.mark = override.points if override else mark  # None: not graded, which is no 0
-        self.graded = mark  # without the teacher's correction
-        self.covered = covered  # of the days late: by late days
+        self.entry = entry  # the stage's entry in the result of that version; None if not graded
+        self.version = version  # the version that counts; None if nothing was handed in
+        self.mark = override.points if override else mark  # None: not graded, which is different from 0
+        self.graded = mark  # the mark without the teacher's correction
+        self.covered = covered  # the days of lateness that late days cover
         self.override = override
 
     @property
     def late(self):
-        """Days; what earns nothing, and so what is not written, is not late."""
+        """Days late; 0 for a stage that earns nothing, and so for one that is not written."""
         counts = self.version and self.entry and self.entry["earned"] and not self.override
         return self.version.days if counts else 0
 
     @property
     def days(self):
-        """Those that cost something."""
+        """The days late that cost points."""
         return max(self.late - self.covered, 0)
 
     @property
@@ -46,26 +46,26 @@ class StageMark:
 
     @property
     def points(self):
-        """Those that one can have for it: for an optional stage none before it is begun."""
+        """The points that the student can have; 0 for an optional stage that was not begun."""
         is_begun = self.entry and self.entry["started"] or self.override and self.override.points
         return self.stage.points if not self.stage.is_optional or is_begun else 0
 
 
 class Record:
-    """All about one student."""
+    """Everything about one student."""
 
     def __init__(self, student, seen, problem, rules=None):
         self.student = student
         self.seen = seen
-        self.rules = rules  # about lateness, with what the roster allows this student
-        self.problem = problem  # why it could not be pulled the last time
-        self.shared_with = []  # ids of those who hand in the same repository
-        self.result = None  # of the newest version
+        self.rules = rules  # about lateness, with this student's exceptions
+        self.problem = problem  # why the last pull failed
+        self.shared_with = []  # ids of students who hand in the same repository
+        self.result = None  # the newest version's
         self.stages = []
-        self.started = {}  # {stage id: when its files were first no longer starters}
-        self.failed = None  # why something of it could not be graded: our fault
+        self.started = {}  # {stage id: when it was begun}
+        self.failed = None  # why a part could not be graded: not the student's fault
         self.late_days_used = 0
-        self.changes = None  # what changed in the marks, the last time that something did (changes.py)
+        self.changes = None  # the latest changes of the marks (changes.py)
 
     @property
     def id(self):
@@ -77,7 +77,7 @@ class Record:
 
     @property
     def mark(self):
-        """None where a stage was not graded: a sum without it would say something else."""
+        """None if a stage was not graded: a sum without it would be misleading."""
         if not self.stages or any(one.mark is None for one in self.stages):
             return None
         return round(sum(one.mark for one in self.stages), 2)
@@ -103,20 +103,20 @@ class Record:
 
 
 class Versions:
-    """What a student handed in, commit by commit."""
+    """A student's submissions, commit by commit."""
 
     def __init__(self, folder, record):
         self.handed_in = {one.sha: class_folder.kept(folder, record.id, one.sha) for one in record.seen}
         self.seen = record.seen
 
     def files(self, stage, sha):
-        """What identifies a stage's files in a commit."""
+        """A value that identifies a stage's files in a commit."""
         handed_in = self.handed_in[sha]
         names = [course.unit_name(stage, unit) for unit in stage.units]
         return tuple(handed_in.refused.get(name) or course.blob_hash(handed_in.files[name]) for name in names)
 
     def first(self, stage, sha):
-        """The first commit that was seen with the files that a stage has in this one."""
+        """The first seen commit in which the stage had the same files as in this one."""
         files = self.files(stage, sha)
         return next(one.sha for one in self.seen if self.files(stage, one.sha) == files)
 
@@ -124,7 +124,7 @@ class Versions:
         return rules.candidates(stage, self.seen, lambda sha: self.files(stage, sha))
 
     def started(self, stage):
-        """When its files were first seen to be no starters any more; None if they still are."""
+        """When the files were first seen to differ from the starters; None if they are starters."""
         handed_out = tuple(unit.get("starter") for unit in stage.units)
         if not self.seen or self.files(stage, self.seen[-1].sha) == handed_out:
             return None
@@ -136,13 +136,13 @@ def read(path):
 
 
 def is_open(entry):
-    """Does it lack something that only another machine can grade?"""
+    """True if a group needs another machine to be graded."""
     return any(group["status"] == "unjudged" for group in entry["groups"])
 
 
 def best(stage, candidates, entries, rules, covered=0):
-    """The version that counts most, of equals the newest. entries: {sha: entry of that stage}. covered: so many
-    days are not counted. Where one is not graded yet, nobody knows which counts."""
+    """The version that counts most; among equals the newest. entries: {sha: entry of that stage}. covered: this many
+    days late are free. If one is not graded yet, it is not known which counts."""
     newest = candidates[0] if candidates else None
     found = StageMark(stage, newest and entries.get(newest.sha), newest, None)
     if newest is None or any(version.sha not in entries or is_open(entries[version.sha]) for version in candidates):
@@ -156,8 +156,8 @@ def best(stage, candidates, entries, rules, covered=0):
 
 
 def count(candidates, entries, rules, overrides):
-    """(a StageMark for each stage, the late days that these marks take). candidates: {stage: its versions};
-    entries: {stage id: {sha: entry}}; overrides: {stage id: Override}"""
+    """([a StageMark per stage], the late days that these marks use). candidates: {stage: its versions}; entries: {stage
+    id: {sha: entry}}; overrides: {stage id: Override}"""
     def marked(stage, covered):
         return best(stage, candidates[stage], entries[stage.id], rules, covered)
 
@@ -180,7 +180,7 @@ def count(candidates, entries, rules, overrides):
 
 
 def number(value):
-    """Of points; empty where there are none to tell."""
+    """Points as text; empty for None."""
     if value is None:
         return ""
     return f"{value:g}" if value == round(value, 2) else f"{value:.2f}"
@@ -193,11 +193,11 @@ def table(lines):
 
 
 def column(stage):
-    return f"Stage {stage.id}"  # the same in every language: a gradebook finds it again
+    return f"Stage {stage.id}"  # the same in all languages: gradebooks find a column by its name
 
 
 def own(records, stages):
-    """marks.csv: everything, a line each. A cell is empty where something was not graded."""
+    """marks.csv: everything, one line per student. A cell is empty if something was not graded."""
     yield ["id", "mark", "points", "sha", "seen_at", "days_late", "late_days_used", "shared_with", "problem",
            *(f"stage_{stage.id}" for stage in stages), *(f"state_{stage.id}" for stage in stages),
            *(f"override_{stage.id}" for stage in stages)]
@@ -210,7 +210,7 @@ def own(records, stages):
 
 
 def moodle(records, stages):
-    """Grades > Import > CSV file: a column that says who it is, and one for each grade."""
+    """Grades > Import > CSV file: a column that identifies the student, and one per grade."""
     known = [name for name in MOODLE if any(record.student.more.get(name) for record in records)]
     yield [*(known or ["ID number"]), *map(column, stages), "Total"]
     for record in records:
@@ -219,8 +219,8 @@ def moodle(records, stages):
 
 
 def canvas(records, stages):
-    """Grades > Import: five columns that say who it is, the others are assignments, with their points in the
-    second line."""
+    """Grades > Import: five columns identify the student, the others are assignments, with their points in the second
+    line."""
     yield [*CANVAS, *map(column, stages)]
     yield ["Points Possible", "", "", "", "", *(str(stage.points) for stage in stages)]
     known = any(record.student.more.get(name) for record in records for name in CANVAS)

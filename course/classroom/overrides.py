@@ -1,11 +1,11 @@
-"""A teacher's corrections: overrides.csv beside the roster. A line replaces what one stage of one student counts,
-whatever is graded later, until the line is taken out.
+"""A teacher's corrections: overrides.csv beside the roster. A line replaces the mark of one stage of one student, and
+stays valid until it is removed, whatever is graded later.
 
     id,stage,points,reason
     ann,3,30,her compiler was newer than ours
     bob,0-10,0,handed in cat's files
 
-stage: as in ./stage test: 3, 1-4, all. Extra columns (who, when) are left alone.
+stage: as in ./stage test: 3, 1-4, all. Extra columns (who, when) are ignored.
 """
 import collections
 import csv
@@ -31,7 +31,7 @@ def points_of(text, stage, where):
 
 
 def read(folder, students, stages):
-    """{(student id, stage id): Override}; of two lines about the same the later one holds."""
+    """{(student id, stage id): Override}; of two lines about the same stage the later one counts."""
     path = folder / FILE
     if not path.exists():
         return {}

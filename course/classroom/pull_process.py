@@ -1,10 +1,10 @@
-"""Pulls for ./stage class: a task a line of stdin, an answer a line of stdout (course/classroom/helpers.py).
+"""Pulls for ./stage class: one task per line of stdin, one answer per line of stdout (course/classroom/helpers.py).
 
-    {"ids", "place", "last"} -> {"sha", "at", "problem": null}; sha: null where nothing is new
+    {"ids", "place", "last"} -> {"sha", "at", "problem": null}; sha: null if nothing is new
 
-ids: of the students for whom it is kept.
+ids: of the students for whom it is stored.
 
-Whatever a repository holds, it costs that student's answer and nothing else.
+Whatever a repository contains, only this answer can fail.
 """
 import contextlib
 import json
@@ -21,8 +21,8 @@ from classroom import helpers
 from classroom import repositories
 from grading import submission
 
-MEMORY = 1 << 30  # bytes of addresses of this process
-MOST_LETTERS = 300  # of a problem
+MEMORY = 1 << 30  # bytes of address space of this process
+MOST_LETTERS = 300  # of a problem's text
 
 
 def in_a_line(problem):
@@ -36,11 +36,11 @@ def answer(folder, task):
         handed_in = repositories.pull(task["place"], course.stages(), task["last"])
         if handed_in:
             for id in task["ids"]:
-                class_folder.keep(folder, id, handed_in)  # before the log says that it is there
+                class_folder.keep(folder, id, handed_in)  # before the log mentions it
         return {"sha": handed_in and handed_in.sha, "at": at.isoformat(), "problem": None}
     except (course.Problem, OSError) as problem:
         return {"problem": in_a_line(problem)}
-    except Exception as problem:  # noqa: BLE001  (a repository that no line here has foreseen)
+    except Exception as problem:  # an unforeseen problem of this repository
         traceback.print_exc()
         return {"problem": in_a_line(f"{type(problem).__name__}: {problem}")}
 

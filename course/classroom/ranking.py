@@ -1,6 +1,6 @@
-"""Whose program is the fastest, under nicknames: if the teacher's course.json says "ranking": true.
+"""Ranks the programs by speed, under nicknames, if the teacher's course.json says "ranking": true.
 
-A student takes part by a nickname in their own course.json and with every stage right. grading/score.py measures.
+A student takes part with a nickname in their own course.json and with all stages right. grading/score.py measures.
 """
 import collections
 import hashlib
@@ -12,7 +12,7 @@ from grading import score
 from shared import course
 from shared import official
 
-FILE = "scores.json"  # what was measured, so that only what is new is measured again
+FILE = "scores.json"  # stored measurements, so that only new programs are measured
 Place = collections.namedtuple("Place", "speed nickname id")
 
 
@@ -28,7 +28,7 @@ def stages_of(run):
 
 
 def competitors(run):
-    """[(id, what is handed in)], one of those who share a repository."""
+    """[(id, submission)], one per shared repository."""
     counted = {stage.id for stage in stages_of(run)}
     for record in run.records:
         if not record.result or run.graded_as[record.id, record.newest.sha] != record.id:
@@ -40,14 +40,14 @@ def competitors(run):
 
 
 def key_of(handed_in, stages):
-    """By which a score is remembered: all that it hangs on, but for the machine."""
+    """The key under which a score is stored: all that it depends on, except the machine."""
     names = [course.unit_name(stage, unit) for stage in stages for unit in stage.units]
     terms = [grader.official_files(), grader.compiler(), *(course.blob_hash(handed_in.files[name]) for name in names)]
     return hashlib.sha1(json.dumps(terms).encode()).hexdigest()
 
 
 def places(run):
-    """(the places, fastest first; {id: why not} of those who wanted one and have none)"""
+    """(the places, fastest first; {id: reason} for those who wanted a place and have none)"""
     path = run.room.folder / FILE
     before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     stages = stages_of(run)

@@ -1,4 +1,4 @@
-"""What a student's repository has to hand in, brought here without running or following anything of it."""
+"""Gets what a student's repository has to hand in, without running anything in it or following its links."""
 import contextlib
 import errno
 import hashlib
@@ -12,26 +12,26 @@ import urllib.parse
 from shared import course
 from grading import submission
 
-MOST_ENTRIES = 200_000  # in a repository on this machine
+MOST_ENTRIES = 200_000  # files and folders in a local repository
 MOST_BYTES = 1 << 30
 MOST_DEPTH = 32
 BLOCK = 1 << 20
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 REFS = ("HEAD", "packed-refs", "refs", "reftable", "commondir")
 OBJECTS = ("objects", "shallow")
-LEADING = ("commondir", "objects/info/alternates", "objects/info/http-alternates")  # to other repositories
-FORMATS = {"objectformat": "sha256", "refstorage": "reftable"}  # other than the usual ones
+LEADING = ("commondir", "objects/info/alternates", "objects/info/http-alternates")  # lead to other repositories
+FORMATS = {"objectformat": "sha256", "refstorage": "reftable"}  # formats other than the usual ones
 
 
 class Copy:
-    """A private copy of a folder that somebody else may change meanwhile: nothing is followed, what is neither
-    a file nor a folder is refused, and there is an end to it."""
+    """A private copy of a folder that someone else may change at the same time. It follows no links, refuses everything
+    that is neither a file nor a folder, and has limits of size and number."""
 
     def __init__(self):
         self.entries, self.bytes = MOST_ENTRIES, MOST_BYTES
 
     def take(self, names, folder, target):
-        """Copies the entries of these names, where there are such. folder: a file descriptor."""
+        """Copies the entries with these names, if they exist. folder: a file descriptor."""
         for name in names:
             try:
                 status = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -49,7 +49,7 @@ class Copy:
         if stat.S_ISLNK(status.st_mode):
             raise course.Problem(course.say("class_leads_elsewhere", shown))
         if stat.S_ISREG(status.st_mode):
-            if status.st_size > self.bytes:  # it may grow yet: file() counts
+            if status.st_size > self.bytes:  # it may still grow: file() counts again
                 raise course.Problem(course.say("class_large", MOST_BYTES >> 20))
             self.file(folder, name, target, shown)
         elif stat.S_ISDIR(status.st_mode):
@@ -68,7 +68,7 @@ class Copy:
     def file(self, folder, name, target, shown):
         opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
         with open(opened, "rb", buffering=0) as source, target.open("wb") as out:
-            if not stat.S_ISREG(os.fstat(opened).st_mode):  # it has become another one
+            if not stat.S_ISREG(os.fstat(opened).st_mode):  # it was replaced
                 raise course.Problem(course.say("class_no_plain_file", shown))
             while block := source.read(BLOCK):
                 self.bytes -= len(block)
@@ -78,7 +78,7 @@ class Copy:
 
 
 def settings(folder, copy):
-    """A config of our own, with nothing of theirs but in which format it is. folder: a file descriptor."""
+    """Our own git config; only the repository's format is taken from theirs. folder: a file descriptor."""
     lines, theirs = ["[core]", "bare = true"], copy / "theirs"
     with contextlib.suppress(submission.Refused):
         theirs.write_bytes(submission.read_below(folder, "config"))
@@ -98,13 +98,13 @@ def is_there(folder, name):
 
 @contextlib.contextmanager
 def opened(place):
-    """A file descriptor of a student's folder on this machine."""
+    """A file descriptor for a student's folder on this machine."""
     try:
-        folder = os.open(pathlib.Path(place), FOLDER)  # a Path: a link with a / at its end would be followed
+        folder = os.open(pathlib.Path(place), FOLDER)  # a Path: a link with / at its end would be followed
     except (FileNotFoundError, NotADirectoryError):
         raise course.Problem(course.say("grade_no_folder", place)) from None
     except OSError as problem:
-        if problem.errno == errno.ELOOP:  # it is a link
+        if problem.errno == errno.ELOOP:  # a link
             raise course.Problem(course.say("grade_no_folder", place)) from None
         raise
     try:
@@ -119,7 +119,7 @@ def is_bare(folder):
 
 @contextlib.contextmanager
 def git_of(folder):
-    """A file descriptor of the git folder of an opened one, or None."""
+    """A file descriptor for the git folder in an opened folder, or None."""
     if is_bare(folder):
         yield folder
     elif not is_there(folder, ".git"):
@@ -127,7 +127,7 @@ def git_of(folder):
     else:
         try:
             git = os.open(".git", FOLDER, dir_fd=folder)
-        except OSError:  # a link, or a file that names another place
+        except OSError:  # a link, or a file that names another folder
             raise course.Problem(course.say("class_leads_elsewhere", ".git")) from None
         try:
             yield git
@@ -136,10 +136,11 @@ def git_of(folder):
 
 
 def from_copy(git, stages, last, place):
-    """As committed in a git folder (a file descriptor), by a private copy of it; None if it is still at `last`."""
+    """The submission committed in a git folder (a file descriptor), from a private copy; None if HEAD is still
+    `last`."""
     with tempfile.TemporaryDirectory() as folder:
         copy, copying = pathlib.Path(folder) / "copy", Copy()
-        for name in "objects", "refs":  # without which git takes it for no repository
+        for name in "objects", "refs":  # without these, git does not accept it as a repository
             (copy / name).mkdir(parents=True)
         copying.take(REFS, git, copy)
         settings(git, copy)
@@ -154,7 +155,7 @@ def from_copy(git, stages, last, place):
 
 
 def name_of(handed_in):
-    """For files that no commit names: by what is in them."""
+    """A name for files without a commit: a hash of their contents."""
     text = hashlib.sha1(json.dumps(sorted(handed_in.refused.items())).encode())
     for name, data in sorted(handed_in.files.items()):
         text.update(f"{name}\0{course.blob_hash(data)}\0".encode())
@@ -188,11 +189,10 @@ def pull(place, stages, last):
 
 
 def collect(place, stages):
-    """What is handed in at a path or URL, to be graded once: of a folder with files the files as they are, and else
-    what pull takes."""
+    """The submission at a path or URL, to grade it once: the present files of a local folder, otherwise as in pull."""
     try:
         return pull(place, stages, None) if submission.URL.match(place) else from_folder(place, stages)
-    except OSError as problem:  # no right to read it, or no room for the copy
+    except OSError as problem:  # no permission to read it, or no space for the copy
         raise course.Problem(f"{place}: {problem.strerror or problem}") from None
 
 
@@ -202,7 +202,7 @@ def from_folder(place, stages):
             return from_copy(folder, stages, None, place)
         handed_in = submission.files_in(folder, stages, place)
         committed = submission.Submission(place)
-        with contextlib.suppress(course.Problem, OSError), git_of(folder) as git:  # its commit is only named
+        with contextlib.suppress(course.Problem, OSError), git_of(folder) as git:  # the commit is only mentioned
             committed = from_copy(git, stages, None, place) if git is not None else committed
     handed_in.sha = committed.sha
     handed_in.is_changed = any(committed.files.get(name) != text for name, text in handed_in.files.items())

@@ -1,8 +1,8 @@
-"""Feedback on its way to the students: a zip that Moodle takes, or a branch of each repository.
+"""Sends feedback to the students: as a zip for Moodle, or to a branch of each repository.
 
-Moodle: Assignment, View all submissions, "Upload multiple feedback files in a zip". It finds a participant by the
-second field of a file's name, NAME_NUMBER_assignfeedback_file_feedback.md; NUMBER is that of "Participant NUMBER"
-in the column Identifier of the grading worksheet.
+Moodle: Assignment, View all submissions, "Upload multiple feedback files in a zip". Moodle finds a participant by the
+second field of a file name, NAME_NUMBER_assignfeedback_file_feedback.md; NUMBER is the one in "Participant NUMBER" in
+the column Identifier of the grading worksheet.
 """
 import collections
 import concurrent.futures
@@ -18,15 +18,15 @@ from grading import submission
 
 WAYS = ("moodle", "branch")
 ZIP = "moodle-feedback.zip"
-COLUMN = "identifier"  # of Moodle's grading worksheet: "Participant 4711"
+COLUMN = "identifier"  # a column of Moodle's grading worksheet: "Participant 4711"
 BRANCH = "feedback"
-PUSHES = 8  # at a time
+PUSHES = 8  # at the same time
 FAR = re.compile(r"(?:git|https?|ssh)://|[\w.-]+@[\w.-]+:")
 WHO = ("-c", "user.name=Stagecraft", "-c", "user.email=stagecraft@localhost")
 
 
 def written(room, students):
-    """(the students who have feedback, {id: what it says})"""
+    """(the students who have feedback, {id: its text})"""
     paths = {student.id: room.feedback / f"{student.id}.md" for student in students}
     texts = {id: path.read_bytes() for id, path in paths.items() if path.exists()}
     if not texts:
@@ -38,7 +38,7 @@ def written(room, students):
 
 
 def file_name(id, participant):
-    """As Moodle reads it: fields between underscores, so that the first must have none."""
+    """A file name for Moodle: fields between underscores, so the first field must not contain any."""
     return f"{id.replace('_', '-')}_{participant}_assignfeedback_file_feedback.md"
 
 
@@ -59,7 +59,7 @@ def to_moodle(room, students):
     new = path.with_name(f".{path.name}")
     with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as out:
         for id, number in numbers.items():
-            if number:  # always the same bytes for the same feedback
+            if number:  # the same feedback always gives the same bytes
                 out.writestr(zipfile.ZipInfo(file_name(id, number[1])), texts[id], zipfile.ZIP_DEFLATED)
     new.replace(path)
     course.tell(course.say("class_zipped", len(texts) - len(unknown), path))
@@ -72,9 +72,9 @@ def to_moodle(room, students):
 
 
 def push(place, files):
-    """Adds a commit with these files, and no others, to the branch of a repository. False if they are there.
+    """Adds a commit with exactly these files to the branch of a repository. False if the branch already has them.
 
-    files: {name: bytes}. Nothing of the repository is checked out or run.
+    files: {name: bytes}. Nothing in the repository is checked out or run.
     """
     with tempfile.TemporaryDirectory() as folder:
         def git(*words):

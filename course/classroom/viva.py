@@ -1,8 +1,8 @@
-"""A sheet for two minutes with a student: three small changes to their own right code. Which case fails, and why?
-Who wrote the code, or has understood it, knows. The answers stand at the end; the sheet is the teacher's.
+"""A sheet for two minutes with a student: three small changes of their own right code. Which case fails, and why? A
+student who wrote or understood the code knows. The answers are at the end; the sheet is for the teacher.
 
-A change is one token of one line (mutants). It is on the sheet if the gate finds the program wrong: not if it still
-passes, crashes or does not end.
+A change is one token of one line (mutants). It is on the sheet only if the gate finds the program wrong: not if it
+still passes, crashes or does not end.
 """
 import collections
 import copy
@@ -17,9 +17,9 @@ from grading import grader
 from grading import report
 
 WANTED = 3
-TRIES = 12  # programs compiled and judged for one sheet
-MOST_LINES = 4  # of what the gate says
-LONGEST = 400  # letters of a line: each change is a copy of it
+TRIES = 12  # compiled and judged programs per sheet
+MOST_LINES = 4  # of the gate's message
+LONGEST = 400  # letters per line: each change is a copy of it
 SWAPS = ((r"(?<=\s)<(?=\s)", "<="), (r"(?<=\s)>(?=\s)", ">="), (r"==", "!="), (r"\+=", "="),
          (r"-=", "+="), (r"\*=", "="), (r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" / ", " * "),
          (r"\.rows\(\)", ".cols()"), (r"\.cols\(\)", ".rows()"), (r"\bmax\b", "min"), (r"\bmin\b", "max"),
@@ -29,12 +29,12 @@ NO_CODE = re.compile(r"^\s*#.*|\b(?:template|using|std::(?:span|array|function))
 
 
 def blanked(line):
-    """A line of code with blanks in the place of what no change is made to."""
+    """A line of code with blanks in place of the parts that are never changed."""
     return NO_CODE.sub(lambda found: " " * len(found[0]), line)
 
 
 def mutants(text):
-    """[(number of a line, the line, the line changed)]"""
+    """[(line number, the line, the changed line)]"""
     found = []
     code_lines = cpp_text.without_comments(text, texts=False).split("\n")
     for number, (line, code) in enumerate(zip(text.split("\n"), code_lines), 1):
@@ -48,7 +48,7 @@ def mutants(text):
 
 
 def candidates(handed_in, stages, chance):
-    """[(stage, file, one of mutants)] in the order of chance, another line and another stage first."""
+    """[(stage, file, one of mutants)] in random order, alternating between stages and lines."""
     every = []
     for stage in stages:
         for unit in stage.units:
@@ -66,7 +66,7 @@ def candidates(handed_in, stages, chance):
 
 
 def judged(handed_in, stage, name, mutant, seed):
-    """What the gate says of the program with this change: a course.Result, or None if it cannot be made."""
+    """The gate's result for the program with this change: a course.Result, or None if it cannot be built."""
     number, _, changed = mutant
     other = copy.copy(handed_in)
     lines = handed_in.files[name].decode("utf-8", "replace").split("\n")
@@ -104,7 +104,7 @@ def changes(handed_in, stages, seed):
 
 
 def sheet(id, sha, found, right):
-    """Lines, in Markdown. found: of changes. right: the stages that it was asked for."""
+    """The sheet as lines of Markdown. found: from changes(). right: the stages that the changes were chosen from."""
     yield f"# {course.say('viva_title', id, sha[:10])}\n"
     if not found:
         yield course.say("viva_no_change", marks.named(right)) if right else course.say("viva_none")

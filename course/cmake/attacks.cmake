@@ -1,14 +1,14 @@
-# What student code can't do: each file of tests/attacks is compiled confined, linked with the engine in
-# the place of its own rms_norm and judged. Not under a sanitizer or an emulator, where nothing is confined.
+# Proves what student code cannot do: each file of tests/attacks is compiled confined, linked with the engine in place
+# of the engine's own rms_norm, and judged. Not under a sanitizer or an emulator, where nothing is confined.
 if(NOT CMAKE_CROSSCOMPILING AND NOT STAGECRAFT_SANITIZE)
   add_executable(worker_attacked EXCLUDE_FROM_ALL $<TARGET_OBJECTS:worker>)
   target_link_libraries(worker_attacked PRIVATE engine stagecraft_flags)
-  list(TRANSFORM emulated_stages PREPEND judged_ OUTPUT_VARIABLE emulated_answers)  # the others grade
+  list(TRANSFORM emulated_stages PREPEND judged_ OUTPUT_VARIABLE emulated_answers)  # for the tests that grade
   add_test(NAME attacks.build
     COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target gate worker_attacked grading ${emulated_answers})
   set_tests_properties(attacks.build PROPERTIES LABELS attacks FIXTURES_SETUP attacked
     RESOURCE_LOCK build TIMEOUT 1800)
-  # Most of their time is spent waiting for limits, so they run side by side.
+  # They mostly wait for time limits, so they run side by side.
   function(add_attacks name)
     add_test(NAME attacks.${name}
       COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/attacks/attacks_test.py ${CMAKE_BINARY_DIR} ${ARGN})

@@ -1,4 +1,4 @@
-# What the commands of the course promise; the standard library's unittest is enough.
+# Tests of the commands of the course. They use the standard library's unittest.
 set(course_tests ${CMAKE_SOURCE_DIR}/tests/course)
 foreach(test IN ITEMS course loop update)
   add_test(NAME tools.${test} COMMAND ${Python3_EXECUTABLE} ${course_tests}/commands/${test}_test.py)
@@ -18,6 +18,6 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/models/story/config.json AND NOT STAGECRAFT_SANITI
     set_tests_properties(tools.${test} PROPERTIES LABELS tools)
   endforeach()
   set_tests_properties(tools.walk tools.adding_a_stage PROPERTIES TIMEOUT 1800 RESOURCE_LOCK course_copy)
-  set_tests_properties(tools.walk PROPERTIES COST 500)  # the longest begins first
+  set_tests_properties(tools.walk PROPERTIES COST 500)  # the longest test starts first
   set_tests_properties(tools.workflow PROPERTIES TIMEOUT 1800)
 endif()

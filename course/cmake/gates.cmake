@@ -1,11 +1,11 @@
-# The judge and the judged of the course. For each stage NN a program worker_NN: the student's files for that
-# stage, what calls its functions, and of the archive engine_NN, which has no answer to it, the members that
-# these two need. What the stage may not call is not in the program. worker_ours links all of ours. The gate
-# links nothing of a student's: it starts the worker that STAGE_WORKER names. Also, built only when asked for:
+# The judge and the workers of the course. For each stage NN there is a program worker_NN. It links the student's files
+# for that stage, the code that calls its functions, and what these two need from the archive engine_NN, which has no
+# answer to the stage. So functions that the stage may not call are not in the program. worker_ours links only our
+# files. The gate links nothing of a student's: it starts the worker that STAGE_WORKER names. Built only on request:
 #
-#   worker_NN_debug  for ./stage debug: the student's files with what a debugger wants to know
-#   worker_NN_asan   for code that crashed: they under AddressSanitizer and UndefinedBehaviorSanitizer
-#   my_tests_NN      the student's own tests, where there is a my_tests.cpp beside the starter
+#   worker_NN_debug  for ./stage debug: the student's files with debug information
+#   worker_NN_asan   for code that crashed: with AddressSanitizer and UndefinedBehaviorSanitizer
+#   my_tests_NN      the student's own tests, if there is a my_tests.cpp beside the starter
 set(gates ${CMAKE_SOURCE_DIR}/tests/gates)
 
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/course/worker/*.cpp)
@@ -13,8 +13,8 @@ add_library(worker OBJECT ${sources})
 target_include_directories(worker PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(worker PRIVATE engine_headers stagecraft_flags)
 
-# Our operators once more, under the names plain_..., and around them what tells a composed stage's worker
-# what they made (course/worker/operator_record.h).
+# Our operators compiled a second time as plain_..., and wrappers around them that record the results in the workers of
+# composed stages (course/worker/operator_record.h).
 set(told rms_norm linear swiglu)
 add_library(recorded OBJECT ${CMAKE_SOURCE_DIR}/course/worker/recorded/operators.cpp)
 target_include_directories(recorded PRIVATE ${CMAKE_SOURCE_DIR})
@@ -28,7 +28,7 @@ target_link_libraries(plain PRIVATE engine_headers stagecraft_flags)
 set(recorded_objects $<TARGET_OBJECTS:recorded> $<TARGET_OBJECTS:plain>)
 list(JOIN told "|" told)
 
-# Our objects without those of stage `id`: what a program with a student's files for it may be linked with.
+# Our objects without those of stage `id`: a program with a student's files for it may link these.
 function(objects_without id out)
   set(objects ${core_objects})
   foreach(other IN LISTS stage_ids)
@@ -42,7 +42,7 @@ function(objects_without id out)
   set(${out} ${objects} PARENT_SCOPE)
 endfunction()
 
-# The same for a worker: in a composed stage, our operators tell it what they computed.
+# The same for a worker: in a composed stage, our operators record their results.
 function(recorded_objects_without id out)
   objects_without(${id} objects)
   if(id IN_LIST composed_stages)
@@ -61,8 +61,8 @@ if(has_emulator)
   target_link_libraries(unwritten_on_gpu PRIVATE engine_headers stagecraft_flags)
 endif()
 
-# The worker's objects for stage `id`: of the files that know how to call functions those that know one of which
-# its gate asks. With the others came our versions of functions that the stage must not have.
+# The worker's objects for stage `id`. Of the files that call functions, only those that call a function of its gate:
+# the others would link our versions of functions that the stage must not have.
 file(GLOB call_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/course/worker/*_calls.cpp)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${call_files})
 function(worker_objects id out)
@@ -85,8 +85,8 @@ function(worker_objects id out)
   set(${out} "$<FILTER:$<TARGET_OBJECTS:worker>,EXCLUDE,/(${others})[.]cpp>" PARENT_SCOPE)
 endfunction()
 
-# Compiled as a student's code is: the warnings of our own are no matter here. No link-time optimisation and no
-# plugin of the linker: both would read, and run, what an object says.
+# Compiled as a student's code is: our own warnings are off. No link-time optimisation and no linker plugin: both would
+# read, and run, data in a student's object.
 set(plain_link -fno-lto)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND plain_link -fno-use-linker-plugin)
@@ -99,14 +99,14 @@ function(set_up_student_program name)
     $<TARGET_PROPERTY:stagecraft_flags,INTERFACE_LINK_OPTIONS>)
 endfunction()
 
-# A worker of these sources and objects and of all that is ours but stage `id`.
+# A worker from these sources and objects, and all of ours except stage `id`.
 function(add_whole_worker name id)
   recorded_objects_without(${id} objects)
   add_executable(${name} EXCLUDE_FROM_ALL ${ARGN} $<TARGET_OBJECTS:worker> ${objects})
   set_up_student_program(${name})
 endfunction()
 
-# A student's own tests of stage `id`: its sources and the objects of the stage, and all that is ours but the stage.
+# A student's own tests of stage `id`: its sources, the objects of the stage, and all of ours except the stage.
 function(add_own_tests name id)
   objects_without(${id} objects)
   add_executable(${name} EXCLUDE_FROM_ALL ${ARGN} ${objects})
@@ -134,11 +134,12 @@ foreach(id IN LISTS stage_ids)
   if(id IN_LIST emulated_stages)
     list(APPEND objects $<TARGET_OBJECTS:emulated_calls>)
   endif()
-  # Before main() this tells the model that the stage is there. Nothing asks an archive for such an object.
+  # This object registers the stage with the model before main(). Nothing refers to it, so an archive would leave it
+  # out.
   if(linked_files_${id} AND forward IN_LIST asked_${id})
     list(APPEND objects $<TARGET_OBJECTS:linked_${id}>)
   endif()
-  # Ours first: where an inline function is in several, ours is linked.
+  # Our objects first: if several objects have an inline function, ours is linked.
   add_executable(worker_${id} EXCLUDE_FROM_ALL ${objects} $<TARGET_OBJECTS:mine_${id}>)
   target_link_libraries(worker_${id} PRIVATE engine_${id})
   set_up_student_program(worker_${id})
@@ -148,7 +149,7 @@ foreach(id IN LISTS stage_ids)
     continue()
   endif()
 
-  # The student's objects first: where an inline function is in several, theirs is linked.
+  # The student's objects first: if several objects have an inline function, theirs is linked.
   add_whole_worker(worker_${id}_debug ${id} ${stage_files_${id}})
   target_compile_options(worker_${id}_debug PRIVATE ${stage_flags_${id}} ${debug})
   add_whole_worker(worker_${id}_asan ${id} ${stage_files_${id}})
@@ -168,12 +169,12 @@ set(judge ${CMAKE_SOURCE_DIR}/course/judge)
 file(GLOB gate_sources CONFIGURE_DEPENDS ${gates}/*.cpp)
 compile_together(gate_sources gates 10 ${gate_sources})
 file(GLOB judge_sources CONFIGURE_DEPENDS ${judge}/*.cpp)
-list(REMOVE_ITEM judge_sources ${judge}/paths.cpp)  # has definitions of its own
+list(REMOVE_ITEM judge_sources ${judge}/paths.cpp)  # has its own compile definitions
 compile_together(judge_sources judge 10 ${judge_sources})
 add_executable(gate ${gate_sources} ${judge_sources} ${judge}/paths.cpp ${sandbox_sources}
   ${CMAKE_SOURCE_DIR}/course/worker/exchange.cpp)
 target_include_directories(gate PRIVATE ${CMAKE_SOURCE_DIR})
-# What workers answer may have any shape: an index outside ends the gate, and costs that stage.
+# A worker's answer may have any shape: an index out of range ends the gate, and costs only that stage.
 target_compile_definitions(gate PRIVATE _GLIBCXX_ASSERTIONS)
 target_link_libraries(gate PRIVATE engine stagecraft_flags nlohmann_json::nlohmann_json
   GTest::gtest test_flags)
@@ -182,9 +183,9 @@ precompile(gate PRIVATE <algorithm> <cmath> <filesystem> <string> <vector> <fmt/
 set_source_files_properties(${judge}/paths.cpp PROPERTIES
   COMPILE_DEFINITIONS REPOSITORY="${CMAKE_SOURCE_DIR}")
 
-# What a student's speed is measured by: a worker with the textbook's loops in the student's place, as
-# plain as they are written, and with loops that show what a core can do. Speed is judged where it is that
-# of the machine: in a release build, under no emulator or sanitizer.
+# A student's speed is compared with this worker: the textbook's loops, compiled as plain as they are written, and loops
+# that reach the peak of a core. Speed is judged only if it is that of the machine: in a release build, without an
+# emulator or a sanitizer.
 set(yardsticks ${CMAKE_SOURCE_DIR}/course/worker/yardsticks)
 add_executable(yardsticks EXCLUDE_FROM_ALL ${yardsticks}/textbook.cpp ${yardsticks}/ceilings.cpp
   $<TARGET_OBJECTS:worker>)
@@ -198,23 +199,23 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CMAKE_CROSSCOMPILING AND NOT STAG
     COMPILE_DEFINITIONS YARDSTICKS="$<TARGET_FILE:yardsticks>")
 endif()
 add_dependencies(gate yardsticks)
-# All that ./stage grade links a student's objects with, and the judge.
+# The judge, and all that ./stage grade links a student's objects with.
 add_custom_target(grading)
 if(has_emulator)
   add_dependencies(grading emulator emulated_calls)
 endif()
 add_dependencies(grading gate worker_ours recorded plain core more ${judged_libraries} ${linked_stages} ${engines}
   stand_ins)
-# And all that ./stage class links them with for its ranking: a whole program.
+# For the ranking, ./stage class links whole programs.
 add_custom_target(ranking)
 add_dependencies(ranking grading stagecraft call_counter)
-# How the gate starts a worker, for what Python starts: a student's compiler (course/sandbox/confine.py).
+# Confines commands that Python starts, as the gate confines a worker: a student's compiler (course/sandbox/confine.py).
 add_executable(confine ${sandbox}/confine.cpp ${sandbox_sources})
 target_include_directories(confine PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(confine PRIVATE engine stagecraft_flags)
 add_dependencies(gate confine)
 runnable(worker_ours worker_ours)
-# Where a stage's functions stand in the model in another place, the model is asked through them.
+# This stage's functions replace others in the model, so its gate asks the model.
 set(in_place_ours 10)
 set(in_place_tests QuantizedModel.*)
 add_executable(worker_ours_${in_place_ours} $<TARGET_OBJECTS:worker> ${judged_${in_place_ours}}
@@ -235,14 +236,14 @@ gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER 
 gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER ${in_place_tests}
   PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_in_place})
 
-# A my_tests.cpp in a composed stage, but with our version of the stage.
+# A my_tests.cpp in a composed stage, here with our version of the stage.
 add_own_tests(own_tests_06 06 ${CMAKE_SOURCE_DIR}/tests/course/own_tests_06.cpp ${judged_06})
 set_target_properties(own_tests_06 PROPERTIES EXCLUDE_FROM_ALL OFF)
 add_test(NAME gates.own_tests COMMAND own_tests_06)
 set_tests_properties(gates.own_tests PROPERTIES LABELS gates)
 
-# What a case is there to show is not left to chance: its generator says so on each of 3 seeds, and on 200 in
-# ./stage selftest --catalogue.
+# must_show checks that each case shows what it was made for: here with 3 seeds, in ./stage selftest --catalogue with
+# 200.
 add_test(NAME gates.show_what_they_must COMMAND gate --gtest_filter=-*Speed* --gtest_repeat=3 --gtest_brief=1)
 set_tests_properties(gates.show_what_they_must PROPERTIES LABELS gates TIMEOUT 900 ENVIRONMENT "STAGE_REFEREE=")
 
@@ -250,8 +251,8 @@ set_tests_properties(gates.show_what_they_must PROPERTIES LABELS gates TIMEOUT 9
 add_test(NAME gates.case_names COMMAND ${Python3_EXECUTABLE} ${gates}/case_names_test.py ${CMAKE_BINARY_DIR})
 set_tests_properties(gates.case_names PROPERTIES LABELS gates)
 
-# A starter compiles as it is, and its gate says that it is not written yet: no more, no less. A stage
-# that a student has begun is skipped. (An emulator would run the gate, but nothing that it starts.)
+# A starter compiles unchanged, and its gate says exactly that it is not written yet. A stage that a student has begun
+# is skipped. (An emulator would run the gate, but not the programs that it starts.)
 if(NOT CMAKE_CROSSCOMPILING)
   foreach(id IN LISTS stage_ids)
     add_test(NAME starters.unwritten_${id}
@@ -260,13 +261,13 @@ if(NOT CMAKE_CROSSCOMPILING)
       SKIP_RETURN_CODE 77 TIMEOUT 900)
   endforeach()
 
-  # What ./stage debug, the sanitizers and my_tests.cpp stand on.
+  # ./stage debug, the sanitizers and my_tests.cpp are built on this.
   add_test(NAME gates.loop
     COMMAND ${Python3_EXECUTABLE} ${gates}/loop_test.py ${CMAKE_BINARY_DIR})
   set_tests_properties(gates.loop PROPERTIES LABELS gates RESOURCE_LOCK build TIMEOUT 900
     FIXTURES_REQUIRED catalogue_00)
 
-  # One repository, graded.
+  # Grades one repository.
   add_test(NAME gates.build_grading
     COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target ranking)
   set_tests_properties(gates.build_grading PROPERTIES LABELS gates FIXTURES_SETUP grading
@@ -276,8 +277,8 @@ if(NOT CMAKE_CROSSCOMPILING)
   set_tests_properties(gates.grade PROPERTIES LABELS gates TIMEOUT 900
     FIXTURES_REQUIRED "grading;catalogue_00;catalogue_01")
 
-  # A class of ten, pulled and graded (./stage selftest --class: of 500). ./stage class grades with what is
-  # built in build/release, so there is one such test, and no other may build there meanwhile.
+  # Pulls and grades a class of ten (./stage selftest --class: 500). ./stage class grades with the files in
+  # build/release. So this test exists only there, and no other test may build there at the same time.
   if(CMAKE_BINARY_DIR STREQUAL "${CMAKE_SOURCE_DIR}/build/release")
     add_test(NAME class.of_ten
       COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/course/classroom/class_test.py ${CMAKE_BINARY_DIR})
@@ -285,7 +286,7 @@ if(NOT CMAKE_CROSSCOMPILING)
       FIXTURES_REQUIRED "grading;catalogue_00;catalogue_02")
   endif()
 
-  # What student code prints is shown also where it crashes before its line ends.
+  # Student code that prints and then crashes within the line: the print is shown.
   add_executable(worker_prints EXCLUDE_FROM_ALL
     ${gates}/workers/prints_then_crashes.cpp $<TARGET_OBJECTS:worker>)
   target_link_libraries(worker_prints PRIVATE engine stagecraft_flags)

@@ -1,10 +1,5 @@
-# stagecraft_mine: the program with the student's functions for the stages that `./stage story --mine 1-2` chooses.
 # CMake need not run again for another choice: course/mine/mine_objects.py chooses the objects from this list, and
-# writes their names into a file that the linker reads:
-#
-#   mine.json  "core": the engine's objects that belong to no stage. For each stage, "ours" and "students": its objects.
-#              For a stage with "in_the_model" (stages.cmake), "linked": its objects, some of which replace our files
-#              "in_place"; for CUDA, "emulated": the emulator's objects
+# writes
 function(json_list out)
   set(${out} "[\"$<JOIN:${ARGN},\"$<COMMA>\">\"]" PARENT_SCOPE)
 endfunction()

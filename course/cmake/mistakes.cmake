@@ -1,30 +1,30 @@
-# The catalogue of course/mistakes: programs that are wrong in ways people are wrong in, and others that
-# are right in ways of their own. Each is one file with the functions of a stage, as a student would
-# write them, or an edit of such a file (course/mistakes/catalogue.py). For a program NAME of stage NN:
+# The catalogue of course/mistakes: programs with mistakes that people make, and right programs that are written in
+# unusual ways. Each is one file with the functions of a stage, as a student would write them, or an edit of such a file
+# (course/mistakes/catalogue.py). For a program NAME of stage NN, ninja makes these files in the build folder:
 #
 #   course/mistakes/NN-slug/NAME  a worker like the student's
-#   course/broken_NN_NAME         the program of `./stage broken NN NAME` (wrong ones that have a sentence)
+#   course/broken_NN_NAME         the program of `./stage broken NN NAME` (wrong programs that have a sentence)
 #
-# are files that ninja makes in the build folder. The targets:
+# The targets:
 #
 #   mistakes_NN     the workers that the diagnosis of a failure asks
 #   catalogue_NN    all workers of a stage
 #   broken_NN       all programs of ./stage broken for a stage; it asks for one of them by its file
 #
-# None of them is part of `all`. What a file does not define comes from the engine's archive, whose
-# members are the twins one by one, so only what is needed is linked.
+# None of them is part of `all`. Functions that a file does not define come from the engine's archive. Its members are
+# our answers one by one, so only the needed ones are linked.
 #
-# The programs are small and their headers are large: the headers take 90% of the time to compile one. So the
-# headers that the programs of a stage name are compiled once per stage.
+# The programs are small and their headers are large: 90% of the time to compile one goes into headers. So the headers
+# that the programs of a stage include are compiled once per stage.
 include(CheckLinkerFlag)
 set(mistakes ${CMAKE_SOURCE_DIR}/course/mistakes)
 file(GLOB registries CONFIGURE_DEPENDS ${mistakes}/*/mistakes.json)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${registries})
 
-# Links a program of objects and the engine. Not a target of its own: CMake takes longer for hundreds of targets
-# than ninja for these links, at every configuring.
+# Links a program from objects and the engine. It is a custom command, not a target: with hundreds of targets, each run
+# of CMake would take longer than ninja takes for these links.
 separate_arguments(link_flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_EXE_LINKER_FLAGS}")
-check_linker_flag(CXX -fuse-ld=gold has_gold)  # takes a third of the time of the usual one
+check_linker_flag(CXX -fuse-ld=gold has_gold)  # takes a third of the usual linker's time
 if(has_gold)
   list(APPEND link_flags -fuse-ld=gold)
 endif()
@@ -40,8 +40,8 @@ endfunction()
 add_library(says_students OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/course/mine/students_code.cpp)
 target_link_libraries(says_students PRIVATE course_headers stagecraft_flags)
 
-# "slug|name|file|base, if it is an edit|told (it has a sentence), again (the same mistake in other code) or right|
-# flags": CMake itself would parse the registry once a word.
+# "slug|name|file|base, if it is an edit|told (it has a sentence), again (the same mistake in other code) or
+# right|flags". Python does this, because CMake would parse the whole registry once per word.
 execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/course/mistakes/catalogue.py
   OUTPUT_VARIABLE programs_of_all OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 string(REPLACE "\n" ";" programs_of_all "${programs_of_all}")
@@ -57,7 +57,7 @@ foreach(registry IN LISTS registries)
   if(id IN_LIST composed_stages)
     set(recorded_${id} ${recorded_objects})
   endif()
-  set(linked "")  # ours stays in the engine's archive
+  set(linked "")  # our version stays in the engine's archive
   if(linked_files_${id})
     set(linked $<TARGET_OBJECTS:linked_${id}>)
   endif()
@@ -130,7 +130,7 @@ foreach(registry IN LISTS registries)
     add_custom_target(edits_${id} DEPENDS ${edits})
   endif()
 
-  # The headers that these programs name; not those beside them, in which programs share code.
+  # The headers that these programs include, but not the files beside them that share code.
   file(GLOB texts CONFIGURE_DEPENDS ${folder}/*.cpp ${folder}/*.h)
   set(headers "")
   foreach(text IN LISTS texts)
@@ -139,7 +139,7 @@ foreach(registry IN LISTS registries)
   endforeach()
   list(TRANSFORM headers REPLACE "#include " "")
   list(REMOVE_DUPLICATES headers)
-  set(has_headers "")  # the group that has them compiled
+  set(has_headers "")  # the groups with compiled headers
   if(emulator)
     set(fast_sources ${told_sources})
   endif()
@@ -151,10 +151,10 @@ foreach(registry IN LISTS registries)
     target_include_directories(${group}_${id} PRIVATE ${folder})
     target_link_libraries(${group}_${id} PRIVATE engine stagecraft_flags)
     target_compile_options(${group}_${id} PRIVATE ${stage_flags_${id}})
-    if(id EQUAL 10)  # the only stage whose programs make integers of numbers that can be NaN or too large
+    if(id EQUAL 10)  # the only stage whose programs convert numbers that can be NaN or too large to integers
       target_compile_options(${group}_${id} PRIVATE ${traps})
     endif()
-    if(NOT stage_flags_${id})  # where speed is no part of the mark, hundreds compile a third faster
+    if(NOT stage_flags_${id})  # if speed gives no points, unoptimised code compiles a third faster
       target_compile_options(${group}_${id} PRIVATE -O1)
     endif()
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -178,12 +178,12 @@ foreach(registry IN LISTS registries)
   add_custom_target(mistakes_${id} DEPENDS ${told_workers})
   add_custom_target(catalogue_${id} DEPENDS ${other_workers})
   add_dependencies(catalogue_${id} mistakes_${id})
-  if(TARGET judged_${id})  # its symbols tell which of our functions a program leaves out (make_class.py)
+  if(TARGET judged_${id})  # its symbols show which of our functions a program leaves out (make_class.py)
     add_dependencies(catalogue_${id} judged_${id})
   endif()
   add_custom_target(broken_${id} DEPENDS ${broken})
 
-  # An emulator runs the gate, but nothing that the gate starts.
+  # An emulator would run the gate, but not the programs that it starts.
   if(NOT CMAKE_CROSSCOMPILING)
     add_test(NAME mistakes.build_${id}
       COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target gate catalogue_${id} engine_${id} stand_ins)
@@ -196,7 +196,7 @@ foreach(registry IN LISTS registries)
   endif()
 endforeach()
 
-# That the test itself runs; ./stage selftest --catalogue tries 200 mutants and 40 pairs.
+# Checks that the test itself runs; ./stage selftest --catalogue tries 200 mutants and 40 pairs.
 if(NOT CMAKE_CROSSCOMPILING)
   add_test(NAME mistakes.names COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/course/mistakes/names_test.py ${CMAKE_BINARY_DIR}
     --mutants 2 --pairs 1 --rounds 3 --stages 2)
@@ -212,7 +212,7 @@ if(NOT CMAKE_CROSSCOMPILING)
   set_tests_properties(mistakes.broken PROPERTIES LABELS mistakes FIXTURES_REQUIRED broken)
 endif()
 
-# What a student reads when a gate fails. The numbers are those of libstdc++'s generators, asked in the order
+# Compares what a student reads when a gate fails. The numbers are those of libstdc++'s generators, called in the order
 # in which GCC evaluates arguments.
 if(NOT CMAKE_CROSSCOMPILING AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_test(NAME mistakes.golden

@@ -1,22 +1,22 @@
-# The pairs of the course, read from stages/stages.json: for each stage NN the objects ours_NN (our twins) and an
-# OBJECT library mine_NN (the student's files) with the same symbols. A program links one of each.
-# counted_NN is mine_NN for `./stage story --mine`, which tells how often it was called.
+# Defines two versions of each stage, from stages/stages.json. For stage NN: the objects ours_NN (our answer) and an
+# OBJECT library mine_NN (the student's files) with the same symbols. A program links one of the two. counted_NN is
+# mine_NN for `./stage story --mine`; it counts calls.
 #
-# A stage may name compiler flags ("flags", by processor): so that a mark for speed does not depend on
-# the machine, the student's files have them, and ours where they are judged, in the objects judged_NN. What
-# is shipped, ours_NN, runs anywhere and has none.
+# A stage may name compiler flags ("flags", by processor), so that points for speed do not depend on the machine. The
+# student's files are compiled with them. So is our answer for the judge, in the objects judged_NN. ours_NN, which is
+# shipped and must run anywhere, is compiled without them.
 #
 #   stage_ids        "00;01;..."
 #   composed_stages  those of them that need others
 #   stage_files_NN   the student's files of stage NN
 #   stage_flags_NN   its flags on this processor
-#   asked_NN         the functions of which its gate asks: its own, and those in "asks"
-#   judged_NN        our objects for it where they are judged: ours_NN, or compiled with its flags
+#   asked_NN         the functions that its gate asks for: its own, and those in "asks"
+#   judged_NN        our objects for the judge: ours_NN, or compiled with the stage's flags
 #   core_objects     the engine's objects without those of any stage
 #
 # The model does not call the functions of some stages by itself. Such a stage names a file that calls them
-# ("in_the_model"), and, if it needs that, files of the engine that other files replace ("in_place_of"). Both are in
-# programs with the student's functions only:
+# ("in_the_model"), and, if it needs that, files of the engine that other files replace ("in_place_of"). Both are only
+# in programs with the student's functions:
 #
 #   linked_files_NN  the stage's own file, and course/mine/NAME.cpp for each replaced file NAME.cpp
 #   linked_NN        an OBJECT library of them
@@ -37,12 +37,12 @@ else()
   set(processor aarch64)
 endif()
 
-# A NaN, or a number that is too large, made an integer is undefined, and happens to be right on some processor:
-# in a student's code it ends the program at once. The sanitized worker then knows the line.
+# Converting NaN or a too large number to an integer is undefined, and happens to give the right result on some
+# processors. In a student's code it stops the program at once; the sanitized worker then finds the line.
 set(traps -fsanitize=float-cast-overflow -fsanitize-undefined-trap-on-error)
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-# The path of the interpreter itself: `python3` may be a script of pyenv, which takes as long as the script to be run.
+# The path of the real interpreter: `python3` may be a script of pyenv, which takes as long as our script.
 execute_process(COMMAND ${Python3_EXECUTABLE} -c "import sys; print(sys.executable)"
   OUTPUT_VARIABLE python OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 set(has_emulator NO)
@@ -51,8 +51,8 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" A
   set(has_emulator YES)
 endif()
 
-# Compiles the .cu files of a target for the emulator. "--fast": without checks. "--trusted": without looking for code
-# that could deceive the checker. The emulator stores a program counter in 31 bits, so its programs are linked with
+# Compiles the .cu files of a target for the emulator. "--fast": without checks. "--trusted": without the search for
+# code that could deceive the checker. The emulator stores a program counter in 31 bits, so its programs are linked with
 # -no-pie, which gives them low addresses.
 function(compile_for_emulator target)
   set(compile ${python} -B ${CMAKE_SOURCE_DIR}/tools/cuda_compile.py ${ARGN})
@@ -149,7 +149,7 @@ foreach(index RANGE ${last_stage})
     set(judged_${id} $<TARGET_OBJECTS:judged_${id}>)
     list(APPEND judged_libraries judged_${id})
   endif()
-  # Warnings help a student; only ours are errors.
+  # Warnings help a student; only in our files are they errors.
   foreach(library IN ITEMS mine_${id} counted_${id})
     add_library(${library} OBJECT EXCLUDE_FROM_ALL ${mine})
     target_link_libraries(${library} PRIVATE engine_headers)

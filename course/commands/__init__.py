@@ -1,1 +1,1 @@
-"""The commands of ./stage that belong to the course: a file per command."""
+"""The commands of ./stage that belong to the course: one file per command."""

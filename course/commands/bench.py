@@ -1,5 +1,5 @@
-"""./stage bench --mine 9: how fast the student's functions of a stage are, band by band, as its gate measures it.
-./stage bench --mine 0-10: how fast the model is with them, stage by stage (gain.py)."""
+"""./stage bench --mine 9: the speed of the student's functions of a stage, band by band, as its gate measures it.
+./stage bench --mine 0-10: the speed of the model with them, stage by stage (gain.py)."""
 import sys
 
 from shared import course
@@ -36,7 +36,7 @@ def run():
             return bench(stage)
     chosen = course.parse_selection(options.mine, course.stages()) if options.mine else []
     if len(chosen) > 1:
-        from mine import gain  # which needs what needs this
+        from mine import gain  # imported late: it imports a module that imports this one
         return gain.gain(chosen, options.model, options.threads, options.max_tokens)
     raise course.Problem(course.say("bench_which", course.listed(str(stage.id) for stage in known)))
 

@@ -1,6 +1,6 @@
-"""./stage broken: hear what a mistake does to a story, or to a chat.
+"""./stage broken: shows what a mistake does to a story or to a chat.
 
-The mistakes are the wrong programs of course/mistakes: the same that the gates know by name.
+The mistakes are the wrong programs of course/mistakes, the same ones that the gates know by name.
 """
 import argparse
 import difflib
@@ -10,10 +10,9 @@ import sys
 from shared import course
 from shared.parser import Parser
 
-COLUMNS = 80  # at most, for what is read
+COLUMNS = 80  # the widest line
 QUESTIONS = b"Hello!\nWhat do you do on weekends?\nDo you have a dog?\n"
-# What makes the two comparable, where it is not said otherwise after NAME: the option's spellings and
-# its value.
+# Default options, so that the two texts can be compared: the option's spellings and its value.
 SAME_FOR_BOTH = ((("--temperature", "--temp"), "0"), (("--max-tokens", "-n"), "60"), (("--seed",), "7"))
 
 
@@ -35,8 +34,7 @@ def complete(options):
 
 
 def tell(program, stage, options):
-    """What the program tells, or where it tells nothing, why. A chat is of three questions, unless
-    the options bring one."""
+    """The program's text or, if it prints none, the reason. A chat has three questions, unless the options have one."""
     done = subprocess.run([str(program), stage.program, *complete(options)], input=QUESTIONS,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     text = done.stdout.decode("utf-8", "replace").strip()
@@ -79,7 +77,7 @@ def compare(ours, theirs, en):
 
 
 def list_mistakes(stage, en):
-    """Lines: how to hear one first, for the others may be several pages."""
+    """The list as lines. How to run one comes first, because the list may fill several pages."""
     known = course.mistakes(stage)
     if not known:
         raise course.Problem(course.say("no_catalogue", stage.id))
@@ -112,7 +110,7 @@ def run():
         theirs, theirs_problem = "", None
         if not ours_problem:
             theirs, theirs_problem = tell(course.BUILD / target, stage, options.options)
-    if ours_problem:  # a wrong option, no model: nothing to do with the mistake
+    if ours_problem:  # for example a wrong option or no model: not due to the mistake
         course.tell(ours_problem, sys.stderr)
         return 1
     show("ours" if en else "我们的", ours)

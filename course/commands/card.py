@@ -1,4 +1,4 @@
-"""./stage card: what you made, to keep and to show: points, days, tokens per second and a story, as text and as SVG."""
+"""./stage card: what you made, to keep and to show: points, days, tokens per second and a story, as text and SVG."""
 import html
 import os
 import pathlib
@@ -23,7 +23,7 @@ GREEDY = [*COMMON, "--temperature", "0", "-n", str(64)]
 
 
 def ids_of(program, words, folder):
-    """The tokens that a program makes."""
+    """The ids of the tokens that a program generates."""
     path = pathlib.Path(folder) / "ids"
     done = subprocess.run([str(course.BUILD / program), words[0], "--save-ids", str(path), *words[1:]],
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
@@ -34,8 +34,8 @@ def ids_of(program, words, folder):
 
 
 def score(known):
-    """(tokens per second, the stages of it): the fastest of the student's programs whose text equals ours. A stage
-    that rounds may tip a choice of the model; then the program without it counts."""
+    """(tokens per second, the stages used): the fastest of the student's programs whose text equals ours. A stage that
+    rounds may change the model's choice of a token; then the program without that stage counts."""
     best = 0.0, []
     with tempfile.TemporaryDirectory() as folder:
         ours = ids_of("src/stagecraft", [GREEDY[0], "--textbook", *GREEDY[1:]], folder)
@@ -47,13 +47,13 @@ def score(known):
 
 
 def whole_sentences(text):
-    """A text that was cut off at so many tokens, up to the end of its last sentence."""
+    """A text that was cut at a number of tokens, without its last incomplete sentence."""
     found = re.match(r'.*[.!?]"?', text, re.DOTALL)
     return found[0] if found else text
 
 
 def story():
-    """Told by the program that was built last: all stages are the student's."""
+    """A story from the program that was built last: all stages in it are the student's."""
     words = [*COMMON, "--temperature", "0.8", "--seed", str(SEED), "-n", "160"]
     done = subprocess.run([str(course.BUILD / mine_objects.PROGRAM), *words], stdin=subprocess.DEVNULL, cwd=course.ROOT,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace")
@@ -62,7 +62,7 @@ def story():
 
 
 def lines_of(name, results, speed, days):
-    """The card without its story: a title and what stands below it."""
+    """The card without its story: a title and the lines below it."""
     earned, points = sum(result.earned for result in results), sum(result.points for result in results)
     yield course.say("card_title", name) if name else course.say("card_title_plain")
     yield course.say("card_points", earned, points, len(results))
@@ -72,7 +72,7 @@ def lines_of(name, results, speed, days):
 
 
 def svg(head, tale):
-    """Colours of its own, so that it looks the same on a light page and on a dark one."""
+    """The card as SVG, with its own colours, so that it looks the same on a light page and on a dark one."""
     step, left, top = 22, 32, 48
     rows, y = [], top
     for at, line in enumerate(head):

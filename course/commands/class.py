@@ -1,10 +1,10 @@
-"""./stage class: a whole class, pulled and graded, with one command each.
+"""./stage class: pulls and grades a whole class, with one command each.
 
-    ./stage class pull --roster ../class/roster.csv      what there is now, and when it was seen
+    ./stage class pull --roster ../class/roster.csv      fetches the newest versions, and notes when they were seen
     ./stage class grade --roster ../class/roster.csv     marks, feedback, the page of the class
     ./stage class send --roster ../class/roster.csv      feedback as a zip for Moodle, or to each repository
 
-A roster has a line for each student: id,repository (a path or a URL). docs/teaching.md says what comes out.
+A roster has one line per student: id,repository (a path or a URL). docs/teaching.md describes the output.
 """
 import collections
 import datetime
@@ -36,15 +36,15 @@ from grading import report
 from classroom import sending
 from classroom import viva
 
-PULLS = 8  # at a time: most of it is waiting
-PULL_SECONDS = 900  # for one student
-PRECOMPILED_FROM = 24  # repositories: below, it costs more than it saves
+PULLS = 8  # at the same time: pulling mostly waits
+PULL_SECONDS = 900  # per student
+PRECOMPILED_FROM = 24  # repositories: with fewer, precompiling costs more than it saves
 
 Task = collections.namedtuple("Task", "id sha seeds out fresh language")  # seeds: {id of a stage: its seed}
 
 
 class Bar:
-    """How far it is, where a person is looking."""
+    """A progress bar, shown only in a terminal."""
 
     def __init__(self, n):
         self.n, self.done, self.start = n, 0, time.monotonic()
@@ -78,10 +78,10 @@ def pull(room, students):
     bar = Bar(len(students))
     found = collections.Counter()
 
-    lasts = {}  # {student id: the version that is known}
+    lasts = {}  # {student id: the newest known version}
 
     def done(task, answer):
-        """Those who share a repository see the same versions, at the same times."""
+        """Students who share a repository get the same versions, at the same times."""
         sha, problem = answer.get("sha"), answer["problem"]
         for id in task["ids"]:
             is_new = sha and sha != lasts[id]
@@ -113,7 +113,7 @@ def pull(room, students):
 
 
 def join(room, seen, together):
-    """A student who joins a repository gets the versions of it that were seen before."""
+    """A student who joins a repository gets the versions of it that were seen earlier."""
     first = next((student for student in together if seen[student.id]), None)
     for student in together if first else ():
         for version in seen[first.id] if not seen[student.id] else ():
@@ -126,13 +126,13 @@ def join(room, seen, together):
 
 
 class Graders(helpers.Helpers):
-    """Programs that grade, one for each job."""
+    """Processes that grade, one per job."""
 
     def __init__(self, room, jobs, headers):
         self.answers = grader.PLACE / "answers" / f"{os.getpid()}"
         shutil.rmtree(self.answers, ignore_errors=True)
         self.answers.mkdir(parents=True)
-        # TERM: they are many, and only the bar is shown.
+        # TERM: there are many of them, and only the progress bar is shown.
         environment = dict(os.environ, STAGE_ANSWERS=str(self.answers), PYTHONDONTWRITEBYTECODE="1", TERM="dumb")
         super().__init__([sys.executable, str(course.ROOT / "course"), "classroom.grade_process", str(room.folder),
                           str(headers)], jobs, environment, grader.SECONDS)
@@ -154,7 +154,7 @@ class Graders(helpers.Helpers):
 
 
 def is_done(task):
-    """Is there a result that no other machine could add to?"""
+    """True if there is a result and nothing in it needs another machine."""
     path = pathlib.Path(task.out)
     return path.exists() and not any(marks.is_open(entry) for entry in marks.read(path)["stages"])
 
@@ -168,7 +168,7 @@ def is_running(pid):
 
 
 def clean_up():
-    """What runs that were killed have left."""
+    """Deletes the files of runs that were killed."""
     for pattern in "student-*-*", "headers-*", "answers/*":
         for path in grader.PLACE.glob(pattern):
             pid = path.name.split("-")[1] if "-" in path.name else path.name
@@ -182,7 +182,7 @@ class Run:
     def __init__(self, room, options):
         self.room, self.options = room, options
         self.stages = course.stages()
-        here = room.folder / official.FILE  # of this class, where one tree serves several
+        here = room.folder / official.FILE  # of this class, if one tree serves several
         settings = official.read(room.folder if here.exists() else course.ROOT)
         self.rules = lateness.Rules(settings, self.stages)
         self.is_ranked = ranking.is_wanted(settings)
@@ -194,7 +194,7 @@ class Run:
                         for student in room.students]
         self.versions = {record.id: marks.Versions(room.folder, record) for record in self.records}
         self.overrides = overrides.read(room.folder, room.students, self.stages)
-        self.graded_as = {}  # {(id, sha): whose result it is}: of those who share a repository the first's
+        self.graded_as = {}  # {(id, sha): whose result it is}; students who share a repository share the first one's
         records = {record.id: record for record in self.records}
         for together in class_folder.by_repository(room.students):
             for student in together:
@@ -209,7 +209,7 @@ class Run:
         return self.options.language or self.versions[record.id].handed_in[sha].language or course.language()
 
     def task(self, record, sha, stages, fresh=False):
-        """stages: None for all. By where its result goes it is known whether it was done before."""
+        """stages: None means all. The path of its result contains all that the result depends on."""
         seeds = {stage.id: self.seed(record, stage, sha) for stage in self.stages
                  if stages is None or stage.id in stages}
         language = self.language(record, sha)
@@ -219,14 +219,14 @@ class Run:
         return Task(id, sha, seeds, str(out), fresh, language)
 
     def seed(self, record, stage, sha):
-        """Of the commit in which a stage's files first were as they are: what is unchanged gets the same numbers,
-        and need not be graded again."""
+        """The seed of the first commit with the stage's present files: unchanged files get the same numbers, and need
+        not be graded again."""
         if self.options.seed is not None:
             return self.options.seed
         return self.room.seed(self.graded_as[record.id, sha], self.versions[record.id].first(stage, sha))
 
     def tasks(self, record):
-        """The newest version with all its stages; of older ones the stages that may count for more."""
+        """The newest version with all its stages; of older versions, the stages that may count for more."""
         wanted = {record.newest.sha: None} if record.newest else {}
         for stage in self.stages:
             for version in self.versions[record.id].candidates(stage, record.rules)[1:]:
@@ -251,7 +251,7 @@ class Run:
         return problems
 
     def fill(self, record, problems):
-        """Reads what was found about a student. False where that is not there yet."""
+        """Reads the results of a student. False if they do not exist yet."""
         entries = collections.defaultdict(dict)  # {stage id: {sha: entry}}
         for task in self.tasks(record):
             if task.out in problems:
@@ -330,7 +330,8 @@ def tell_changes(changed):
 
 
 def grade_one(room, options):
-    """Anew, whatever is remembered, and shown; the tables follow if all the others were graded alike."""
+    """Grades one student again, ignoring stored results, and shows the result. The tables are written if all other
+    students have a result from the same tree, compiler and settings."""
     run = Run(room, options)
     record = next(record for record in run.records if record.id == options.only)
     if record.newest is None:
@@ -363,7 +364,7 @@ def grade_one(room, options):
 
 
 def vivas(room, options):
-    """A sheet for each student who has something right, or for one."""
+    """A sheet for each student who has a right stage, or for one student."""
     run = Run(room, options)
     chosen = [record for record in run.records if record.newest and options.only in (None, record.id)]
     bar = Bar(len(chosen))

@@ -1,6 +1,6 @@
-"""./stage debug: the case that fails, in a debugger, in a process of its own.
+"""./stage debug: runs the failing case in a debugger, as a process of its own.
 
-The gate keeps what it asks (STAGE_KEEP); a worker built for debuggers is started on the same request.
+The gate keeps its requests (STAGE_KEEP); a worker built for debuggers is started with the same request.
 """
 import json
 import os
@@ -12,7 +12,7 @@ from shared import course
 from shared import progress
 from shared.parser import Parser
 
-# The rest of a debugger's command line is one breakpoint after the other, then run.
+# The rest of a debugger's command line: one option per breakpoint, then run.
 DEBUGGERS = {
     "gdb": (["-q", "-iex", "set debuginfod enabled off", "-iex", "set print frame-arguments all",
              "-x", str(course.ROOT / "course" / "commands" / "views.gdb")],
@@ -22,22 +22,22 @@ DEBUGGERS = {
 
 
 def kept(stage):
-    """The requests that the last test kept, in their order."""
+    """The requests that the last test kept, in order."""
     return sorted(path for path in stage.requests.glob("*-*") if path.is_file())
 
 
 def plain(text):
-    """As the gate writes it in a file's name."""
+    """The text as the gate writes it in a file name."""
     return re.sub(r"[^A-Za-z0-9.-]+", "_", text).lower()
 
 
 def pick(stage, text):
-    """The request that the words name, those that failed first; without words the first that failed."""
+    """The request that the text names, failed ones first; without a text, the first that failed."""
     failed = [path for _, path in course.failed_requests(stage.requests)]
     everything = failed + kept(stage)
     if text is None and failed:
         return failed[0]
-    # A line of ./stage test has the name, and after a colon what it means.
+    # A line of ./stage test has the name, a colon, and what the name means.
     attempts = [] if text is None else [text, re.split(": |：", text)[0]]
     for words in attempts:
         found = [path for path in everything if plain(words) in path.name.lower()]
@@ -50,7 +50,7 @@ def pick(stage, text):
 
 
 def function_of(request):
-    """Which function it asks: a safetensors file's header says so."""
+    """The function that a request calls, from the header of its safetensors file."""
     with request.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         return json.loads(file.read(length))["__metadata__"]["function"]

@@ -1,4 +1,4 @@
-"""./stage diff: mine against ours, once mine is right. Code alone: comments, includes and empty lines are left out."""
+"""./stage diff: your code beside ours, once yours is right. Comments, includes and empty lines are left out."""
 import difflib
 import re
 import sys
@@ -8,8 +8,8 @@ from shared import progress
 from shared.parser import Parser
 
 COLOURS = {"@": "36", "-": "31", "+": "32"}
-CONTEXT = 3  # lines around what differs
-# Literals, in which nothing is a comment or a brace; or a comment.
+CONTEXT = 3  # lines around each difference
+# Literals, which contain no comments or braces, and comments.
 PARTS = re.compile(r'R"(?P<end>[^\s()\\]*)\(.*?\)(?P=end)"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])*\''
                    r'|(?P<comment>//(?:\\\n|[^\n])*|/\*.*?\*/)', re.S)
 NAMESPACE = re.compile(r"(?:inline )?namespace\b[^{;]*\{\s*$")
@@ -18,16 +18,16 @@ INCLUDE = re.compile(r"\s*#\s*(?:include|pragma\s+once)\b")
 
 
 def without_comments(text):
-    """As many lines as before."""
+    """The text without comments; the number of lines stays the same."""
     def left(found):
         return "\n" * found[0].count("\n") or " " if found["comment"] else found[0]
 
-    return PARTS.sub(left, text).replace("[[maybe_unused]] ", "")  # of the starters
+    return PARTS.sub(left, text).replace("[[maybe_unused]] ", "")  # from the starters
 
 
 def code(text):
-    """[(number, line)] of what is neither comment nor include nor empty, nor begins or ends a namespace."""
-    kept, braces = [], []  # of each that is open: is it a namespace's?
+    """[(number, line)] without comments, includes, empty lines, and lines that begin or end a namespace."""
+    kept, braces = [], []  # per open brace: True if it belongs to a namespace
     for number, line in enumerate(without_comments(text).splitlines(), 1):
         opens = bool(NAMESPACE.match(line))
         dropped = opens or not line.strip() or INCLUDE.match(line)
@@ -42,7 +42,7 @@ def code(text):
 
 
 def difference(yours, ours):
-    """(sign, line) where two lists of (number, line) part, "@" and the number in yours before each place."""
+    """(sign, line) where two lists of (number, line) differ; before each place, "@" and the number in yours."""
     mine, theirs = [line for _, line in yours], [line for _, line in ours]
     for group in difflib.SequenceMatcher(None, mine, theirs, autojunk=False).get_grouped_opcodes(CONTEXT):
         begin = group[0][1]
@@ -68,19 +68,19 @@ def definitions(lines):
 
 
 def name_of(definition):
-    """Of a function: the word before its first parenthesis."""
+    """The name of a function: the word before its first parenthesis."""
     found = re.search(r"(\w+)\(", " ".join(line for _, line in definition))
     return found and found[1]
 
 
 def helpers(starter):
-    """The lines of the functions that a starter gives in its unnamed namespace, by name."""
+    """The lines of the functions that a starter has in its unnamed namespace, by name."""
     found = UNNAMED.search(starter)
     return {name_of(one): [line for _, line in one] for one in definitions(code(found[1] if found else "")) if name_of(one)}
 
 
 def without_given(yours, ours, given):
-    """yours and ours without these helpers, as far as they are unchanged in yours; the names of those left out."""
+    """yours and ours without these helpers, if they are unchanged in yours; also the names of those left out."""
     mine = definitions(yours)
     unchanged = [name_of(one) for one in mine if given.get(name_of(one)) == [line for _, line in one]]
 
@@ -91,13 +91,13 @@ def without_given(yours, ours, given):
 
 
 def of_unit(stage, unit):
-    """A unit's file against our twin, or twins one after the other."""
+    """Compares a unit's file with our answer, which may be several files."""
     yours = stage.path(unit)
     name = yours.relative_to(course.ROOT)
     ours = [line for twin in unit["twins"] for line in code((course.ROOT / twin).read_text(encoding="utf-8"))]
     try:
         given = helpers(stage.starter(unit).decode("utf-8"))
-    except course.Problem:  # no git: what was given is not known
+    except course.Problem:  # without git the starter is not known
         given = {}
     mine, ours, left_out = without_given(code(yours.read_text(encoding="utf-8", errors="replace")), ours, given)
     lines = list(difference(mine, ours))

@@ -1,7 +1,7 @@
-"""./stage export: the repository that a teacher makes a template of.
+"""./stage export: makes the repository that a teacher uses as a template.
 
-The tree as committed, but every starter pristine, our own checks left out, and course.json filled in; one
-commit. Our twins and the catalogue of mistakes are in it (docs/teaching.md says what follows).
+It has the tree as committed, but with all starters restored, our own checks left out, and course.json filled in; one
+commit. It contains our answers and the catalogue of mistakes (docs/teaching.md says what follows from this).
 """
 import io
 import pathlib
@@ -13,7 +13,7 @@ from shared import course
 from shared import official
 from shared.parser import Parser
 
-SECONDS = 30  # for the question whether the URL answers
+SECONDS = 30  # to check that the URL answers
 
 
 def is_left_out(name):
@@ -61,7 +61,7 @@ def run():
     sha = official.git("rev-parse", "HEAD")
     settings = {**official.read(), "url": options.url, "ref": options.ref, "language": options.language,
                 "commit": (sha or "").strip()}
-    official.parse(official.json.dumps(settings))  # as every workflow will
+    official.parse(official.json.dumps(settings))  # as each workflow will do
     write_tree(folder)
     official.write(settings, folder)
     commit(folder)

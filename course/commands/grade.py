@@ -1,7 +1,7 @@
 """./stage grade: the points of one repository, stage by stage, as a teacher or a forge finds them.
 
-Tests, runner and engine are those of the tree that this file stands in; of the repository only the files
-that stages/stages.json names are looked at.
+Tests, tools and engine are those of the tree that contains this file; of the repository, only the files that
+stages/stages.json names are read.
 """
 import json
 import os
@@ -30,9 +30,9 @@ def run():
         parser.error(course.say("expected_seed"))
     handed_in = (repositories.collect(options.repo, course.stages()) if options.repo
                  else submission.from_folder(course.ROOT, course.stages()))
-    language = options.language or (handed_in.language if options.repo else None)  # the words that its owner reads
+    language = options.language or (handed_in.language if options.repo else None)  # the language that its owner reads
     if language:
-        os.environ["STAGECRAFT_LANG"] = language  # the gate's too
+        os.environ["STAGECRAFT_LANG"] = language  # also for the gate
     with course.doing(course.say("doing_grade", handed_in.source)):
         result = grader.grade(handed_in, options.seed, options.jobs)
     if options.json:

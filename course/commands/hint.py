@@ -1,4 +1,4 @@
-"""./stage hint: one more of the hints in a handout."""
+"""./stage hint: shows one more hint of a handout."""
 import html
 import re
 import sys
@@ -26,12 +26,12 @@ def run():
     known = course.stages()
     stage, part = (course.find_part(options.stage, known) if options.stage
                    else (progress.next_unfinished(known) or known[-1], None))
-    if stage.has_pages and part is None:  # the first that is not right
+    if stage.has_pages and part is None:  # the first part that is not right
         part = progress.result_of(stage).next_part or max(group.get("part", 0) for group in stage.groups)
     name = f"{stage.id}.{part}" if part else f"{stage.id}"
     page, kind = (stage.page(part), f"hints of part {part}") if part else (stage.handout, "hints")
     all_hints = hints(page)
-    if part and not stage.has_pages:  # of one page, those that are about the part
+    if part and not stage.has_pages:  # the hints of this part
         all_hints = [hint for hint in all_hints if hint.startswith(name)]
     shown = progress.recall(kind, stage) or 0
     if shown >= len(all_hints):

@@ -1,6 +1,6 @@
-"""./stage story --mine 1-3 (also chat, serve, trace, peek): the real program with the student's functions.
+"""./stage story --mine 1-3 (also chat, serve, trace, peek): runs the real program with the student's functions.
 
-Called by ./stage with the whole command line; takes --mine out of it.
+./stage calls it with the whole command line; it removes --mine.
 """
 import os
 import pathlib
@@ -20,7 +20,7 @@ from grading import links
 from shared import progress
 
 ENDED_FROM_OUTSIDE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
-SLOWER = 1.5, 0.5  # times as long as ours and as many seconds more are worth a word
+SLOWER = 1.5, 0.5  # mentioned if it takes this many times as long as ours, and this many seconds more
 
 
 def split_mine(arguments, known):
@@ -52,7 +52,7 @@ def passing(known):
 
 
 def check_gates(chosen):
-    """Only what is written can run; what is wrong may, after a warning. True where none is wrong."""
+    """Unwritten stages are refused; wrong ones run after a warning. True if none is wrong."""
     right = True
     for stage in chosen:
         status = progress.result_of(stage).status
@@ -66,7 +66,7 @@ def check_gates(chosen):
 
 def build(chosen, on_gpu=False):
     """Compiles the chosen stages, looks for helpers that two of them define, and links the program. on_gpu: nvcc
-    compiles kernels, not the emulator's compiler."""
+    compiles the kernels, not the emulator's compiler."""
     problem = course.build(*mine_objects.targets(chosen, on_gpu))
     if problem is not None:
         raise course.Problem(course.first_error(problem))
@@ -84,12 +84,12 @@ def build(chosen, on_gpu=False):
 
 
 def run_program(program, words, **options):
-    """Runs a program to its end. What ends us is for the program to answer; it says how it ended."""
+    """Runs a program to its end; returns how it ended. Signals that would end this process are left to the program."""
     running = []
     before = {}
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         before[number] = signal.getsignal(number)
-        if before[number] != signal.SIG_IGN:  # the terminal sends Ctrl-C to the program itself
+        if before[number] != signal.SIG_IGN:  # the terminal also sends Ctrl-C to the program
             signal.signal(number, lambda number, _: [child.send_signal(number) for child in running
                                                      if number != signal.SIGINT])
     try:
@@ -111,10 +111,10 @@ def share(part, whole):
 
 
 def tell_calls(table, code, with_shares):
-    """One line a function, and where the program crashed."""
+    """Prints one line per function, and where the program crashed."""
     crashed = code < 0 and -code not in ENDED_FROM_OUTSIDE
     if crashed:
-        print(file=sys.stderr)  # the story ended in the middle of a line
+        print(file=sys.stderr)  # the story may have ended in the middle of a line
     if not table.counts:
         course.tell(course.say("mine_uncounted"), sys.stderr)
         return
@@ -140,7 +140,7 @@ def tell_calls(table, code, with_shares):
 
 
 def tell_faster(known, chosen):
-    """With a model of some size plain loops are slow: which stages mend that, if none of them is there."""
+    """Plain loops are slow with a larger model: names the stages that make it faster, if none of them is chosen."""
     faster = [stage for stage in known if stage.timed]
     if not any(stage in chosen for stage in faster):
         stages = course.listed(f"{stage.id} {stage.title[course.language()]}" for stage in faster)
@@ -152,7 +152,7 @@ def read_ids(path):
 
 
 def compare(mine, ours, why_not, times, slower="mine_slower"):
-    """What became of the tokens, as one line; why_not: the key of what is said where they part."""
+    """One line about the tokens; why_not: the key of the message if they differ."""
     same = 0
     while same < min(len(mine), len(ours)) and mine[same] == ours[same]:
         same += 1
@@ -172,7 +172,7 @@ def why_tokens_part(chosen, right):
 
 
 def story(words, run_mine, why_not, folder, slower):
-    """Tells the story, then ours with the same options, and says whether the tokens are the same."""
+    """Prints the student's story, runs ours with the same options, and says whether the tokens are the same."""
     options = [] if has_option(words, "--seed") else ["--seed", str(secrets.randbits(32))]
     files = folder / "mine", folder / "ours"
     begin = time.monotonic()
@@ -192,7 +192,7 @@ def story(words, run_mine, why_not, folder, slower):
 def run():
     known = course.stages()
     chosen, words = split_mine(sys.argv[1:], known)
-    if words[0] == "bench" and chosen and all(stage.timed for stage in chosen):  # by their gates, without a model
+    if words[0] == "bench" and chosen and all(stage.timed for stage in chosen):  # measured by their gates
         return max(map(bench.bench, chosen))
     right = True
     if chosen:
@@ -226,7 +226,8 @@ def run():
                                  "mine_slower_emulated" if emulated else "mine_slower")
         else:
             code, tokens = run_mine(words), None
-        # No shares of time for a chat, which mostly waits for its user, or a server, which computes in other threads.
+        # No percentages of time for a chat, which mostly waits for its user, or for a server, which computes in other
+        # threads.
         tell_calls(table, code, with_shares=words[0] not in ("chat", "serve"))
         if code == 0 and words[0] in ("chat", "serve", "story") and has_option(words, "--model", "-m"):
             tell_faster(known, chosen)

@@ -1,4 +1,4 @@
-"""./stage read: a handout in the terminal, a page at a time."""
+"""./stage read: shows a handout in the terminal, page by page."""
 import re
 import sys
 
@@ -10,11 +10,11 @@ from shared.parser import Parser
 WIDEST = 100  # longer lines are hard to read
 DETAILS = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.S)
 HINT = re.compile(r"(?:Hint|提示) \d")
-ANSWER = re.compile(r"Answers?|答案")  # to the questions above it, which have numbers of their own
+ANSWER = re.compile(r"Answers?|答案")  # answers to the questions above them
 
 
 def without_hints(text, name):
-    """A page whose hints are left to ./stage hint, and whose answers stand at its end."""
+    """A page without its hints, which ./stage hint shows, and with its answers at the end."""
     answers = []
 
     def shown(match):
@@ -34,7 +34,7 @@ def without_hints(text, name):
 
 
 def endings(stage, part):
-    """What stands below page `part` (0: the first): where its figures are, and what comes next."""
+    """The lines below page `part` (0: the first): where its figures are, and what comes next."""
     pages, name = stage.pages, f"{stage.id}.{part}" if part else f"{stage.id}"
     yield course.say("read_end", pages[part].relative_to(course.ROOT))
     groups = [group for group in stage.groups if group.get("part") == part] if stage.has_pages else stage.groups

@@ -1,4 +1,4 @@
-"""./stage reset: the starter of a stage again; what stood there is kept beside it."""
+"""./stage reset: restores the starter of a stage; the present file is kept beside it."""
 import itertools
 import re
 import sys
@@ -10,7 +10,7 @@ REGISTRY = course.ROOT / "stages" / "stages.json"
 
 
 def keep_aside(path):
-    """Renames the file to the first free of rms_norm.cpp.1, .2, ... and returns that."""
+    """Renames the file to the first free name of rms_norm.cpp.1, .2, ... and returns that name."""
     for n in itertools.count(1):
         aside = path.with_name(f"{path.name}.{n}")
         if not aside.exists():
@@ -23,7 +23,7 @@ def reset(stage, name=None):
     if not units:
         raise course.Problem(course.say("reset_no_file", stage.id, name, stage.file_names))
     changed = [unit for unit in units if not stage.is_handed_out(unit)]
-    starters = [stage.starter(unit) for unit in changed]  # all of them, before anything is moved
+    starters = [stage.starter(unit) for unit in changed]  # read all of them before anything is moved
     for unit, starter in zip(changed, starters):
         path = stage.path(unit)
         aside = keep_aside(path) if path.exists() else None
@@ -35,13 +35,13 @@ def reset(stage, name=None):
 
 
 def renewed(text, stages):
-    """The registry's text with the hashes of the starters that lie in the folders now."""
+    """The registry's text with the hashes of the starters in the folders."""
     for stage in stages:
         at = text.index(f'"slug": "{stage.slug}"')
         for unit in stage.units:
             starter = stage.path(unit).read_bytes()
             if b"NOT_IMPLEMENTED(" not in starter:
-                continue  # somebody's solution must not become a starter
+                continue  # a solution must not become a starter
             entry = re.compile(rf'("file": "{re.escape(unit["file"])}")(, "starter": "\w*")?')
             found = entry.search(text, at)
             name = f'{found[1]}, "starter": "{course.blob_hash(starter)}"'

@@ -1,4 +1,4 @@
-"""./stage test: is my code right, and if not, why?"""
+"""./stage test: says whether your code is right, and if not, why."""
 import subprocess
 import sys
 
@@ -10,11 +10,11 @@ from grading import sanitized
 COLOURS = {"passed": "32", "wrong": "31", "slow": "33"}
 SECONDS = 60  # for the student's own tests
 LINES = 40
-SANITIZED = ("crashed", "overrun")  # failures of which the sanitizers know the line
+SANITIZED = ("crashed", "overrun")  # failures for which the sanitizers find the line
 
 
 def tell(result, brief=False):
-    """The verdict on one stage, for a person; brief: in one line where there is nothing to mend."""
+    """The verdict on one stage, for a person; brief: one line if there is nothing to fix."""
     stage = result.stage
     head = course.say("test_head", result.name, stage.title[course.language()], result.earned, result.points)
     if brief and result.status in ("passed", "unwritten"):
@@ -25,12 +25,12 @@ def tell(result, brief=False):
         head = course.say("test_refused" if result.is_refused else "test_uncompiled")
         course.tell(f"  {head}\n{indent(result.compile_error)}")
         return
-    first = result.first_wrong  # one thing at a time: of the others, one line each
+    first = result.first_wrong  # the first in full; the others get one line each
     for group in result.groups:
         tell_group(group)
         if group is first or group.status != "wrong":
             explain(group, stage)
-        if group is first and stage.has_pages and result.part is None:  # it may not be begun
+        if group is first and stage.has_pages and result.part is None:  # the part may not be begun
             page = stage.page(group.part).relative_to(course.ROOT)
             course.tell(indent(course.say("test_of_part", f"{stage.id}.{group.part}", page)))
     others = [group for group in result.groups if group.status == "wrong" and group is not first]
@@ -48,7 +48,7 @@ def tell_group(group):
 
 
 def explain(group, stage):
-    """The first failure of a group: what, where, and the known mistake that it equals."""
+    """The first failure of a group: what is wrong, where, and the known mistake that it equals."""
     for failure in group.failures[:1]:
         course.tell(indent(course.short(failure)))
     for line in where_it_happens(group, stage):
@@ -73,12 +73,12 @@ def where_it_happens(group, stage):
 
 
 def indent(text, columns=4):
-    """Each line so far to the right."""
+    """Indents each line by `columns`."""
     return "\n".join(" " * columns + line for line in text.splitlines())
 
 
 def files_to_edit(result):
-    """As a sentence names them: that of the first wrong group, those of the compiler's message, or those that are
+    """The files to edit, as text: the file of the first wrong group, those in the compiler's message, or those that are
     not right yet."""
     stage, wrong = result.stage, result.first_wrong
     files = [unit["file"] for unit in stage.units]
@@ -95,7 +95,7 @@ def files_to_edit(result):
 
 
 def next_step(result, selection=None):
-    """selection: the stages to be heard, where it is not this one alone."""
+    """selection: the stages to run in the model, if it is not only this one."""
     stage = result.stage
     if result.status == "passed":
         milestone = stage.milestone and course.say("test_milestone", stage.milestone[course.language()])
@@ -108,7 +108,7 @@ def next_step(result, selection=None):
 
 
 def next_page(result):
-    """What is next after a part that is right; result: of the whole stage."""
+    """The next step after a part that is right; result: of the whole stage."""
     part = result.next_part
     if part is None:
         return next_step(result)
@@ -118,7 +118,7 @@ def next_page(result):
 
 
 def run_my_tests(result):
-    """What the student's own tests say, where there are some: shown, never graded."""
+    """Shows the output of the student's own tests, if there are any. They are never graded."""
     stage = result.stage
     if not stage.my_tests.exists() or result.compile_error:
         return
@@ -149,7 +149,7 @@ def test_and_tell(stage, brief=False):
 
 
 def test_part(text, known):
-    """'6.3': the gate judges the stage, for its parts use each other; shown is one part."""
+    """'6.3': the gate judges the whole stage, because its parts use each other; one part is shown."""
     stage, part = course.find_part(text, known)
     whole = progress.judge(stage, explain=True)
     result = whole.of_part(part)
@@ -160,7 +160,7 @@ def test_part(text, known):
 
 
 def up_to_the_next_unfinished(known):
-    """Tests the stages that are not known to pass, as far as the first that does not."""
+    """Tests the stages that are not known to pass, up to the first that does not pass."""
     known = [stage for stage in known if stage.is_expected()]
     for stage in known:
         before = progress.remembered(stage, official_too=False)

@@ -1,4 +1,4 @@
-"""./stage tour: docs/tour.md, a screen for each of its numbered sections; the answer to each question waits for Enter."""
+"""./stage tour: docs/tour.md, one screen per numbered section; the answers to its questions wait for Enter."""
 import re
 import shutil
 import sys
@@ -25,7 +25,7 @@ def summary(text):
 
 
 class Screen:
-    """A section: what it tells and asks, and the answer with the command that shows it."""
+    """A section: its text with a question, and the answer with the command that shows it."""
 
     def __init__(self, heading, body, width):
         question = re.search(r"<details><summary>.*?</summary>", body, re.S)
@@ -43,7 +43,7 @@ def screens(text, width):
 
 
 def wait(key, *values):
-    """For Enter, where a person reads; False if they have seen enough."""
+    """Waits for Enter at a terminal; False if the reader wants to stop."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return True
     try:

@@ -1,7 +1,7 @@
-"""./stage update: everything but the student's own files, as the official tree has it now.
+"""./stage update: updates everything except the student's own files to the newest official tree.
 
-Theirs are the files of the registry that are no longer starters, my_tests.cpp, course.json, and whatever the
-official tree does not have. What comes is staged for a commit, which is left to them.
+The student's own files are: files of the registry that are no longer starters, my_tests.cpp, course.json, and all files
+that the official tree does not have. The update is staged; the student commits it.
 """
 import datetime
 import re
@@ -14,7 +14,7 @@ from shared.parser import Parser
 
 ASKED = course.ROOT / "build" / "course" / "asked"  # when the official repository was last asked
 DAY = 24 * 60 * 60
-SECONDS = 3  # for the question; nobody waits for it longer
+SECONDS = 3  # to ask for news; the user should not wait longer
 CHANGE = re.compile(r"^- ((?:handout|tests|code): .*)")
 
 
@@ -26,7 +26,7 @@ def is_known(sha, settings):
 
 
 def is_behind():
-    """Is the official tree elsewhere by now? Asked at most once a day; unknown is no."""
+    """True if the official tree has a newer version. Asked at most once a day; False if it cannot be found out."""
     settings = official.read()
     if not settings["url"] or (ASKED.exists() and abs(time.time() - ASKED.stat().st_mtime) < DAY):
         return False
@@ -45,14 +45,14 @@ def names_in(*words):
 
 
 def students():
-    """Files of the registry that a student has begun, and course.json."""
+    """The files of the registry that the student has begun, and course.json."""
     begun = {course.unit_name(stage, unit) for stage in course.stages() for unit in stage.units
              if stage.path(unit).exists() and not stage.is_handed_out(unit)}
     return begun | {official.FILE}
 
 
 def is_left(name, mine):
-    """Is that file not for the official tree to change?"""
+    """True if an update must not change this file."""
     absent = official.OURS_ALONE.match(name) and not (course.ROOT / name).exists()
     return name in mine or absent or name.endswith("/my_tests.cpp")
 
@@ -63,14 +63,14 @@ def changes(new, settings):
     differ = {name for name in names_in("diff", "--name-only", "--no-renames", "-z", "HEAD", new)
               if not is_left(name, mine)}
     there = names_in("ls-tree", "-r", "--name-only", "-z", new)
-    # What the student added stays: only what an official tree once had can be gone from it.
+    # Files that the student added stay: only files that an official tree had are deleted.
     base = settings["commit"] or (official.git("merge-base", "HEAD", new) or "").strip()
     once = names_in("ls-tree", "-r", "--name-only", "-z", base) if base else set()
     return differ & there, (differ - there) & once
 
 
 def refuse_to_overwrite(names):
-    """Nothing that git has not is lost."""
+    """Refuses to overwrite edits that are not committed."""
     lines = names_in("status", "--porcelain", "--no-renames", "--untracked-files=all", "-z")
     edited = sorted(names & {line[3:] for line in lines})
     if edited:
@@ -78,7 +78,7 @@ def refuse_to_overwrite(names):
 
 
 def apply(names, *words):
-    """Runs a command of git's on these files."""
+    """Runs a git command on these files."""
     paths = "\0".join(f":(literal){name}" for name in sorted(names))
     if names and official.git(*words, "--pathspec-from-file=-", "--pathspec-file-nul", given=paths) is None:
         raise course.Problem(course.say("update_git", words[0]))
@@ -107,7 +107,7 @@ def run():
     wanted, gone = changes(new, settings)
     refuse_to_overwrite(wanted | gone)
     before = changelog()
-    course.messages()  # read now: the file may be about to change
+    course.messages()  # read now: the update may change the file
     apply(wanted, "checkout", "-q", new)
     apply(gone, "rm", "-q")
     official.write({**settings, "commit": new})

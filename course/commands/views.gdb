@@ -1,4 +1,4 @@
-# What ./stage debug teaches gdb: to step over what is not the student's, and to be quiet.
+# Commands for gdb in ./stage debug: step over code that is not the student's, and print less.
 skip -gfi */src/tensor/*
 skip -gfi /usr/include/*
 set confirm off

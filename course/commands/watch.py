@@ -1,4 +1,4 @@
-"""./stage watch: the test again, at every save."""
+"""./stage watch: tests again at every save."""
 import sys
 import time
 
@@ -7,16 +7,16 @@ from shared import progress
 from shared.parser import Parser
 from commands import test
 
-SECONDS = 0.3  # between two looks at the files
+SECONDS = 0.3  # between two checks of the files
 
 
 def snapshot(stage):
-    """What changes when a file of the stage is saved, comes or goes."""
+    """A value that changes when a file of the stage is saved, created or deleted."""
     seen = {}
     for path in [*progress.files(stage), stage.my_tests]:
         try:
             status = path.stat()
-        except OSError:  # an editor is putting another in its place
+        except OSError:  # an editor is replacing it
             continue
         seen[path] = (status.st_mtime_ns, status.st_size, status.st_ino)
     return seen
@@ -33,10 +33,10 @@ def wait_for_a_save(stages, before):
 
 
 def test_once(stage):
-    """Whether the stage passes."""
+    """Tests a stage; True if it passes."""
     try:
         result = test.test_and_tell(stage)
-    except course.Problem as problem:  # a build that can't be: the next save may mend it
+    except course.Problem as problem:  # a failed build: the next save may fix it
         course.tell(f"stage: {problem}", sys.stderr)
         return False
     course.tell(test.next_step(result))
@@ -55,7 +55,7 @@ def run():
     known = course.stages()
     stage = course.find_stage(options.stage, known) if options.stage else progress.next_unfinished(known)
     while True:
-        if stage is None:  # all done: whichever is saved next
+        if stage is None:  # all pass: test the stage that is saved next
             before = {stage: snapshot(stage) for stage in known}
             course.tell(course.say("where_all_done"))
             course.tell(course.say("watching", "stages"))

@@ -1,4 +1,4 @@
-"""./stage alone: where am I, and what is next?"""
+"""./stage without arguments: shows where you are, and what is next."""
 import os
 import sys
 
@@ -8,7 +8,7 @@ from shared import progress
 from commands import tour
 from commands import update
 
-LINES = 32  # of a terminal
+LINES = 32  # of the terminal, for table and map
 COLOURS = {"passed": "32", "wrong": "31", "uncompiled": "31", "begun": "33", "slow": "33"}
 
 
@@ -45,7 +45,7 @@ def what_next(results):
 
 
 def has_room():
-    """For the whole model in one picture, below the table."""
+    """True if the terminal has room for the map of the model below the table."""
     return not sys.stdout.isatty() or os.get_terminal_size(sys.stdout.fileno()).lines >= LINES
 
 

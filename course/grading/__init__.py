@@ -1,1 +1,1 @@
-"""One repository's grade: read what was handed in, compile it, ask the judge, report."""
+"""The grade of one repository: reads what was handed in, compiles it, asks the judge, writes a report."""

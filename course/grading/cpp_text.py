@@ -1,5 +1,5 @@
-"""C++ as rows of tokens, whoever wrote it: what is no code is told from what is, in one pass whose time grows as the
-text does. A comment, a text or a raw text that does not end reaches to the end of its line or of the file.
+"""C++ as rows of tokens, whoever wrote it. One pass separates code from comments and texts, in time proportional to the
+length. A comment, text or raw text without an end reaches to the end of its line or of the file.
 """
 import re
 
@@ -14,7 +14,7 @@ CONDITION = re.compile(r"[ \t]*#[ \t]*(if|else|elif|endif)")
 
 
 def without_comments(text, texts=True):
-    """The same with blanks in the place of comments and raw texts; texts: without blanks for other texts."""
+    """The text with blanks in place of comments and raw texts; texts: blanks in place of other texts, too."""
     def kept(found):
         is_kept = found.lastgroup in ("word", "sign") or texts and found.lastgroup == "text"
         return found[0] if is_kept else re.sub(r"[^\n]", " ", found[0])
@@ -23,8 +23,8 @@ def without_comments(text, texts=True):
 
 def compiled_lines(text):
     """The lines that are not between "#if 0" and its end."""
-    depth = 0  # of conditions inside of what is left out
-    for line in text.split("\n"):  # as a compiler does, and not at what Unicode takes for a line's end
+    depth = 0  # of conditions inside a part that is left out
+    for line in text.split("\n"):  # like a compiler, not at other line ends of Unicode
         condition = CONDITION.match(line)
         if depth == 0:
             depth = 1 if NEVER.match(line) else 0
@@ -37,7 +37,7 @@ def compiled_lines(text):
 
 
 def tokens(text):
-    """(what it is: "text", "word" or "sign", the token) of what is compiled, without #includes."""
+    """(kind: "text", "word" or "sign", token) for each token of the compiled lines, without #includes."""
     code = without_comments(text.replace("\\\n", ""))
     lines = (line for line in compiled_lines(code) if not re.match(r"\s*#\s*include\b", line))
     for found in TOKEN.finditer("\n".join(lines)):

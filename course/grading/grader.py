@@ -1,8 +1,8 @@
-"""Grades what one student handed in, by the official tree that this file stands in.
+"""Grades what one student handed in, with the official tree that contains this file.
 
-Nothing of the student's but the submission's files is used. The official tree is built once; a student's
-files are compiled beside it, each stage on its own, so that five hundred of them cost five hundred times
-only that. What comes out is a dictionary, the result.json of docs/teaching.md.
+Only the files of the submission are used. The official tree is built once. A student's files are compiled beside it,
+each stage separately, so the cost per student is only the compilation of their files. The result is a dictionary, the
+result.json of docs/teaching.md.
 """
 import concurrent.futures
 import contextlib
@@ -33,15 +33,15 @@ from sandbox.confine import SYSTEM, confined, why_not
 SCHEMA = 1
 PLACE = course.BUILD.parent / "grading"
 COMPILE_SECONDS = 60
-# For all of a student, whatever each stage takes: no student comes near it, only a machine that stands still.
+# For all stages of a student. No student comes near it, only a machine that stands still.
 SECONDS = 24 * 3600
 ERROR_LINE = re.compile(r"^(stages/[^:\s]+):(\d{1,9}):(?:\d+:)? (?:fatal )?error: (.*)", re.M)
 SOURCE_LINE = re.compile(r"^\S[^\n]*:\d+:(?:\d+:)? (?:fatal )?error: ", re.M)
 NOT_READ = re.compile(r"fatal error: '?([^\s:']+)'?:? (?:No such file|Permission denied|file not found)")
-MOST_LETTERS = 8000  # of one thing that is said to or about a student
-GROUPS = {"passed", "unwritten", "crashed", "hung"}  # other ways to fail are "wrong"
+MOST_LETTERS = 8000  # of one message to or about a student
+GROUPS = {"passed", "unwritten", "crashed", "hung"}  # all other failures are "wrong"
 NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged", "unmeasured")
-# What a verdict hangs on, besides the student's files, the seed and the compiler.
+# What a verdict depends on, besides the student's files, the seed and the compiler.
 OFFICIAL = (*progress.OFFICIAL, "course/grading", "course/mistakes", "course/shared", "stages/messages.json",
             "stages/case_names.json", "stages/own_work.json", "CMakeLists.txt",
             *(f"tools/{name}.py" for name in ("cuda_check", "cuda_compile")))
@@ -49,14 +49,14 @@ OFFICIAL = (*progress.OFFICIAL, "course/grading", "course/mistakes", "course/sha
 EMULATOR = [course.ROOT / name for name in ("tools", "src/cuda_emulator")]
 building = threading.Lock()
 built = {}  # {number of a stage: the folder of its wrong programs, or None}
-prepared = None  # the folder of the headers, if another process has made it
+prepared = None  # the folder of the headers, if another process made it
 
 
 # ---- the official side, once --------------------------------------------------------------------
 
 
 def headers():
-    """A folder with a folder for each stage ("02"), in which are the headers that it may include."""
+    """A folder with one folder per stage ("02"), which holds the headers that the stage may include."""
     folder = PLACE / "include"
     wanted = {f"{stage.number}/{name}": course.ROOT / "src" / name for stage in course.stages()
               for name in own_work.rules(stage.number)["headers"]}
@@ -79,7 +79,7 @@ def build(target):
 
 @functools.lru_cache(maxsize=None)
 def prepare():
-    """Builds what every student is graded with; the folder of the headers."""
+    """Builds what all students are graded with; returns the folder of the headers."""
     if prepared is not None:
         return prepared
     if own_work.is_below(os.path.realpath(course.ROOT), SYSTEM):
@@ -90,18 +90,18 @@ def prepare():
 
 
 def use(folder):
-    """Another process has built all that, and the headers are in that folder."""
+    """Tells this process that another one has built everything, and that the headers are in this folder."""
     global prepared
     prepared = folder
     prepare.cache_clear()
 
 
 def precompile(folder):
-    """Lays compiled headers beside those with which the starters begin, in a copy of the headers: a student's
-    file that begins with the same #include means the same and is compiled in half the time. (GCC looks for
-    them by itself, and takes none that was made with other options; Clang does not look.)"""
+    """Copies the headers, and puts a precompiled header beside each one that a starter includes first. A student's file
+    that begins with the same #include means the same and compiles in half the time. (GCC finds precompiled headers by
+    itself, and uses none that was made with other options; Clang does not look for them.)"""
     shutil.copytree(prepare(), folder)
-    commands = {}  # by the header
+    commands = {}  # by header
     for stage in course.stages():
         if stage.is_emulated:
             continue
@@ -119,7 +119,7 @@ def precompile(folder):
 
 
 def mistakes(number):
-    """The wrong programs of a stage, built for the first student who needs them; None where they do not build."""
+    """The folder of a stage's wrong programs, built for the first student who needs them; None if they do not build."""
     with building:
         if number not in built:
             built[number] = course.build_mistakes(course.find_stage(number, course.stages()), only=True)
@@ -127,13 +127,13 @@ def mistakes(number):
 
 
 def official():
-    """Which official tree this is."""
+    """The commit of this official tree."""
     return {"commit": submission.head(course.ROOT)}
 
 
 @functools.lru_cache(maxsize=None)
 def official_files():
-    """The same by what is in it, which a commit does not tell of a tree that was changed."""
+    """A hash of this tree's files, because a commit says nothing about a tree with edits."""
     roots = [course.ROOT / name for name in OFFICIAL]
     return progress.fingerprint(path for root in roots for path in (root, *root.rglob("*")))
 
@@ -148,27 +148,27 @@ def compiler():
 
 
 class NotMade(Exception):
-    """A student's program cannot be made; the message is for the student."""
+    """A student's program cannot be built; the message is for the student."""
 
 
 class NotTheirs(NotMade):
-    """It could be made, but not of the student's own work (own_work.py)."""
+    """It could be built, but it is not the student's own work (own_work.py)."""
 
 
 def is_a_verdict(said):
-    """Does a compiler complain about a source, or a linker about names? Else the machine may be to blame."""
+    """True if a compiler complains about a source, or a linker about names. Else the machine may be to blame."""
     return SOURCE_LINE.search(said) or links.failed(said)
 
 
 def shown(text):
-    """What may stand in a result: as much of it as a person reads, and nothing that UTF-8 has no bytes for."""
+    """A text for a result: at most as long as a person reads, and valid UTF-8."""
     text = text if len(text) <= MOST_LETTERS else text[:MOST_LETTERS] + "..."
     return text.encode("utf-8", "replace").decode()
 
 
 class Turns:
-    """On this machine any number of compilers and gates run together, or a program whose time is measured runs alone.
-    Whoever waits to be alone lets nobody else begin."""
+    """On this machine, either any number of compilers and gates run together, or one program whose time is measured
+    runs alone. While a program waits to run alone, no other one may start."""
 
     def together(self):
         return self.take(fcntl.LOCK_SH)
@@ -187,13 +187,13 @@ class Turns:
 
 
 class Work:
-    """One student's files in a folder of their own."""
+    """One student's files, in a folder of their own."""
 
     turns = Turns()
 
     def __init__(self, handed_in, seeds, folder):
         self.handed_in = handed_in
-        self.seeds = seeds  # {id of a stage: of its numbers made on the spot}
+        self.seeds = seeds  # {id of a stage: the seed of its random numbers}
         self.folder = pathlib.Path(folder)
         for name, text in handed_in.files.items():
             path = self.folder / name
@@ -205,7 +205,7 @@ class Work:
         steps = recipe.recipe(stage.number, kind)
         include = prepare() / stage.number
         made = self.folder / f"{stage.number}{kind}"
-        mine = [self.folder / name for name in steps.compile]  # by which the stage is dated, remembered and compared
+        mine = [self.folder / name for name in steps.compile]  # the files that identify the stage
         texts = {name: self.handed_in.files[name].decode("utf-8", "replace") for name in steps.compile}
         self.refuse(own_work.refusal(stage, texts))
         objects = {name: made / "CMakeFiles" / "mine.dir" / f"{name}.o" for name in steps.compile}
@@ -227,13 +227,13 @@ class Work:
         objects, steps = self.compile(stage, kind), recipe.recipe(stage.number, kind)
         worker = self.folder / f"{stage.number}{kind}" / "worker"
         words = steps.link_command(objects, worker)
-        if not kind and not stage.is_emulated:  # the places of our functions are not the student's to know
+        if not kind and not stage.is_emulated:  # a student must not see the addresses of our functions
             words.append("-s")
         self.link(words, [*map(str, objects.values()), *steps.ours], worker)
         return worker
 
     def link(self, words, files, program):
-        """words: of the linker, to be run in BUILD. files: what it reads."""
+        """words: the linker's command, to be run in BUILD. files: what it reads."""
         command = confined(words, reads=[course.BUILD / name for name in files], writes=[program.parent],
                            compiles=True, seconds=COMPILE_SECONDS)
         self.run(command, course.BUILD, program.name, files)
@@ -244,14 +244,14 @@ class Work:
             raise NotTheirs(why)
 
     def refuse_other_files(self, name, notes, allowed):
-        """notes: the compiler's, of what it has read. (Where nothing is confined, it could read more.)"""
+        """notes: the compiler's list of files it has read. (If nothing is confined, it could read others.)"""
         read = own_work.files_of_rule(notes.read_text(encoding="utf-8", errors="replace"))
         foreign = own_work.foreign_file(name, [self.folder / path for path in read], allowed, [self.folder, course.ROOT])
         if foreign:
             self.refuse(course.say(*foreign))
 
     def run(self, command, folder, what, files=()):
-        """A step of the compiler's; files: the objects, where they are to be linked."""
+        """Runs the compiler or the linker; files: the objects, for the linker."""
         with self.turns.together():
             ended = limited.run_patiently(command, folder, COMPILE_SECONDS, is_a_verdict)
         if ended.code == 0:
@@ -262,7 +262,7 @@ class Work:
             said = self.without_places(ended.said.strip()[-1000:])
             raise NotMade(course.say("grade_compiler_ended", what, ended.how, said))
         told = (course.why_not_made(ended.said, files) if files
-                else course.first_error(self.without_places(ended.said)))  # which shortens paths of its own
+                else course.first_error(self.without_places(ended.said)))  # first_error also shortens paths
         missing = NOT_READ.search(told)
         text = self.handed_in.files.get(what, b"").decode("utf-8", "replace")
         if missing and any(missing[1].endswith(name) for name in own_work.INCLUDE.findall(text)):
@@ -270,15 +270,15 @@ class Work:
         raise NotMade(self.without_places(told))
 
     def without_places(self, told):
-        """What a compiler says, as if all lay in a student's repository: of the grader's own folders nothing."""
+        """A compiler's message with paths as in a student's repository, without the grader's own folders."""
         told = re.sub(rf"{re.escape(str(prepare()))}/\d\d\b", "src", told)
         for folder in (self.folder, course.BUILD, PLACE, course.ROOT):
             told = told.replace(f"{folder}/", "").replace(str(folder), ".")
         return told
 
     def where_it_happens(self, stage, request):
-        """What the sanitizers say about a request that the student's code did not survive."""
-        if stage.is_emulated:  # its checker has already explained it
+        """The sanitizers' message about a request at which the student's code crashed."""
+        if stage.is_emulated:  # the emulator's checker has already explained it
             return "", None
         def command(words):
             return confined(words, reads=[request.parent, course.ROOT / "tests" / "data" / "models"],
@@ -288,22 +288,22 @@ class Work:
             worker = self.make(stage, "_asan")
             with self.turns.together():
                 return sanitized.ask(worker, request, stage, command)
-        except (NotMade, course.Problem):  # the verdict does not hang on it
+        except (NotMade, course.Problem):  # the verdict does not depend on it
             return "", None
 
     def judge(self, stage):
-        """What the gate says, with the known mistake where there is one."""
+        """The gate's result, with the known mistake if there is one."""
         worker = self.make(stage)
         kept = self.folder / f"{stage.number}-asked"
         return course.judge(stage, worker, self.seeds[stage.id], kept, lambda _: mistakes(stage.number),
                             built.get(stage.number), self.turns)
 
     def describe(self, group, stage, entry):
-        """A group of points for the result; entry: its stage's, which gets the line."""
+        """A group of points for the result; entry: the stage's, which receives the line of the crash."""
         kind, request = group.failed_requests[0] if group.failed_requests else (group.status, None)
         status = kind if group.status == "wrong" and kind in GROUPS else group.status
         message = group.failures[0] if group.failures else ""
-        more = 0 if status == "slow" else max(len(group.failures) - 1, 0)  # the next band says enough
+        more = 0 if status == "slow" else max(len(group.failures) - 1, 0)  # the other bands say the same
         if kind in ("crashed", "overrun") and "line" not in entry:
             complaint, place = self.where_it_happens(stage, request)
             source = self.handed_in.files.get(place[0], b"").decode("utf-8", "replace") if place else ""
@@ -314,7 +314,7 @@ class Work:
                 "mistake_says": shown(group.mistake_says)}
 
     def key(self, stage):
-        """By which its entry can be remembered: all that it hangs on."""
+        """The key under which a stage's entry is stored: a hash of all that the entry depends on."""
         names = [course.unit_name(stage, unit) for unit in stage.units]
         mine = [self.handed_in.refused.get(name) or course.blob_hash(self.handed_in.files[name])
                 for name in names]
@@ -323,18 +323,18 @@ class Work:
         return hashlib.sha1(json.dumps(all_of_it).encode()).hexdigest()
 
     def remembered(self, stage, memory):
-        """grade, unless the same was graded before. memory: has get(key) and put(key, entry)."""
+        """The stored entry, or else grade(). memory: has get(key) and put(key, entry)."""
         key = self.key(stage)
         entry = memory.get(key)
         if entry is None:
             entry = self.grade(stage)
-            if entry["status"] not in ("hung", "slow", "unjudged"):  # that may have been the machine's fault
+            if entry["status"] not in ("hung", "slow", "unjudged"):  # the machine may be to blame
                 memory.put(key, entry)
         return entry
 
     def grade(self, stage):
-        """The entry of a stage in the result. What no line of ours has foreseen is the doing of this code: it
-        costs this stage, and is no problem of the machine's."""
+        """The entry of a stage in the result. An exception that our code did not foresee is caused by the student's
+        code: it costs this stage, and does not count as a problem of the machine."""
         try:
             return self.entry(stage)
         except (course.Problem, OSError):
@@ -356,7 +356,7 @@ class Work:
             name = course.unit_name(stage, unit)
             if name in self.handed_in.refused:
                 refused = True
-                # Who deletes an optional stage has not begun it.
+                # A student who deletes an optional stage has not begun it.
                 started |= not stage.is_optional or self.handed_in.refused[name] != "grade_missing"
                 entry["message"] = course.say(self.handed_in.refused[name], name)
             elif course.blob_hash(self.handed_in.files[name]) != unit.get("starter"):
@@ -371,7 +371,7 @@ class Work:
             refused = isinstance(problem, NotTheirs)
             result.compile_error = entry["message"] = shown(str(problem))
             found = ERROR_LINE.search(str(problem))
-            if found and found[1] in self.handed_in.files:  # #line may name any
+            if found and found[1] in self.handed_in.files:  # #line may name any file
                 entry["line"] = {"file": found[1], "line": int(found[2]), "message": shown(found[3])}
         groups = entry["groups"] = [self.describe(group, stage, entry) for group in result.groups]
         failed = [group["status"] for group in groups if group["status"] not in NO_FAULT]
@@ -379,7 +379,7 @@ class Work:
             entry["status"] = "refused"
         elif result.compile_error:
             entry["status"] = "uncompiled"
-        else:  # "begun": functions are missing, and nothing is wrong
+        else:  # "begun": functions are missing, nothing is wrong
             entry["status"] = failed[0] if failed else "begun" if result.is_begun else result.status
         entry["failed"] = entry["status"] not in NO_FAULT
         # An optional stage without any code is not begun: its file may be the starter of an older official tree.
@@ -388,8 +388,8 @@ class Work:
 
 
 def grade(handed_in, seed=None, jobs=None, stages=None, memory=None):
-    """Grades a submission. seed: of the numbers made on the spot, or {id of a stage: its seed}. stages: by
-    default all. memory: as in Work.remembered."""
+    """Grades a submission. seed: of the random numbers, or {id of a stage: its seed}. stages: default: all. memory: as
+    in Work.remembered."""
     stages = stages or course.stages()
     seed = secrets.randbits(63) if seed is None else seed
     seeds = seed if isinstance(seed, dict) else {stage.id: seed for stage in stages}

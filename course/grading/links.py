@@ -1,6 +1,6 @@
-"""What object files define and want, by name: why a program cannot be linked, told by names.
+"""The symbols that object files define and need: explains why a program cannot be linked.
 
-The functions return what they find as (message key, values...), for course.say.
+The functions return problems as (message key, values...), for course.say.
 """
 import collections
 import functools
@@ -15,16 +15,16 @@ LINE = re.compile(r"^\s*([0-9a-fA-F]*)\s+([A-Za-z?-])\s(.+)$", re.A)
 OBJECT = re.compile(r"(.*/|)CMakeFiles/[^/]+\.dir/(.*)\.o(bj)?$")
 LINKED = re.compile(OBJECT.pattern + r"|course/libengine_\d\d\.a")
 STAGE_FILE = re.compile(r"(?:^|/)stages/(\d\d)-[^/]+/")
-# Names of our namespace, of none, and of C; the rest (std::, fmt::, typeinfo) is not written by hand.
+# Names of our namespace, of the global one, and of C; all others (std::, fmt::, typeinfo) are not written by students.
 CPP_BY_HAND = re.compile(r"_ZNK?10stagecraft|_Z\d")
 BY_HAND = re.compile(r"_ZNK?10stagecraft|_Z\d|[A-Za-z]\w*$")
-MOST_LETTERS = 4096  # of a line of nm, or a name: real ones have hundreds
+MOST_LETTERS = 4096  # of a line of nm, or of a name: real ones have hundreds
 NM_SECONDS, NM_BYTES, NM_MEMORY = 30, 32 << 20, 256 << 20
 LINK_FAILED = ("ld returned", "linker command failed", "link editor")
 
 
 def failed(output):
-    """Is this output of a build that of a link which failed?"""
+    """True if this is the output of a build whose link failed."""
     return any(sign in output for sign in LINK_FAILED)
 
 
@@ -37,8 +37,8 @@ def nm_of(build):
 
 
 def run_nm(build, files, *options):
-    """Its lines, which only "\\n" ends: a name may hold what Unicode takes for a line's end. Under limits: a name that
-    says the same part again and again becomes gigabytes when it is made readable."""
+    """The lines of nm's output, split only at "\\n": a name may contain other line ends of Unicode. Runs under limits:
+    a name that repeats the same part becomes gigabytes when it is demangled."""
     limits = f"ulimit -f {NM_BYTES // 512}; ulimit -v {NM_MEMORY // 1024}"
     command = ["sh", "-c", f'{{ {limits}; }} 2>/dev/null; exec "$@"', "sh", nm_of(build), "-p", *options,
                *map(str, files)]
@@ -50,7 +50,7 @@ def run_nm(build, files, *options):
 
 
 def symbols(build, files):
-    """The symbols of object files or of a program, paths relative to build; [] where nm is missing."""
+    """The symbols of object files or of a program, paths relative to build; [] if nm is missing."""
     if not files:
         return []
     try:
@@ -87,7 +87,7 @@ def is_strong(symbol):
 def last_name(name):
     """'void stagecraft::x<int>::dot<4>(float)' -> 'dot'"""
     head = name.partition("(")[0] if not name.startswith("(anonymous") else name
-    left, opened = [], []  # opened: where a "<" stands in left
+    left, opened = [], []  # opened: the places of "<" in left
     for letter in head:
         left.append(letter)
         if letter == "<":
@@ -103,12 +103,13 @@ def functions_of_headers(root):
     for header in (pathlib.Path(root) / "src").rglob("*.h"):
         code = re.sub(r"//.*", "", header.read_text(encoding="utf-8"))
         names.update(re.findall(r"(\w+)\(", code))
-        names.update(re.findall(r"\b(?:class|struct) (\w+)", code))  # what the compiler makes of them
+        names.update(re.findall(r"\b(?:class|struct) (\w+)", code))  # code that the compiler generates for them
     return names
 
 
 def comes_from_a_header(symbol, root):
-    """Many files may hold a function of one of our headers. (Mach-O's nm does not tell which do.)"""
+    """True if the symbol is a function of one of our headers: many objects may define it. (Mach-O's nm does not
+    say.)"""
     if symbol.kind not in "WV" and sys.platform != "darwin":
         return False
     return ("operator" in symbol.name or "{lambda" in symbol.name
@@ -116,7 +117,7 @@ def comes_from_a_header(symbol, root):
 
 
 def object_files(build, program):
-    """The objects and our own archives that a program is linked from."""
+    """The objects and our archives from which a program is linked."""
     ask = ["ninja", "-C", str(build), "-t", "query", program]
     done = subprocess.run(ask, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     inputs = done.stdout.partition("outputs:")[0]
@@ -148,7 +149,7 @@ def without_namespace(name):
 
 
 def clashes(build, root, files):
-    """What two stages both define, also where the linker would silently take one of the two."""
+    """Symbols that two stages define, even if the linker would silently take one of the two."""
     first = {}
     found = []
     for symbol in symbols(build, files):
@@ -164,7 +165,7 @@ def clashes(build, root, files):
 
 
 def why_not_linked(build, files, functions):
-    """Why the linker refused a program of these objects, of which some are a student's.
+    """Why the linker refused a program from these objects, some of which are a student's.
 
     functions: {stage: names of its functions}
     """

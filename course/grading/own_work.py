@@ -1,13 +1,13 @@
-"""What counts as a student's own work: which headers and functions of ours the code of a stage may use, and
-what of ours it may not define. docs/confinement.md says it in words.
+"""Decides what counts as a student's own work: which headers and functions of ours the code of a stage may use, and
+which of our symbols it may not define. docs/confinement.md says it in words.
 
-stages/own_work.json holds the list of each stage, and each handout prints it. Nobody writes that list. It is
-computed from the starters, our answers and the right programs of the catalogue: the headers that these include,
-the functions that they and these headers call, the methods of the classes that they name; the functions of the
-stages that it builds on ("needs"); and what every stage may use.
+stages/own_work.json holds the list of each stage, and each handout prints it. The lists are computed, not written by
+hand. They contain: the headers that the starters, our answers and the right programs of the catalogue include; the
+functions that they and these headers call; the methods of the classes that they name; the functions of the stages that
+the stage builds on ("needs"); and what every stage may use.
 
-    python3 course grading.own_work --write    computes the lists anew, for stages/own_work.json and the handouts
-    python3 course grading.own_work            says what differs; exit 1 if something does
+    python3 course grading.own_work --write    computes the lists again, for stages/own_work.json and the handouts
+    python3 course grading.own_work            says what differs; exit code 1 if something does
 """
 import argparse
 import functools
@@ -27,13 +27,13 @@ from grading import links
 SRC = course.ROOT / "src"
 LIST = course.ROOT / "stages" / "own_work.json"
 FOR_ALL = ("base/error.h", "base/not_implemented.h", "operators/check.h", "tensor/matrix.h", "tensor/print.h")
-BASIC = {"Error", "Matrix", "MatrixView", "NotImplemented", "Printable"}  # which no handout has to name
+BASIC = {"Error", "Matrix", "MatrixView", "NotImplemented", "Printable"}  # no handout needs to name these
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
 CALL = re.compile(r"\b(\w+)(?:<[^<>()]*>)?\(")
 STATIC = re.compile(r"\bstatic\s[^;{}()]*?(\w+)\(")
 CLASS = re.compile(r"\b(?:class|struct)\s+(\w+)\s*(?:final\s*)?(?::[^:{][^{]*)?\{")
-MOST_LINES = 8  # that a student reads
-PHRASES = re.compile(r"[^\s、，。；：]*(?:[、，。；：]+|\s+|$)")  # a browser shows a line's end as a space
+MOST_LINES = 8  # shown to a student
+PHRASES = re.compile(r"[^\s、，。；：]*(?:[、，。；：]+|\s+|$)")  # a browser shows a line end as a space
 BEGIN, END = "<!-- own work: python3 course grading.own_work --write -->", "<!-- end of own work -->"
 HANDOUT = {
     "en": "**Your own work.** Of our functions, your code for this stage may call {calls}; it may include the "
@@ -76,7 +76,7 @@ def included(text):
 
 
 def with_theirs(headers):
-    """These headers and all that they include."""
+    """These headers, and all headers that they include."""
     found, left = set(), set(headers)
     while left:
         name = left.pop()
@@ -102,8 +102,8 @@ def bodies(text):
 
 
 def declared(text):
-    """(the functions that a header declares, those that its inline functions call), from its text without classes,
-    or from a class's."""
+    """(the functions that a header declares, those that its inline functions call); text: a header's without its
+    classes, or a class's."""
     text = re.sub(r"\b(inline )?namespace\s*[\w:]*\s*\{|\b(requires|template|if|alignas|decltype)\b", " ", text)
     text = re.sub(r"^\s*#.*", "", text, flags=re.M)
     outside, inside, depth = "", "", 0
@@ -116,20 +116,20 @@ def declared(text):
 
 
 def right_programs(stage):
-    """The texts of the catalogue's right programs."""
+    """The source texts of the catalogue's right programs."""
     folder = catalogue.folder_of(stage)
     return [catalogue.source(folder, program) for program in catalogue.entries(folder) if program["is"] == "right"]
 
 
 def needed(stage, known):
-    """The stages that a stage builds on, and those that these build on."""
+    """The stages that a stage builds on, directly or indirectly."""
     found = set(stage.needs)
     return found.union(*(needed(known[number], known) for number in found))
 
 
 def computed(stage):
     """{"headers", "calls"} of a stage: what its starters, our answers and right programs use."""
-    for_all = () if stage.is_emulated else FOR_ALL  # the checker does not see the accesses inside these
+    for_all = () if stage.is_emulated else FOR_ALL  # the checker does not see memory accesses inside these
     sources = [stage.starter(unit).decode() for unit in stage.units]
     paths = [course.ROOT / twin for unit in stage.units for twin in unit["twins"]]
     sources += [path.read_text(encoding="utf-8") for path in paths]
@@ -151,11 +151,11 @@ def computed(stage):
         functions |= here
         called |= inline | (here if name in for_all else set())
         for one, body in classes:
-            if one in named or name in for_all:  # the stage is handed one, or makes one
+            if one in named or name in for_all:  # the stage receives one, or creates one
                 methods, inline = declared(body[:-1])
                 called |= inline
                 methods -= {*STATIC.findall(body), one, "operator"}
-                methods |= {one} if one in called or name in for_all else set()  # makes one
+                methods |= {one} if one in called or name in for_all else set()  # creates one
                 calls |= {f"{one}::{method}" for method in methods}
     return {"headers": sorted(headers), "calls": sorted(calls | functions & called)}
 
@@ -172,21 +172,21 @@ def handout_block(rules, language, is_emulated):
 
 
 def with_block(text, block):
-    """A handout with its block in the place of the old one, or at its end."""
+    """A handout with this block in place of the old one, or at its end."""
     if BEGIN in text and END in text:
         return text[:text.index(BEGIN)] + block + text[text.index(END) + len(END):]
     return f"{text.rstrip()}\n\n{block}\n"
 
 
 def files():
-    """{path: text} of all that is computed."""
+    """{path: text} for all computed files."""
     known = {stage.number: (stage, computed(stage)) for stage in course.stages()}
     lists = {number: rules for number, (_, rules) in known.items()}
     made = {LIST: json.dumps(lists, indent=1) + "\n"}
     for stage, rules in known.values():
         for language, name in course.HANDOUTS.items():
             path = stage.folder / name
-            if path.exists():  # a stage that is just being added may have no handout yet
+            if path.exists():  # a new stage may have no handout yet
                 made[path] = with_block(path.read_text(encoding="utf-8"), handout_block(rules, language, stage.is_emulated))
     return made
 
@@ -205,17 +205,17 @@ def rules(number):
 
 
 class NotPlain(Exception):
-    """A file that is not what a compiler makes of C++; the message says what was found."""
+    """An object file that no compiler makes from plain C++; the message says what was found."""
 
 
-# Link-time optimisation, bitcode, and what a linker takes for orders or prints.
+# Link-time optimisation, bitcode, and sections that a linker takes as commands or prints.
 NOT_LINKED = re.compile(rb"\.gnu\.(lto|debuglto|warning|offload)|\.llvm(?!_addrsig$)|__LLVM|\.deplibs|\.linker|"
                         rb"\.interp$")
 
 
 def sections(data):
-    """(name, whether it is code, its bytes if it is a table of names) of the sections of an ELF file of 64 bits,
-    little-endian, that can be linked."""
+    """(name, True if it is code, its bytes if it is a table of names) for each section of a relocatable ELF file, 64
+    bits, little-endian."""
     if data[:4] != b"\x7fELF":
         raise NotPlain(f"a file that begins with {data[:4]!r}")
     if data[4:6] != b"\2\1" or struct.unpack_from("<H", data, 16)[0] != 1:
@@ -224,7 +224,7 @@ def sections(data):
     size, n, names = struct.unpack_from("<3H", data, 58)
     if size != 64:
         raise NotPlain(f"section headers of {size} bytes")
-    if n == 0:  # too many for 16 bits
+    if n == 0:  # the number does not fit into 16 bits
         n, = struct.unpack_from("<Q", data, at + 32)
     if names == 0xffff:
         names, = struct.unpack_from("<I", data, at + 40)
@@ -235,21 +235,21 @@ def sections(data):
         yield called, bool(flags & 4), data[start:start + length] if kind == 3 else b""
 
 
-# nm prints names as they are, so one with a line's end could say what stands in the next line.
+# nm prints names as they are, so a name with a line end could forge the next line.
 OTHER_LETTERS = re.compile(rb"[\x01-\x20\x7f-\xff]")
 MOST_SHOWN = 80
 
 
 def check_plain(path):
-    """Throws NotPlain unless a linker takes this object for nothing but code and data. (On Linux; elsewhere
-    nobody but its author's own machine links it.)"""
+    """Throws NotPlain if a linker would find anything but code and data in this object. (On Linux; on other systems
+    only its author's own machine links it.)"""
     if not sys.platform.startswith("linux"):
         return
     try:
         for name, is_code, names in sections(path.read_bytes()):
             if NOT_LINKED.match(name):
                 raise NotPlain(f"a section {name.decode('ascii', 'replace')}")
-            if is_code and not name.startswith(b".text"):  # nm says "data" of code in .data.x
+            if is_code and not name.startswith(b".text"):  # nm calls code in .data.x "data"
                 raise NotPlain(f"code in a section {name.decode('ascii', 'replace')}")
             if other := OTHER_LETTERS.search(names):
                 start = names.rfind(b"\0", 0, other.start()) + 1
@@ -267,7 +267,7 @@ LENGTH = re.compile(r"\d+")
 
 
 def names_from(symbol, at):
-    """(the names that stand in a mangled symbol from there on, each behind its length; where they end)"""
+    """(the names in a mangled symbol from this place on, each behind its length; the place where they end)"""
     names = []
     while (number := LENGTH.match(symbol, at)) and int(number[0]) <= len(symbol):
         at = number.end() + int(number[0])
@@ -295,13 +295,13 @@ COMPILERS_OWN = ("__clang_call_terminate",)
 
 
 def may_call(symbol, allowed):
-    """allowed: names of functions, and of methods with their class. Of such a class, also what the compiler calls:
-    its destructor, its typeinfo. (The destructor of another class would bring all that it calls into the worker.)"""
+    """allowed: names of functions, and of methods with their class. From an allowed class, the compiler may also call
+    the destructor and the typeinfo. (The destructor of another class would bring all that it calls into the worker.)"""
     name = qualified(symbol).removeprefix("stagecraft::")
     owner, _, last = name.rpartition("::")
     if last.startswith("~"):
         name = owner
-    return name in allowed or any(one.startswith(f"{name}::") for one in allowed)  # a class: its typeinfo
+    return name in allowed or any(one.startswith(f"{name}::") for one in allowed)  # typeinfo of a class
 
 
 def is_ours(symbol):
@@ -309,18 +309,18 @@ def is_ours(symbol):
 
 
 def listed(build, files):
-    """(kind, mangled name) of their symbols, as nm calls the kinds."""
+    """(kind, mangled name) for each symbol; the kinds are those of nm."""
     for line in links.run_nm(build, files):
         found = links.LINE.match(line)
         if found:
             yield found[2], found[3][1:] if sys.platform == "darwin" else found[3]
 
 
-def is_strong(kind):  # and defined for all to see
+def is_strong(kind):  # and a global definition
     return kind.isupper() and kind not in "UVW" or kind in "i?-"
 
 
-def is_shared(kind):  # defined in many objects, of which a linker takes one
+def is_shared(kind):  # many objects may define it; the linker takes one
     return kind in "uVW"
 
 
@@ -333,9 +333,8 @@ def is_wanted(kind):
 
 
 def is_of_a_library(symbol):
-    """A function of the C++ library that no header defines, as far as its name shows: operator new, or
-    std::chrono::steady_clock::now(), but no member of a template. Headers define others, weakly, wherever they are
-    included."""
+    """True for a function that the C++ library defines, but no header, judged by its name: operator new or
+    std::chrono::steady_clock::now(), but no member of a template. Headers define such members as weak symbols."""
     if re.match(r"_Z(?:nw|na|dl|da)[a-zA-Z]", symbol):
         return True
     of_std = re.match(r"_ZN[VKRO]*St", symbol)
@@ -344,22 +343,22 @@ def is_of_a_library(symbol):
 
 @functools.lru_cache(maxsize=None)
 def our_symbols(build, files):
-    """(what these objects and archives define for all to see, what they want, what they share: instances of
-    templates and inline functions, which every file that calls one has a copy of)"""
+    """(symbols that these objects and archives define globally, those that they need, those that they share: instances
+    of templates and inline functions, of which each file that calls one has a copy)"""
     found = list(listed(build, files))
     return tuple({name for kind, name in found if is_one(kind)} for is_one in (is_strong, is_wanted, is_shared))
 
 
 def foreign_headers(stage, text):
-    """[(line, file of ours)] that a file includes and its stage may not."""
+    """[(line, header of ours)] for each header that a file includes and its stage may not."""
     without = cpp_text.without_comments(text)
     foreign = included(without) - rules(stage.number)["headers"]
     return [(without.count("\n", 0, found.start(1)) + 1, found[1]) for found in INCLUDE.finditer(without)
             if found[1] in foreign]
 
 
-# Headers of the system that a file may depend on: the compiler's own, those of the C library and the kernel, and those
-# that headers of ours include. Another library of templates, if the machine has one, would do the work.
+# Headers of the system that a file may depend on: those of the compiler, of the C library and of the kernel, and those
+# that our headers include. Another template library on the machine could do the student's work.
 LIBRARY = re.compile(r"/usr/(?:local/)?include/(?:[\w.-]*-linux-gnu\w*/)?(?:(?:arpa|asm|asm-generic|bits|fmt|gnu|linux|net|"
                      r"netinet|nlohmann|rpc|sys)/|[^/]+$)|.*/c\+\+/|.*/lib/(?:gcc|clang|llvm-\d+)/")
 
@@ -369,9 +368,9 @@ def is_below(path, places):
 
 
 def foreign_file(name, paths, allowed, folders):
-    """The first of these absolute paths that a student's file may not depend on, as (message key, values...); None.
-    allowed: the files of its stage, and the files and folders of ours that it may include. Of `folders`, their
-    repository and ours, it may depend on nothing else; and on no header of a library which not every student has."""
+    """The first of these absolute paths that a student's file may not depend on, as (message key, values...), or None.
+    allowed: the files of its stage, and the files and folders of ours that it may include. folders: the student's
+    repository and ours; no other file in them is allowed, and no header of a library that not every student has."""
     allowed, folders = ([os.path.realpath(path) for path in places] for places in (allowed, folders))
     for path in map(os.path.normpath, paths):
         real = os.path.realpath(path)
@@ -386,19 +385,20 @@ def foreign_file(name, paths, allowed, folders):
 
 
 def files_of_rule(text):
-    """What a compiler says that a file depends on (-MD)."""
+    """The dependencies of a file in a compiler's output (-MD)."""
     return [path.replace("\\ ", " ") for path in re.findall(r"(?:\\.|\S)+", text.partition(":")[2].replace("\\\n", " "))]
 
 
 def files_of_object(object_file):
-    """The same of an object that ninja has made."""
+    """The dependencies of an object that ninja has built."""
     done = subprocess.run(["ninja", "-C", str(course.BUILD), "-t", "deps", object_file], check=True,
                           stdout=subprocess.PIPE, text=True)
     return [line.strip() for line in done.stdout.split("\n")[1:] if line.strip()]
 
 
 # From the emulator, code may call the launch of a kernel and the functions that kernels need, but nothing that copies
-# or allocates, and no internal function. From the C and C++ libraries, it may call arithmetic. The compiler adds calls.
+# or allocates, and no internal function. From the C and C++ libraries, it may call arithmetic. Other allowed names are
+# calls that the compiler adds.
 EMULATORS = re.compile(r"_Z(?!\d+cuda[A-Z]|N\d)\w+|_ZN13cuda_emulator(?:3runERKNS_6LaunchE|\d+b?f\d+_to_b?f\d+E\w)|__tsan_\w+|__ubsan_\w+|"
                        r"cuda_emulator_(?:memcpy|memmove|memset|flops)|threadIdx|blockIdx|blockDim|gridDim")
 ARITHMETIC = re.compile(
@@ -408,15 +408,16 @@ ARITHMETIC = re.compile(
 
 
 def may_call_emulated(name, defined, allowed):
-    """May a kernel, or the code that launches it, call this? It must not access memory unseen by the checker."""
+    """True if a kernel, or the code that launches it, may call this. It must not access memory unseen by the
+    checker."""
     if is_ours(name):
         return may_call(name, allowed)
     return ARITHMETIC.fullmatch(name) or name in defined and EMULATORS.fullmatch(name)
 
 
 def foreign_symbols(stage, objects, ours, build):
-    """[(message key, values...)]. objects: {name of a student's file: its object}. ours: what they are linked
-    with."""
+    """[(message key, values...)] for symbols that are not allowed. objects: {name of a student's file: its object}.
+    ours: the objects and archives that they are linked with."""
     defined, wanted, shared = our_symbols(build, tuple(map(str, ours)))
     symbols = [(file, kind, name) for file, path in objects.items() for kind, name in listed(build, [path])]
     own = {name for _, kind, name in symbols if is_strong(kind) or is_shared(kind)}
@@ -435,7 +436,7 @@ def foreign_symbols(stage, objects, ours, build):
             elif name in shared or (is_ours(name) or name in defined) and not may_call(name, allowed):
                 found.append(("own_call", file, stage.id, shown))
         elif not is_shared(kind) and not is_strong(kind):
-            continue  # nobody else sees it
+            continue  # local to its object
         elif name in defined:
             found.append(("own_define", file, stage.id, shown))
         elif name in wanted and (is_strong(kind) or is_of_a_library(name)) and not is_ours(name):
@@ -448,8 +449,8 @@ def foreign_symbols(stage, objects, ours, build):
 def refusal(stage, texts, objects=(), ours=(), build=None):
     """Why a student's files are not their own work, in lines for the student; "" if they are.
 
-    texts: {name: text}. objects: {name: path of the object}, once they are compiled. ours: the objects and
-    archives that they are to be linked with, in the folder `build`; without, nothing is asked about names.
+    texts: {name: text}. objects: {name: path of the object}, once they are compiled. ours: the objects and archives
+    that they are to be linked with, in the folder `build`; without these, symbols are not checked.
     """
     found = [("own_include", name, line, stage.id, header) for name, text in texts.items()
              for line, header in foreign_headers(stage, text)]
@@ -466,7 +467,7 @@ def refusal(stage, texts, objects=(), ours=(), build=None):
 
 
 def refusal_here(stage):
-    """The same for the files in this repository, which ninja has compiled and linked."""
+    """The same for the files in this repository, after ninja has compiled and linked them."""
     every = links.object_files(course.BUILD, f"course/worker_{stage.number}")
     objects = {links.source_of(file): course.BUILD / file for file in every if links.stage_of(file) == stage.id}
     ours = [file for file in every if links.stage_of(file) != stage.id]
@@ -479,7 +480,7 @@ def refusal_here(stage):
                 return course.say(*foreign)
         return refusal(stage, texts_here(stage), objects, ours)
     except (OSError, subprocess.CalledProcessError):
-        return ""  # no nm on this machine: who grades has one
+        return ""  # no nm on this machine; the grading machine has one
 
 
 def texts_here(stage):

@@ -1,6 +1,6 @@
-"""How a program with a student's files in it is made: what ninja would run, for files that lie elsewhere.
+"""How to build a program with a student's files: the commands of ninja, changed for files in another folder.
 
-So one build serves a whole class: only what is the student's is compiled, and then linked with ours.
+So one build serves a whole class: only the student's files are compiled, and then linked with ours.
 """
 import functools
 import shlex
@@ -9,7 +9,7 @@ import subprocess
 from shared import course
 
 EMULATED = course.ROOT / "tools" / "cuda_compile.py"
-WITH_ONE = ("-MT", "-MF", "-o", "-c")  # options of a compiler that take the next word
+WITH_ONE = ("-MT", "-MF", "-o", "-c")  # compiler options that take the next word
 
 
 def ninja_runs(output):
@@ -24,7 +24,7 @@ def ninja_runs(output):
 
 
 def without_outputs(words):
-    """A compiler's command without what it reads, what it writes and the notes for ninja."""
+    """A compiler's command without its input, its output and the dependency notes for ninja."""
     rest = []
     skip = False
     for word in words:
@@ -35,19 +35,19 @@ def without_outputs(words):
 
 
 class Recipe:
-    """A program of tests/ for one stage: worker_02, worker_02_asan."""
+    """A worker program of one stage: worker_02, worker_02_asan."""
 
     def __init__(self, stage, program):
         link = ninja_runs(f"course/{program}")
         self.compile = {}  # {"stages/02-rms-norm/rms_norm.cpp": words}
         self.compiler = link[0]
-        self.link = []  # the student's objects are names in it
+        self.link = []  # the student's objects are in it by name
         for word in link[:]:
             name = next((name for name in map(functools.partial(course.unit_name, stage), stage.units)
                          if word.endswith(f"{name}.o")), None)
             if name:
                 words = without_outputs(ninja_runs(word))
-                # Past ccache, which would have to write its cache on the student's behalf.
+                # Without ccache, which would have to write its cache with the student's rights.
                 self.compile[name] = words[words.index(self.compiler):]
                 if stage.is_emulated:  # the command begins with our script, which calls the compiler
                     begin = next(at for at, word in enumerate(words) if word == str(EMULATED))
@@ -57,15 +57,15 @@ class Recipe:
         del self.link[at:at + 2]
 
     def compile_command(self, name, out, headers):
-        """headers: stands for our src/, of which a student sees the stage's headers alone. What is compiled
-        does not know where they lie, as it could print that."""
+        """headers: replaces our src/ and holds only the headers of the stage. The compiled code does not contain its
+        path, as it could print that."""
         words = [f"-I{headers}" if word == f"-I{course.ROOT / 'src'}" else word
                  for word in self.compile[name]]
         return [*words, f"-ffile-prefix-map={headers}=src", "-o", str(out), "-c", name]
 
     @property
     def ours(self):
-        """The objects and archives that the student's are linked with, relative to BUILD."""
+        """The objects and archives that the student's objects are linked with, relative to BUILD."""
         return [word for word in self.link if word.endswith((".o", ".a"))]
 
     def link_command(self, objects, out):
@@ -75,6 +75,6 @@ class Recipe:
 
 @functools.lru_cache(maxsize=None)
 def recipe(number, kind=""):
-    """Of worker_NN, or worker_NN with that ending."""
+    """The recipe of worker_NN, or of worker_NN + kind ("_asan")."""
     stage = course.find_stage(number, course.stages())
     return Recipe(stage, f"worker_{number}{kind}")

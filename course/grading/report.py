@@ -1,6 +1,6 @@
 """A result of course/grading/grader.py in words: for a terminal, for a summary in Markdown, as annotations.
 
-What it quotes was said by or about a student's code, so it is never taken for more than text.
+It quotes what a student's code printed and what was said about it; such text is always escaped.
 """
 import re
 import secrets
@@ -9,13 +9,13 @@ from shared import course
 
 
 def plain(quoted):
-    """Without what a terminal would obey."""
+    """The text without control characters for a terminal."""
     return "".join(letter if letter.isprintable() or letter in "\n\t" else "\N{REPLACEMENT CHARACTER}"
                    for letter in quoted)
 
 
 def in_markdown(quoted):
-    """The same as a part of a Markdown line, of which nothing is a mark or HTML."""
+    """The same for a Markdown line: nothing in it acts as a mark or as HTML."""
     return re.sub(r"([\\`*_\[\]<>|&])", r"\\\1", " ".join(plain(quoted).split()))
 
 
@@ -40,7 +40,7 @@ def title(entry):
 
 
 def text(result):
-    """For a terminal: every stage, what passes or is not begun in one line."""
+    """For a terminal: all stages; one line for a stage that passes or is not begun."""
     for entry in result["stages"]:
         head = course.say("test_head", entry["id"], title(entry), entry["earned"], entry["points"])
         yield f"{head}, {state(entry)}"
@@ -58,7 +58,7 @@ def text(result):
 
 
 def walls(result):
-    """That there were none, where there were none."""
+    """A line that says so if the code was not confined."""
     if not result["confined"]:
         yield course.say("grade_not_confined", result["not_confined_because"])
 
@@ -82,7 +82,7 @@ def markdown(result):
 
 
 def problems(entry):
-    """What is wrong with a stage, where that is something, under a heading of its own."""
+    """What is wrong with a stage, under a heading of its own, if something is."""
     if not entry["failed"]:
         return
     yield f"\n### {course.say('test_head', entry['id'], title(entry), entry['earned'], entry['points'])}\n"
@@ -96,7 +96,7 @@ def problems(entry):
 
 
 def ending(result):
-    """By what it was graded."""
+    """Which tree and compiler were used for grading."""
     sha = (result["repository"]["sha"] or "")[:10]
     yield from (f"\n**{line}**" for line in walls(result))
     commit = (result["official"]["commit"] or "")[:10]
@@ -104,14 +104,14 @@ def ending(result):
 
 
 def escaped(value, more=""):
-    """A value of a workflow command of GitHub's."""
+    """A value in a workflow command of GitHub."""
     for letter in "%\r\n" + more:
         value = value.replace(letter, f"%{ord(letter):02X}")
     return value
 
 
 def annotations(result):
-    """GitHub's commands that mark the student's own lines."""
+    """GitHub's commands that mark lines of the student's files."""
     for entry in result["stages"]:
         line = entry.get("line")
         if line:
@@ -121,6 +121,6 @@ def annotations(result):
 
 
 def without_commands(lines):
-    """Lines that GitHub must not take for commands, whatever a student's code printed."""
+    """Escapes lines that GitHub would take for commands, because a student's code may print such lines."""
     token = secrets.token_hex(16)
     return [f"::stop-commands::{token}", *lines, f"::{token}::"]

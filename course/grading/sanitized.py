@@ -1,5 +1,5 @@
-"""Code that crashed or wrote where it must not, once more under AddressSanitizer and
-UndefinedBehaviorSanitizer and with every assertion: where, and why."""
+"""Runs code that crashed or wrote to a wrong place again, with AddressSanitizer, UndefinedBehaviorSanitizer and all
+assertions, to find the line and the reason."""
 import contextlib
 import os
 import pathlib
@@ -14,12 +14,12 @@ from shared import course
 
 SECONDS = 30
 MOST_BYTES = 4 << 20
-MOST_LETTERS = 2000  # of a line
+MOST_LETTERS = 2000  # per line
 COMPLAINT = re.compile(r"AddressSanitizer: .*|runtime error: .*")
 ASSERTED = re.compile(r".*Assertion .* failed")
 WHOSE = re.compile(r"(\w+)(?:<[^()]*?>)?::(operator\(\)|operator\[\]|\w+)\(.*(Assertion .*)")
-# Addresses tell nobody anything, and differ from run to run.
-ACCESS = re.compile(r"^(READ|WRITE) of size \d+", re.M)  # of the complaint: the line after it
+# Addresses help nobody, and differ from run to run.
+ACCESS = re.compile(r"^(READ|WRITE) of size \d+", re.M)  # the second line of a complaint
 NOISE = re.compile(r" on (unknown )?address 0x.*| \(pc 0x.*")
 
 
@@ -27,7 +27,7 @@ def first_complaint(text):
     for line in text.splitlines():
         asserted, found = ASSERTED.match(line), COMPLAINT.search(line)
         if asserted:
-            whose = WHOSE.search(asserted[0])  # a view's or a span's own, in all the words of the compiler
+            whose = WHOSE.search(asserted[0])  # an assertion of a view or a span, in the compiler's long words
             return "{}::{}: {}".format(*whose.groups()) if whose else asserted[0]
         if found:
             access = ACCESS.search(text)
@@ -43,7 +43,7 @@ def own_line(text, stage):
 
 
 def printed(words):
-    """What a command says before it ends, or ""; the code under it may print without end, and in one line."""
+    """The output of a command, or ""; the code in it may print without end, and in one line."""
     environment = dict(os.environ, ASAN_OPTIONS="handle_abort=1", UBSAN_OPTIONS="print_stacktrace=1")
     with subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, start_new_session=True) as child:
@@ -64,12 +64,12 @@ def end(child):
 
 
 def ask(worker, request, stage, command=list):
-    """(what the sanitizers say, where in the student's files) of a worker that was built with them.
+    """(the sanitizers' message, the place in the student's files) for a worker that was built with them.
 
-    command: makes of the words those to run.
+    command: turns the words of a command into those to run.
     """
     with tempfile.TemporaryDirectory() as folder:
-        response = pathlib.Path(folder, "response")  # the one file that it may write
+        response = pathlib.Path(folder, "response")  # the only file that it may write
         response.touch()
         said = printed(command([str(worker), str(request), str(response)]))
     complaint = first_complaint(said)
@@ -77,8 +77,7 @@ def ask(worker, request, stage, command=list):
 
 
 def told(complaint, place, source):
-    """Lines for the student; source: the text of the file in which the place is. complaint: None where nothing
-    was asked."""
+    """Lines for the student; source: the text of the file that the place is in. complaint: None if no sanitizer ran."""
     if complaint is None:
         return []
     if not complaint:
@@ -92,9 +91,9 @@ def told(complaint, place, source):
 
 
 def where_it_happens(stage, request, doubtful=False):
-    """Lines for the student; none where this machine has no sanitizer. doubtful: it may have nothing to do with
-    memory, and then there are none either."""
-    if stage.is_emulated:  # its checker has already explained it
+    """Lines for the student; none if this machine has no sanitizer. doubtful: the failure may have nothing to do with
+    memory; then the lines may be empty, too."""
+    if stage.is_emulated:  # the emulator's checker has already explained it
         return []
     target = f"worker_{stage.number}_asan"
     course.tell(course.say("wrong_building" if doubtful else "crash_building"), sys.stderr)

@@ -1,8 +1,7 @@
-"""The score of a student's whole program: tokens per second on models/story, on one thread, where its text is ours.
+"""The score of a student's whole program: tokens per second on models/story, on one thread, if its text equals ours.
 
-The program is the student's, so nothing that it says about itself counts. Its tokens must be those of the reference
-implementation, after a beginning that no student knows. The kernel measures the CPU time of the process, which
-includes opening the model.
+The program is the student's, so it is not trusted. Its tokens must equal those of the reference implementation, for a
+prompt that no student knows. The kernel measures the CPU time of the process, which includes opening the model.
 """
 import functools
 import pathlib
@@ -20,14 +19,14 @@ MODEL = course.ROOT / "models" / "story"
 COMMON = ["--model", str(MODEL), "--threads", "1"]
 BEGINNING, TOKENS = 16, 64
 RUNS = 5
-SECONDS = 60  # of one run
+SECONDS = 60  # per run
 
 
 def run(program, words):
-    """(the ids of the tokens that a program makes, or None; the seconds that it took), confined."""
+    """Runs a program confined: (the ids of its tokens, or None; the seconds of CPU time)."""
     with tempfile.TemporaryDirectory(dir=course.quick_folder()) as folder:
         ids = pathlib.Path(folder) / "ids"
-        ids.touch()  # the one file that it may write
+        ids.touch()  # the only file that it may write
         command = confined([program, *words, "--save-ids", ids], reads=[MODEL], writes=[ids], seconds=SECONDS)
         ended = limited.run(command, folder, SECONDS + 5)
         try:
@@ -38,8 +37,8 @@ def run(program, words):
 
 
 class Texts:
-    """What every program has to write, another text in each run, so that none is remembered: the words of the command
-    line, and the ids that must come out."""
+    """The texts that every program has to write, a new one in each run, so that none can be remembered: the words of
+    the command line, and the expected ids."""
 
     def __init__(self, seed):
         grader.build("ranking")
@@ -67,14 +66,14 @@ class Texts:
 
 @functools.lru_cache(maxsize=None)
 def link_words():
-    """Of the program that ./stage story --mine runs, without its name."""
+    """The words that link the program of ./stage story --mine, without its name."""
     words = recipe.ninja_runs(mine_objects.PROGRAM)
     at = words.index("-o")
     return words[:at] + words[at + 2:]
 
 
 def link(work, chosen, students):
-    """The program with these stages of a student's; students: {number: paths of objects}."""
+    """Links the program with these stages of a student; students: {number: paths of objects}."""
     program = work.folder / "program" / "stagecraft"
     program.parent.mkdir(exist_ok=True)
     objects = mine_objects.objects(chosen, students)
@@ -85,8 +84,8 @@ def link(work, chosen, students):
 
 
 def score(handed_in, stages, texts):
-    """The best of the student's programs: with all these stages, or without those that round, which may tip the
-    choice between two tokens. 0 where no text is ours. Throws grader.NotMade."""
+    """The best of the student's programs: with all these stages, or without those that round, because rounding may
+    decide between two tokens. 0 if no text equals ours. Throws grader.NotMade."""
     with tempfile.TemporaryDirectory(dir=grader.PLACE, prefix="student-") as folder:
         work = grader.Work(handed_in, {}, folder)
         students = {stage.number: list(map(str, work.compile(stage).values())) for stage in stages}

@@ -1,7 +1,7 @@
-"""What a student hands in: the files that the registry names, and nothing else.
+"""What a student hands in: the files that the registry names, and no others.
 
-Whoever wrote them may be hostile: a folder is read without following a link anywhere below it, a
-repository by git's plumbing without ever being checked out, and no name comes from either.
+Their author may be hostile. So a folder is read without following any link below it, a repository is read with git's
+low-level commands and never checked out, and file names come only from the registry.
 """
 import contextlib
 import os
@@ -16,28 +16,28 @@ import threading
 from shared import course
 from shared import official
 
-MAX_BYTES = 256 << 10  # of one file; our own longest answer has 5 KB
-SECONDS = 300  # for git to fetch a repository
+MAX_BYTES = 256 << 10  # per file; our own longest answer has 5 KB
+SECONDS = 300  # to fetch a repository
 MAX_FETCHED = 256 << 20  # bytes of it; the course has 42 MB with all its history
-MAX_ADDRESSES = 4 << 30  # of each git that fetches,
-MAX_TO_READ = 512 << 20  # of each that reads what is here
-MAX_SAID = 4 << 20  # bytes that it prints
+MAX_ADDRESSES = 4 << 30  # address space of each git process that fetches,
+MAX_TO_READ = 512 << 20  # of each that reads a local repository
+MAX_SAID = 4 << 20  # bytes of output
 NICKNAME = 24  # characters
-MOST_BRANCHES = 5  # that are named
-running = set()  # process groups of commands that are running now
-# Nothing that a repository or this machine's settings say is run, and what comes is one file.
+MOST_BRANCHES = 5  # named in a message
+running = set()  # process groups of running commands
+# Runs nothing that a repository or this machine's settings name; all fetched objects come as one pack file.
 FETCHING = ("-c", "core.hooksPath=/dev/null", "-c", "fetch.unpackLimit=1", "-c", "gc.auto=0",
             "-c", "fetch.recurseSubmodules=false", "-c", "maintenance.auto=false")
-# Of a repository that is here: whosever it is; large packs are read through small windows.
+# For a local repository, whoever owns it; large packs are read through small windows.
 READING = {"safe.directory": "*", "core.packedGitWindowSize": "1m", "core.packedGitLimit": "64m"}
 URL = re.compile(r"\w+://|[\w.-]+@[\w.-]+:")
-REMOTE = "git:http:https:ssh"  # never a folder: git would follow what leads out of it, and push to it with its hooks
+REMOTE = "git:http:https:ssh"  # never a folder: git would follow links out of it, and a push would run its hooks
 
 
 class Submission:
-    """files: {"stages/02-rms-norm/rms_norm.cpp": bytes}. refused: {such a name: why, a key of
-    messages.json}. sha: the commit, or None; is_changed: do the files differ from it? language, nickname:
-    those of its course.json, or None."""
+    """files: {"stages/02-rms-norm/rms_norm.cpp": bytes}. refused: {such a name: the reason, a key of messages.json}.
+    sha: the commit, or None; is_changed: True if the files differ from it. language, nickname: from its course.json, or
+    None."""
 
     def __init__(self, source, sha=None):
         self.source = str(source)
@@ -64,15 +64,15 @@ def names(stages):
 
 
 def limited(words, addresses=MAX_ADDRESSES):
-    """The words that run a command under limits for which git has no option. (Where a system lacks one of
-    them, as macOS does, the others hold.)"""
+    """The words that run a command under limits for which git has no option. (A system without one of them, such as
+    macOS, applies the others.)"""
     limits = f"ulimit -f {MAX_FETCHED // 512}; ulimit -v {addresses // 1024}"
     return ["sh", "-c", f'{{ {limits}; }} 2>/dev/null; exec "$@"', "sh", *words]
 
 
 @contextlib.contextmanager
 def end_signal_waits():
-    """A SIGTERM that comes in this block is handled at its end. (Python handles signals in its main thread alone,
+    """A SIGTERM that arrives in this block is handled at its end. (Python handles signals only in its main thread,
     between any two steps of it.)"""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -88,10 +88,10 @@ def end_signal_waits():
 
 
 def run_for(words, seconds, **options):
-    """What a command prints, or None where it fails, prints more than MAX_SAID or takes longer: then it ends
-    with all it started."""
+    """The output of a command, or None if it fails, prints more than MAX_SAID or takes longer; then it is ended with
+    all that it started."""
     with tempfile.TemporaryFile() as said:
-        with end_signal_waits():  # else end_all would miss a process that runs and is not in `running` yet
+        with end_signal_waits():  # else end_all would miss a process that runs but is not in `running` yet
             child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.DEVNULL,
                                      start_new_session=True, **options)
             running.add(child.pid)
@@ -110,17 +110,17 @@ def run_for(words, seconds, **options):
 
 
 def end_all():
-    """Ends what run_for is running, for a process that is about to end itself."""
+    """Ends the commands that run_for is running; for a process that is about to end itself."""
     for pid in list(running):
         with contextlib.suppress(OSError):
             os.killpg(pid, signal.SIGKILL)
 
 
 def run_git(*words, protocols="", most=None, folder=None, seconds=SECONDS):
-    """What git prints, or None where it fails. protocols: those it may use ("ssh:https")."""
+    """The output of git, or None if it fails. protocols: those it may use ("ssh:https")."""
     environment = dict(os.environ, GIT_TERMINAL_PROMPT="0", GIT_ALLOW_PROTOCOL=protocols or "none",
                        GIT_NO_REPLACE_OBJECTS="1", GIT_SSH_COMMAND="ssh -o BatchMode=yes -o ConnectTimeout=30")
-    if folder is not None:  # it is a repository itself or none, whatever it lies in and whosever it is
+    if folder is not None:  # only this folder counts as the repository, whoever owns it
         environment.update(GIT_CEILING_DIRECTORIES=str(pathlib.Path(folder).parent))
         for number, (key, value) in enumerate(READING.items()):
             environment.update({f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value})
@@ -135,8 +135,7 @@ def run_git(*words, protocols="", most=None, folder=None, seconds=SECONDS):
 
 
 def read_below(folder, name):
-    """The bytes of a regular file below a folder (its path, or a file descriptor); none of the steps to it may
-    be a link."""
+    """The bytes of a regular file below a folder (a path or a file descriptor); no part of the path may be a link."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     opened = []
     try:
@@ -145,7 +144,7 @@ def read_below(folder, name):
         for step in name.split("/"):
             status = os.stat(step, dir_fd=opened[-1], follow_symlinks=False)
             if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-                raise Refused("grade_no_file")  # not even opened: a device may do something then
+                raise Refused("grade_no_file")  # not opened: opening a device may have effects
             opened.append(os.open(step, flags, dir_fd=opened[-1]))
         status = os.fstat(opened[-1])
         if not stat.S_ISREG(status.st_mode):
@@ -159,7 +158,7 @@ def read_below(folder, name):
         raise Refused("grade_large")
     except FileNotFoundError:
         raise Refused("grade_missing") from None
-    except OSError:  # a link, a file in a folder's place, no right to read it
+    except OSError:  # a link, a file instead of a folder, or no permission
         raise Refused("grade_no_file") from None
     finally:
         for one in opened:
@@ -167,7 +166,7 @@ def read_below(folder, name):
 
 
 def tree(folder, wanted):
-    """{name: (mode, hash)} of these files in the commit that is checked out, or would be."""
+    """{name: (mode, hash)} for these files in the commit that HEAD names."""
     listed = run_git("ls-tree", "-z", "HEAD", "--", *wanted, folder=folder)
     if listed is None:
         raise course.Problem(course.say("grade_unread_commit"))
@@ -185,7 +184,8 @@ def head(folder):
 
 
 def from_folder(folder, stages):
-    """As the files lie there now. folder: our own, which git may ask; a student's is for repositories.collect."""
+    """The files as they are now. folder: our own, which git may ask; for a student's folder see
+    repositories.collect."""
     handed_in = files_in(folder, stages, folder)
     handed_in.sha = head(folder)
     committed = tree(folder, names(stages)) if handed_in.sha else {}
@@ -195,7 +195,7 @@ def from_folder(folder, stages):
 
 
 def files_in(folder, stages, source):
-    """The same without a question to git. folder: as in read_below."""
+    """The same without asking git. folder: as in read_below."""
     handed_in = Submission(source)
     for name in names(stages):
         try:
@@ -212,14 +212,14 @@ def read_blob(folder, entry):
     if mode not in ("100644", "100755"):
         raise Refused("grade_no_file")
     size = run_git("cat-file", "-s", blob, folder=folder)
-    if size is None or int(size) > MAX_BYTES:  # what is too large was not even fetched
+    if size is None or int(size) > MAX_BYTES:  # files that are too large were not fetched
         raise Refused("grade_large")
     return run_git("cat-file", "blob", blob, folder=folder)
 
 
 def no_commit(source, listed, named=None):
-    """The Problem that HEAD has no commit. listed: the branches, a line "sha refs/heads/name" each, or None; named:
-    the one that HEAD names. Both were written by others."""
+    """The Problem that HEAD has no commit. listed: the branches, one line "sha refs/heads/name" each, or None; named:
+    the branch that HEAD names. Both texts may be hostile."""
     def names(before, text):
         return re.findall(rf"{before}([\w./+@-]{{1,60}})$", (text or b"").decode("utf-8", "replace"), re.M)
 
@@ -231,7 +231,7 @@ def no_commit(source, listed, named=None):
 
 
 def from_git(folder, stages, source=None):
-    """As committed in a git folder, HEAD's."""
+    """The files as committed in a git folder, at HEAD."""
     handed_in = Submission(source or folder, head(folder))
     if handed_in.sha is None:
         named = run_git("symbolic-ref", "-q", "--short", "HEAD", folder=folder)
@@ -250,20 +250,19 @@ def from_git(folder, stages, source=None):
 
 
 def head_of(url):
-    """The commit that a URL has checked out; "" if there is none, None if nobody answers."""
+    """The commit of HEAD at a URL; "" if there is none, None if there is no answer."""
     said = run_git("ls-remote", "--", url, "HEAD", protocols=REMOTE)
     return None if said is None else said.decode("ascii", "replace").partition("\t")[0].strip()
 
 
 def branches_of(url):
-    """As no_commit takes them."""
+    """The branches at a URL, as no_commit expects them."""
     return run_git("ls-remote", "--heads", "--", url, protocols=REMOTE)
 
 
 @contextlib.contextmanager
 def fetched(url):
-    """A git folder with that commit; nothing of it has been run, submodules and what is large have been left
-    where they are."""
+    """A git folder with that commit. Nothing in it was run; submodules and large files were not fetched."""
     with tempfile.TemporaryDirectory() as folder:
         clone = pathlib.Path(folder) / "clone"
         asked = ("--depth", "1", "--no-tags", "--filter=blob:limit=1m", "--", url, "+HEAD:refs/heads/main")

@@ -30,7 +30,8 @@ class Pattern {
 
   std::size_t n_letters() const { return n_letters_; }
 
-  // What stands in a name where the pattern has {0}, {1}, ...; nothing if the name is another.
+  // The parts of a name at the places of {0}, {1}, ...; nullopt if the name does not fit the
+  // pattern.
   std::optional<std::vector<std::string>> find_values(std::string_view name) const {
     if (pieces_.size() == 1) {
       return name == pieces_[0] ? std::optional(std::vector<std::string>{}) : std::nullopt;
@@ -42,7 +43,7 @@ class Pattern {
     for (std::size_t i = 1; i < pieces_.size(); ++i) {
       const bool is_last = i + 1 == pieces_.size();
       const std::size_t at = is_last ? end : name.find(pieces_[i], begin + 1);
-      if (at > end || at <= begin) return std::nullopt;  // also where find() found nothing
+      if (at > end || at <= begin) return std::nullopt;  // also if find() found nothing
       values.emplace_back(name.substr(begin, at - begin));
       begin = at + pieces_[i].size();
     }
@@ -56,7 +57,7 @@ class Pattern {
 
 struct Entry {
   Pattern pattern;
-  std::string words;  // in the reader's language; empty if the name says enough in it
+  std::string words;  // in the reader's language; empty if the name needs no words in it
 };
 
 const std::vector<Entry>& entries() {

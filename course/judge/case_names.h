@@ -4,11 +4,11 @@
 
 namespace stagecraft::stages {
 
-// The name of a case as a student reads it: the name itself, by which ./stage debug finds the case,
-// and where stages/case_names.json says more in the reader's language, that:
-// "large-eps: eps = 0.5". The file has patterns for names that hold numbers: {0} stands for one
-// letter or more, and so does {1}. If several patterns fit, the one with most letters beside these
-// counts.
+// The name of a case as a student reads it. It begins with the name itself, by which ./stage debug
+// finds the case. If stages/case_names.json explains the name in the reader's language, the
+// explanation follows: "large-eps: eps = 0.5". That file has patterns for names that hold numbers:
+// {0} and {1} each stand for one character or more. If several patterns fit, the one with the most
+// characters outside of the braces is used.
 std::string told_name(const std::string& name);
 
 }  // namespace stagecraft::stages

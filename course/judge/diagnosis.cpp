@@ -16,7 +16,7 @@ bool right(const Expected& expected, std::size_t i, float got) {
   return std::fabs(static_cast<double>(got) - expected.values[i]) <= expected.allowed[i];
 }
 
-// "-nan" says nothing that "nan" does not.
+// The sign of a NaN means nothing.
 double without_sign_of_nan(float value) { return std::isnan(value) ? NAN : value; }
 
 std::string place(const Expected& expected, std::size_t i) {
@@ -29,8 +29,8 @@ std::string place(const Expected& expected, std::size_t i) {
   return say("place_row_column", i / expected.shape[1], i % expected.shape[1]);
 }
 
-// Where all numbers are right but for one factor or one summand, its value; else NaN. Three numbers
-// at least, because two always agree on something.
+// If all numbers are wrong by the same factor or the same summand, its value; else NaN. Needs at
+// least three numbers, because two can agree by accident.
 template <class Relation>
 double common(const Expected& expected, const Tensor& got, Relation relation) {
   std::vector<double> found;
@@ -49,7 +49,8 @@ double common(const Expected& expected, const Tensor& got, Relation relation) {
 
 bool is_transposed(const Expected& expected, const Tensor& got) {
   if (expected.shape.size() != 2 || expected.shape[0] < 2 || expected.shape[1] < 2) return false;
-  // Seen as a block of memory: a transposed result has the sizes of the right one only if square.
+  // Compares the memory, not the shape: a transposed result has the expected shape only if it is
+  // square.
   const std::size_t rows = expected.shape[0];
   const std::size_t cols = expected.shape[1];
   for (std::size_t r = 0; r < rows; ++r) {
@@ -67,8 +68,8 @@ bool is_permuted(const Expected& expected, const Tensor& got) {
   std::vector<double> g(got.values.begin(), got.values.end());
   if (std::any_of(g.begin(), g.end(), [](double x) { return !std::isfinite(x); })) return false;
   const double allowed = *std::max_element(expected.allowed.begin(), expected.allowed.end());
-  // The smallest and the largest rule out nearly all; to sort a large result takes longer than the
-  // rest of a judgement.
+  // Comparing the minimum and the maximum rules out nearly all cases; sorting a large result takes
+  // longer than all other checks.
   const auto [lowest, highest] = std::ranges::minmax(e);
   const auto [low, high] = std::ranges::minmax(g);
   if (std::fabs(lowest - low) > 2 * allowed || std::fabs(highest - high) > 2 * allowed)
@@ -82,7 +83,7 @@ bool is_permuted(const Expected& expected, const Tensor& got) {
 }
 
 std::string pattern(const Expected& expected, const Tensor& got) {
-  if (expected.whole) return {};  // three times an id is nothing
+  if (expected.whole) return {};  // a factor of an id means nothing
   if (is_transposed(expected, got)) return say("looks_transposed");
   const double factor = common(expected, got, [](double e, double g) { return g / e; });
   if (std::isfinite(factor) && factor != 0.0 && std::fabs(factor - 1.0) > 1e-3) {

@@ -8,29 +8,30 @@
 
 namespace stagecraft::stages {
 
-// The right answer for one output: f64 numbers and, for each, how far off is still right.
+// The right answer for one output: numbers in f64 and, for each, how large an error is allowed.
 struct Expected {
   std::vector<std::size_t> shape;
   std::vector<double> values;
   std::vector<double> allowed;
-  bool whole = false;  // ids, lengths, flags: two of them are the same or they are not
+  bool whole = false;  // ids, lengths, flags: whole numbers, which must be equal
 };
 
-// True if every element of `got` is within what is allowed (NaN where NaN is expected).
+// True if every element of `got` is within its tolerance (NaN if NaN is expected).
 bool agrees(const Expected& expected, const Tensor& got);
 
-// How many wrong elements identify a mistake: all that are finite, and of those that are NaN,
-// infinite or never written, no more than there are right elements (one of these is like the other,
-// so they only show where the mistake is). 0 where there are too many or too few.
+// How many wrong elements can identify a mistake: all finite ones, and of those that are NaN,
+// infinite or never written at most as many as there are right elements (one NaN is like any other,
+// so only their places tell something). 0 if the sizes differ.
 std::size_t count_telling(const Expected& expected, const Tensor& got);
 
-// What is wrong with `got`, in lines for the student: where first, expected and got, how much of
-// it, and what the error looks like (a factor, a shift, a transpose, the right numbers misplaced).
+// Describes the error in `got`, in lines for the student: the first wrong place, expected and got,
+// how many elements are wrong, and what the error looks like (a factor, a shift, a transpose, right
+// numbers in wrong places).
 std::string diagnose(const std::string& function, const std::string& output,
                      const Expected& expected, const Tensor& got);
 
-// The same for a sequence of tokens: which is the first that is wrong, by `spell`'s name for it, or
-// that there are too few or too many. `what` begins the sentence ("the tokens that were chosen").
+// The same for a sequence of tokens: names the first wrong token with `spell`, or says that there
+// are too few or too many. `what` begins the sentence ("the tokens that were chosen").
 std::string diagnose_tokens(const std::string& what, const std::vector<double>& expected,
                             const std::vector<float>& got,
                             const std::function<std::string(int)>& spell);

@@ -25,10 +25,10 @@ namespace stagecraft::stages {
 namespace {
 
 constexpr const char* kNotWritten = "not-written";  // Python looks for this, not for a sentence
-constexpr std::size_t kMaxProblem = 32u << 10;      // bytes of what is said about a case
-constexpr std::size_t kMaxKept = std::size_t{64} << 20;  // bytes of wrong answers of all cases
+constexpr std::size_t kMaxProblem = 32u << 10;      // bytes of the message about a case
+constexpr std::size_t kMaxKept = std::size_t{64} << 20;  // bytes of all wrong answers
 
-// Does a text hold a name, and not only as a piece of a longer one?
+// True if a text contains a name as a whole word.
 bool names_as_a_word(std::string_view text, std::string_view name) {
   const auto is_letter = [&](std::size_t at) {
     return at < text.size() &&
@@ -50,7 +50,8 @@ std::string what_is_wrong(const Case& question, std::size_t call, const std::str
   return diagnose(question.request.function, name, expected, got);
 }
 
-// The first thing on the way that was shown and is wrong, in lines for the student; empty if none.
+// Describes the first wrong intermediate result of a response, for the student; empty if none is
+// wrong.
 std::string first_departure(const Case& question, const Response& response) {
   std::size_t seen = 0;
   for (const auto& [name, expected] : question.on_the_way) {
@@ -66,7 +67,7 @@ std::string first_departure(const Case& question, const Response& response) {
   return {};
 }
 
-// What was different about this call; empty for the first.
+// How this call differs from the first one; empty for the first.
 std::string circumstances(const Request& request, std::size_t call) {
   if (request.at_once) return say("at_once", request.n_calls());
   if (call == 1) return {};
@@ -80,7 +81,7 @@ std::string circumstances(const Request& request, std::size_t call) {
              : say("in_turn", call);
 }
 
-// Every output of every call against what is expected; empty if all is right.
+// Compares all outputs of all calls with the expected ones; empty if all are right.
 std::string compare(const Case& question, const Response& response) {
   for (std::size_t call = 1; call <= question.request.n_calls(); ++call) {
     for (const auto& [name, expected] : expected_of(question, call)) {
@@ -130,7 +131,7 @@ std::vector<Asked>& history() {
   return all;
 }
 
-// How many bytes of numbers a right answer has.
+// Bytes of numbers in a right answer.
 std::size_t expected_bytes(const Case& question) {
   std::size_t n = 0;
   for (const auto& [name, expected] : question.expected) n += expected.values.size();
@@ -138,7 +139,7 @@ std::size_t expected_bytes(const Case& question) {
   return n * question.request.calls * sizeof(float);
 }
 
-// Judges an answer that breaks no rule by its numbers.
+// If the outcome breaks no rule, judges the numbers of the answer.
 bool judge_answer(const Case& question,
                   const std::function<std::string(const Response&)>& find_problem) {
   return judge_by(question, [=](const Outcome& outcome) {
@@ -147,14 +148,14 @@ bool judge_answer(const Case& question,
   });
 }
 
-// What a case asks with, where that is short enough to be followed by hand; else empty.
+// The inputs of a case as text, if they are few enough to follow by hand; else empty.
 std::string small_inputs(const Case& question) {
   constexpr std::size_t kMaxNumbers = 12;
   const Request& request = question.request;
   std::size_t n = 0;
   std::vector<std::string> all;
   for (const auto& [name, tensor] : request.inputs) {
-    if (name == "refusable") continue;  // for the worker alone
+    if (name == "refusable") continue;  // only for the worker
     n += tensor.values.size();
     if (n > kMaxNumbers) return {};
     all.push_back(question.texts.contains(name)
@@ -265,13 +266,13 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
     ask_many_programs(question, find_problem);
     return true;
   }
-  if (has_hung(history(), question.request.function)) {  // ten seconds are enough
+  if (has_hung(history(), question.request.function)) {  // do not wait for it again
     ADD_FAILURE() << told_name(question.name) << "\n  "
                   << say("not_asked", question.request.function);
     return false;
   }
   const std::string kept = keep_request(question);
-  // Twice what is expected: more is no mistake that a name or a number could explain.
+  // Twice the expected size: no known mistake makes a larger answer.
   const std::size_t most = std::max(kMostNumbers, 2 * expected_bytes(question));
   Outcome outcome = ask_judged(question.request, most);
   if (skips_unwritten(outcome)) return false;
@@ -311,7 +312,7 @@ bool judge_counts(const Case& question, const std::string& output,
       expected.allowed.push_back(share == 0.0 ? 0.0 : 2.0);
     }
     for (const float token : found->second.values) {
-      if (!(token >= 0.0f && token < static_cast<float>(shares.size()))) {  // nor NaN
+      if (!(token >= 0.0f && token < static_cast<float>(shares.size()))) {  // also refuses NaN
         return say("no_answer", fmt::format("{} {}", output, token));
       }
       ++counts.values[static_cast<std::size_t>(token)];

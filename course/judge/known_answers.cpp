@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// FNV-1a twice, from different beginnings. Nobody hostile writes what is hashed.
+// FNV-1a twice, with two initial values. The hashed data are ours, so no attacker can make
+// collisions.
 class Hash {
  public:
   void add(std::span<const std::byte> bytes) {
@@ -52,11 +53,11 @@ class Hash {
   std::uint64_t sums_[2] = {0xcbf29ce484222325u, 0x9ae16a3b2f90404fu};
 };
 
-// What is in the files of a folder, or in a file; a text that names none is its own content.
+// A hash of the files in a folder, or of a file. A text that is not a path is returned as it is.
 std::string content(const std::string& text) {
   std::error_code none;
   if (!text.starts_with('/') || !fs::exists(text, none)) return text;
-  static std::map<std::string, std::string> known;  // models stay as they are
+  static std::map<std::string, std::string> known;  // files of models do not change
   if (const auto found = known.find(text); found != known.end()) return found->second;
   std::vector<fs::path> files;
   if (!fs::is_directory(text)) files.push_back(text);
@@ -97,7 +98,7 @@ std::string key(const fs::path& worker, const Request& request) {
 void keep(const Outcome& outcome, const fs::path& path) {
   const fs::path unfinished = path.string() + "." + std::to_string(::getpid());
   Response kept = outcome.response;
-  if (outcome.kind != Outcome::Kind::Answered) {  // no more than that it gave none
+  if (outcome.kind != Outcome::Kind::Answered) {  // keep only that there was no answer
     kept = {};
     kept.message = outcome.detail;
     kept.overrun = std::to_string(static_cast<int>(outcome.kind));

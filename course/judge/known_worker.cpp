@@ -16,7 +16,7 @@ namespace stagecraft::stages {
 
 namespace {
 
-// A pipe that programs started later do not hold open.
+// A pipe that is closed in programs that are started later.
 class Pipe {
  public:
   explicit Pipe(const std::string& whose) {
@@ -50,7 +50,7 @@ KnownWorker::KnownWorker(const std::filesystem::path& program) : program_(progra
   const std::string path = program.string();
   Pipe orders(path);
   Pipe statuses(path);
-  ::signal(SIGPIPE, SIG_IGN);  // a worker that has ended is an Error of ask()
+  ::signal(SIGPIPE, SIG_IGN);  // so that ask() can throw Error if the worker has ended
   process_ = ::fork();
   if (process_ == 0) {
     ::dup2(orders.reading(), STDIN_FILENO);
@@ -63,13 +63,13 @@ KnownWorker::KnownWorker(const std::filesystem::path& program) : program_(progra
 }
 
 KnownWorker::~KnownWorker() {
-  ::close(orders_);  // at the end of its orders it ends
+  ::close(orders_);  // the worker ends when its input ends
   ::close(statuses_);
   if (process_ > 0) ::waitpid(process_, nullptr, 0);
 }
 
 Outcome KnownWorker::ask(const WrittenRequest& request) {
-  std::ofstream(request.answer());  // empty: what another has answered is no answer of this one
+  std::ofstream(request.answer());  // empty the file: it may hold the answer of another worker
   const unsigned seconds = seconds_of_a_worker();
   const std::string order =
       fmt::format("{} {} {}\n", seconds, request.question().string(), request.answer().string());

@@ -9,7 +9,7 @@
 
 namespace stagecraft::stages {
 
-// A request as a file, which many workers can be asked, one after the other.
+// A request in a file, so that many workers can be asked with it, one after the other.
 class WrittenRequest {
  public:
   explicit WrittenRequest(const Request& request);
@@ -23,9 +23,9 @@ class WrittenRequest {
   std::size_t most_bytes_;
 };
 
-// A worker of the catalogue that answers many requests. It is ours, so it needs no walls. Started
-// with --serve, it forks a process for each request: ten times faster than to start a program.
-// Each request meets fresh memory, as it does in a student's worker.
+// A worker of the catalogue that answers many requests. It is ours, so it runs without a sandbox.
+// With --serve, it forks a process for each request: ten times faster than starting a program. Each
+// request finds fresh memory, as in a student's worker.
 class KnownWorker {
  public:
   explicit KnownWorker(const std::filesystem::path& program);
@@ -39,8 +39,8 @@ class KnownWorker {
  private:
   std::filesystem::path program_;
   pid_t process_ = -1;
-  int orders_ = -1;    // a line for each request: the files of question and answer
-  int statuses_ = -1;  // an int for each, as of waitpid
+  int orders_ = -1;    // one line per request: the paths of question and answer
+  int statuses_ = -1;  // one int per request, as from waitpid
 };
 
 }  // namespace stagecraft::stages

@@ -1,6 +1,6 @@
-// The gate: GoogleTest over the cases of the stages. Where STAGE_MISTAKES names the built programs
-// of a stage's catalogue, the report has for each suite that failed the mistake that explains it,
-// if one does.
+// The gate: GoogleTest over the cases of the stages. If STAGE_MISTAKES names the built programs of
+// a stage's catalogue, the report names, for each suite that failed, the mistake that explains it,
+// if there is one.
 #include <gtest/gtest.h>
 
 #include <sys/resource.h>
@@ -20,8 +20,9 @@
 namespace stagecraft::stages {
 namespace {
 
-// Once all is asked: what a suite after this one passed is evidence, too. Code that hangs gets no
-// name: that it does not end says enough, and each wrong program that hangs as well takes long.
+// Runs after all suites, because what a later suite passed is evidence, too. If any call hung, no
+// mistake is named: the message that it hung is enough, and asking wrong programs that also hang
+// takes long.
 class NamedMistakes : public ::testing::EmptyTestEventListener {
  public:
   explicit NamedMistakes(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -69,7 +70,7 @@ class Rounds : public ::testing::EmptyTestEventListener {
   }
 };
 
-// The most memory that the judge had so far, in kilobytes: a test of its own looks at that.
+// The peak memory of the judge, in kilobytes. A test of the judge checks it.
 class Peak : public ::testing::EmptyTestEventListener {
   void OnTestSuiteEnd(const ::testing::TestSuite&) override {
     rusage used{};
@@ -85,7 +86,7 @@ int main(int argc, char** argv) {
   stagecraft::stages::keep_freed_memory();
   ::testing::InitGoogleTest(&argc, argv);
   stagecraft::stages::guard_own_memory();
-  auto& listeners = ::testing::UnitTest::GetInstance()->listeners();  // it deletes what it is given
+  auto& listeners = ::testing::UnitTest::GetInstance()->listeners();  // it owns what is appended
   if (const std::string folder = stagecraft::stages::setting("STAGE_MISTAKES"); !folder.empty()) {
     listeners.Append(new stagecraft::stages::NamedMistakes(folder));
   }

@@ -22,10 +22,10 @@ std::string current_suite() {
 
 struct Program {
   std::string problem;       // of its first failure
-  std::string suite;         // that of this failure
-  std::vector<Asked> asked;  // all, if its mistake is to be named
+  std::string suite;         // the suite of this failure
+  std::vector<Asked> asked;  // all questions, if its mistake is to be named
   std::vector<Suite> suites;
-  std::map<const Case*, std::size_t> places;  // in `asked`
+  std::map<const Case*, std::size_t> places;  // index in `asked`
   std::size_t kept_bytes = 0;
 
   void keep(Asked one) {
@@ -38,7 +38,7 @@ struct Program {
     suites.back().last = asked.size();
   }
 
-  const Asked* find(const Asked& other) const {  // the same question
+  const Asked* find(const Asked& other) const {  // the answer to the same question
     const auto place = places.find(other.question.get());
     return place != places.end() ? &asked[place->second] : nullptr;
   }
@@ -59,7 +59,7 @@ Programs& programs() {
   return all;
 }
 
-// The programs that are known mistakes have been asked already.
+// Uses the answers that the known mistakes have already given as judged programs.
 class AskedMistakes : public KnownMistakes {
  public:
   bool is_ruled_out(const fs::path& mistake, std::span<const Asked> asked) const override {
@@ -116,7 +116,8 @@ void ask_many_programs(const Case& question, const FindProblem& find_problem) {
   const auto shared_question = std::make_shared<const Case>(question);
   const auto shared_rule = std::make_shared<const FindProblem>(find_problem);
   for (auto& [name, program] : programs()) {
-    // Calls at once take as long as all others together, and say little of one that fails without.
+    // Simultaneous calls take as long as all other cases together, and tell little about a program
+    // that fails without them.
     const bool is_done = is_to_name && !question.request.at_once
                              ? has_hung(program.asked, question.request.function)
                              : !program.problem.empty();

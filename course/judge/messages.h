@@ -7,11 +7,10 @@
 
 namespace stagecraft::stages {
 
-// "en" or "zh", as STAGECRAFT_LANG, else LC_ALL, else LANG say.
+// "en" or "zh": zh if the first of STAGECRAFT_LANG, LC_ALL and LANG that is set begins with "zh".
 const std::string& language();
 
-// The text of stages/messages.json under `key` in the reader's language (STAGECRAFT_LANG, else
-// LANG: zh..., everything else is English).
+// The text of stages/messages.json under `key`, in language().
 const std::string& message_template(const std::string& key);
 
 template <class... Args>
@@ -19,7 +18,7 @@ std::string say(const std::string& key, const Args&... args) {
   return fmt::format(fmt::runtime(message_template(key)), args...);
 }
 
-// A text as one would write it in C++: "a\nb".
+// The text as a C++ string literal: "a\nb".
 std::string quoted(const std::string& text);
 
 }  // namespace stagecraft::stages

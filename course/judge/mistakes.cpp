@@ -16,12 +16,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kNoAccident = 8;  // wrong elements that agree
-constexpr double kRounding = 0x1p-20;   // a few roundings of the wrong number itself
+constexpr std::size_t kNoAccident = 8;  // this many wrong elements do not agree by accident
+constexpr double kRounding = 0x1p-20;   // a few roundings of the wrong number
 constexpr std::size_t kRoundsOfRivals = 12;
 constexpr std::size_t kRoundsToConfirm = 3;
 
-// The wrong programs that have a sentence, in the order of the registry.
+// The wrong programs that have a sentence, in the order of mistakes.json.
 nlohmann::json sentences(const fs::path& folder) {
   const nlohmann::json registry =
       repository_json(fs::path("course/mistakes") / folder.filename() / "mistakes.json");
@@ -58,13 +58,16 @@ bool same(float student, float mistake, double allowed) {
   return off <= allowed + kRounding * std::fabs(mistake);
 }
 
-// Two wrong answers are the same if they are as near to each other as the case allows a right one
-// to be to the truth; where the wrong numbers are larger than the right ones, alone or all
-// together, so is their rounding. What was never computed is 0: numbers near 0 are something else.
+// Two wrong answers are the same if they are as close to each other as a right answer must be to
+// the expected one. If the wrong numbers are larger than the right ones, singly or as a whole, so
+// is their rounding, and so is this tolerance. A result that is all 0 was probably never computed,
+// so it only equals another one that is all 0.
 bool same(const Tensor& student, const Tensor& mistake, const Expected& expected) {
   const std::size_t n = expected.values.size();
   if (student.shape != mistake.shape) return false;
-  if (student.values.size() != n) return student.values == mistake.values;  // tokens: one too many
+  if (student.values.size() != n)
+    return student.values == mistake.values;  // e.g. one token too
+                                              // many
   if (is_all_zero(student) != is_all_zero(mistake)) return false;
   const double right = largest(expected.values);
   const double wrong = largest({mistake.values.begin(), mistake.values.end()});
@@ -82,8 +85,8 @@ bool name_the_same(const Case& question, const std::string& one, const std::stri
   });
 }
 
-// Outputs for which nothing is expected one by one are the tokens of a sweep, where the same
-// mistake in other arithmetic puts a few elsewhere.
+// Outputs without an expected value per element are the tokens of a sweep. The same mistake in
+// another arithmetic changes a few of them: up to 1% may differ.
 bool nearly_equal(const Tensor& student, const Tensor& mistake) {
   if (student.shape != mistake.shape) return false;
   std::size_t other = 0;
@@ -93,13 +96,13 @@ bool nearly_equal(const Tensor& student, const Tensor& mistake) {
   return other * 100 <= student.values.size();
 }
 
-// An output of a call, or a step on the way to it.
+// An output of a call, or an intermediate result.
 struct Output {
   std::string name;
   const Expected* expected;
 };
 
-// In the order in which they are computed.
+// All outputs, in the order in which they are computed.
 std::vector<Output> outputs_of(const Case& question) {
   std::vector<Output> all;
   for (const auto& [name, expected] : question.on_the_way) all.push_back({name, &expected});
@@ -127,7 +130,7 @@ bool same_outputs(const Case& question, const Response& one, const Response& oth
     const Tensor* a = find(one, output.name);
     const Tensor* b = find(other, output.name);
     if (a == nullptr || b == nullptr) {
-      if (a == b || in_steps) continue;  // a step need not be shown
+      if (a == b || in_steps) continue;  // a response need not contain a step
       return false;
     }
     const bool both_right = agrees(*output.expected, *a) && agrees(*output.expected, *b);
@@ -137,9 +140,10 @@ bool same_outputs(const Case& question, const Response& one, const Response& oth
   return true;
 }
 
-constexpr std::size_t kConvincing = 2;  // how much evidence names a mistake
+constexpr std::size_t kConvincing = 2;  // the evidence that is needed to name a mistake
 
-// How much it says that another program fails here in the same way.
+// How strong the evidence is if another program fails this case in the same way: 0, 1 or
+// kConvincing.
 std::size_t evidence(const Asked& asked) {
   if (asked.outcome.stopped_by_a_trap()) return 1;
   if (asked.outcome.kind != Outcome::Kind::Answered) return 0;
@@ -148,7 +152,7 @@ std::size_t evidence(const Asked& asked) {
   if (response.status == Response::Status::Threw || question.expected.empty()) return 1;
   std::size_t wrong = 0;
   bool whole = !response.overrun.empty() || !response.changed_input.empty();
-  bool all_agree = true;  // then the case itself compares two outputs
+  bool all_agree = true;  // if so, the case itself compares two outputs
   for (const Output& output : outputs_of(question)) {
     const Tensor* got = find(response, output.name);
     if (got == nullptr || agrees(*output.expected, *got)) continue;
@@ -165,11 +169,11 @@ std::size_t evidence(const Asked& asked) {
 
 struct Candidate {
   std::string name;
-  std::vector<bool> reproduced = {};  // of the suite's failing cases, as far as they were asked
+  std::vector<bool> reproduced = {};  // one per failing case of the suite that was asked so far
   std::size_t n_reproduced = 0;
   std::size_t evidence = 0;
-  std::size_t of_traps = 0;     // part of the evidence
-  std::size_t n_elsewhere = 0;  // failing cases of other suites
+  std::size_t of_traps = 0;     // the part of `evidence` that comes from traps
+  std::size_t n_elsewhere = 0;  // reproduced failing cases of other suites
 
   std::pair<std::size_t, std::size_t> rank() const { return {n_reproduced, n_elsewhere}; }
 };
@@ -182,11 +186,11 @@ std::vector<const Asked*> failing_cases(std::span<const Asked> asked, const Suit
   return failing;
 }
 
-// Where a mistake must be right if the student's code is: everywhere, or in the functions of which
-// the suite asks.
+// Where a mistake must be right if the student's code is right: everywhere, or only in the
+// functions that fail in the suite.
 enum class Scope { Everywhere, Functions };
 
-// The failing cases of a suite: most of the time of a diagnosis goes into asking programs about
+// The failing cases of a suite. Most of the time of a diagnosis goes into asking programs about
 // them.
 class Failures {
  public:
@@ -205,8 +209,8 @@ class Failures {
 
   std::size_t half() const { return (failed_.size() + 1) / 2; }
 
-  // Whether Scope::Functions compares less. It says nothing of a block, which is judged by its
-  // steps.
+  // True if Scope::Functions compares fewer cases than Scope::Everywhere. False for a block: its
+  // steps are judged.
   bool can_narrow() const {
     const auto in_steps = [](const Asked* one) { return !one->question->on_the_way.empty(); };
     const auto is_other = [&](const Asked& one) {
@@ -227,8 +231,8 @@ class Failures {
     if (same) add_evidence(one, failed);
   }
 
-  // Asks the rest. False if it is not eligible, or reproduces fewer cases than `least`: then it is
-  // not asked to the end.
+  // Asks the remaining cases. False if the mistake is not eligible, or reproduces fewer cases than
+  // `least`; in the second case it stops early.
   bool finish(Candidate& one, std::size_t least) const {
     while (one.reproduced.size() < failed_.size()) {
       if (one.n_reproduced + failed_.size() - one.reproduced.size() < least) return false;
@@ -251,7 +255,7 @@ class Failures {
       one.n_elsewhere += 1;
       add_evidence(one, asked_[i]);
     }
-    // A trap hides which number it was: any number out of range explains some of the cases.
+    // A trap hides the number: any number out of range explains some of the cases.
     return one.evidence >= kConvincing && (explains_all || one.evidence > one.of_traps);
   }
 
@@ -275,7 +279,7 @@ class Failures {
   std::set<std::string> functions_;
 };
 
-// Those that explain most, in the order of the catalogue.
+// The mistakes that explain the most cases, in the order of the catalogue.
 std::vector<Candidate> best_candidates(const fs::path& folder, const Failures& failures) {
   std::vector<Candidate> all;
   for (const nlohmann::json& program : sentences(folder)) {
@@ -283,8 +287,8 @@ std::vector<Candidate> best_candidates(const fs::path& folder, const Failures& f
     if (!fs::exists(folder / name) || failures.rules_out(name)) continue;
     failures.ask_next(all.emplace_back(Candidate{name}));
   }
-  // First those that reproduce the first case: the right one is nearly always among them, and then
-  // the others need not be asked to the end.
+  // Begin with those that reproduce the first case: the right one is nearly always among them, and
+  // then the others can stop early.
   std::vector<bool> chosen(all.size(), false);
   std::pair<std::size_t, std::size_t> most = {failures.half(), 0};
   for (const bool reproduces_first : {true, false}) {
@@ -303,7 +307,8 @@ std::vector<Candidate> best_candidates(const fs::path& folder, const Failures& f
   return best;
 }
 
-// Which of several that reproduce the same the student's code is like; none if that stays open.
+// Several mistakes reproduce the same cases: finds the one that answers fresh cases as the
+// student's code does; nullopt if fresh cases do not decide.
 std::optional<Candidate> decide(const fs::path& folder, std::span<const Candidate> tied,
                                 const fs::path& judged, const std::string& suite) {
   std::optional<Candidate> best = tied.front();
@@ -317,20 +322,20 @@ std::optional<Candidate> decide(const fs::path& folder, std::span<const Candidat
   return best;
 }
 
-// "n = 37" and "n = 53" are the same case with other numbers.
+// "n = 37" and "n = 53" are the same case with other sizes.
 std::string without_digits(std::string name) {
   std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
   return name;
 }
 
-// Does the student's code answer fresh cases as the mistake does: all of them, or where the mistake
-// explains only some failing cases, those?
+// True if the student's code answers fresh cases as the mistake does: all of them or, if the
+// mistake explains only some of the failing cases, fresh cases of that kind.
 bool is_confirmed(const fs::path& folder, const Candidate& chosen, const Judged& judged,
                   const Suite& suite) {
   const Rivals both{judged.program, folder / chosen.name};
-  if (both.first == both.second) return true;  // the catalogue is judged
+  if (both.first == both.second) return true;  // a program of the catalogue is judged
   std::vector<std::string> explained;
-  std::vector<std::string> unexplained;  // as they are: of two sizes one may be explained
+  std::vector<std::string> unexplained;  // with digits: of two sizes, one may be explained
   for (const Asked* failed : failing_cases(judged.asked, suite)) {
     const std::string& name = failed->question->name;
     if (chosen.reproduced[explained.size() + unexplained.size()]) {
@@ -361,7 +366,8 @@ bool alike(const Case& question, const Outcome& one, const Outcome& other) {
          a.changed_input == b.changed_input && same_outputs(question, a, b);
 }
 
-// A wrong program of stage 11 has only its own function; of the others it says nothing.
+// A wrong program of stage 11 contains only the wrong function. For other functions it answers "not
+// written", which rules out nothing.
 bool KnownMistakes::is_right(const fs::path& mistake, const Asked& one) const {
   const Outcome outcome = ask_known(mistake, one.question->request);
   const bool is_written = outcome.kind != Outcome::Kind::Answered ||
@@ -379,12 +385,13 @@ std::optional<KnownMistake> find_mistake(const fs::path& folder, const Judged& j
   const Failures failures(folder, judged, suite, mistakes, Scope::Everywhere);
   if (failures.empty()) return {};
   std::vector<Candidate> best = best_candidates(folder, failures);
-  // Our functions call each other, so a mistake in one spoils others. The student's need not call.
+  // Our functions call each other, so a mistake in one spoils others. The student's functions need
+  // not call each other.
   if (best.empty() && failures.can_narrow()) {
     best = best_candidates(folder, {folder, judged, suite, mistakes, Scope::Functions});
   }
   if (best.empty()) return {};
-  // Of two that explain other cases each, one is as true as the other.
+  // If two explain as many cases, but different ones, the first in the catalogue is taken.
   std::erase_if(best, [&](const Candidate& one) { return one.reproduced != best[0].reproduced; });
   const std::optional<Candidate> chosen = decide(folder, best, judged.program, suite.name);
   if (!chosen || !is_confirmed(folder, *chosen, judged, suite)) return {};

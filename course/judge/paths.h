@@ -5,14 +5,14 @@
 
 namespace stagecraft::stages {
 
-// Where the repository of this build lies. One file alone is compiled with it, so that a compiler
-// cache knows all others from any clone.
+// The root of the repository that this build belongs to. Only one source file is compiled with this
+// path, so that a compiler cache can serve all other files to any clone.
 const std::filesystem::path& repository();
-std::filesystem::path test_data();  // tests/data in it
+std::filesystem::path test_data();  // its tests/data
 // A JSON file of at most 1 MB, by its path in the repository.
 nlohmann::json repository_json(const std::filesystem::path& name);
 
-// The worker that speed is measured by; empty where this build's speed says nothing.
+// The worker that speed is compared with; empty if the speed of this build says nothing.
 std::filesystem::path yardsticks();
 
 }  // namespace stagecraft::stages

@@ -15,15 +15,15 @@
 #include "course/judge/mistakes.h"
 #include "tests/support/temporary_folder.h"
 
-extern char** environ;  // NOLINT: POSIX has it nowhere else
+extern char** environ;  // NOLINT: no POSIX header declares it
 
 namespace stagecraft::stages {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostCases = 16;  // where STAGE_MOST_CASES does not say otherwise
-constexpr std::uint64_t kOtherSeed = 0x9e3779b97f4a7c15u;  // for numbers that were not asked before
+constexpr std::size_t kMostCases = 16;                     // unless STAGE_MOST_CASES is set
+constexpr std::uint64_t kOtherSeed = 0x9e3779b97f4a7c15u;  // new numbers for fresh cases
 
 Score& current() {
   static Score found;
@@ -35,7 +35,8 @@ std::string& own_program() {
   return path;
 }
 
-// Large cases show mistakes that depend on a size, which have no names, and take most of the time.
+// Large cases find mistakes that depend on a size. Such mistakes have no names, and large cases
+// take most of the time.
 bool is_large(const Request& request) {
   constexpr std::size_t kMostNumbers = 5000;
   std::size_t n = 0;
@@ -46,7 +47,7 @@ bool is_large(const Request& request) {
   return n > kMostNumbers;
 }
 
-// The environment with these entries in place of its own.
+// The environment, with these entries added or replaced.
 std::vector<std::string> environment_with(const std::vector<std::string>& entries) {
   std::vector<std::string> all = entries;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -66,7 +67,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return all;
 }
 
-// Runs this program again, quietly.
+// Runs this program again, without output.
 void run_gate(std::vector<std::string> words, std::vector<std::string> environment) {
   posix_spawn_file_actions_t files;
   ::posix_spawn_file_actions_init(&files);
@@ -93,7 +94,7 @@ void referee(const Case& question, const FindProblem& find_problem) {
   static const std::string most = setting("STAGE_MOST_CASES");
   if (rivals.empty() || question.request.at_once || is_large(question.request)) return;
   if (found.differ >= (most.empty() ? kMostCases : std::stoul(most))) return;
-  static std::set<std::string> hung;  // functions; to wait once for each is enough
+  static std::set<std::string> hung;  // functions; wait only once for each
   if (hung.contains(question.request.function)) return;
   const std::size_t colon = rivals.find(':');
   const Outcome first = ask_known(rivals.substr(0, colon), question.request);
@@ -101,7 +102,7 @@ void referee(const Case& question, const FindProblem& find_problem) {
   const auto both_right = [&] {
     return find_problem(first).empty() && find_problem(second).empty();
   };
-  const bool same = alike(question, first, second) || both_right();  // in their own words
+  const bool same = alike(question, first, second) || both_right();  // right in different words
   found.lines.push_back({question.name, same});
   if (first.kind == Outcome::Kind::Hung || second.kind == Outcome::Kind::Hung) {
     hung.insert(question.request.function);

@@ -7,25 +7,25 @@
 
 namespace stagecraft::stages {
 
-// A gate need not judge: with STAGE_REFEREE it only makes its cases, and
+// With STAGE_REFEREE set, a gate does not judge. It only makes its cases, and
 //
-//   STAGE_REFEREE=""      asks nobody (do the generators show what they must?)
-//   STAGE_REFEREE="A:B"   asks these two workers, and where their answers differ the judged one
-//                         (STAGE_WORKER), until they have differed STAGE_MOST_CASES times (16)
+//   STAGE_REFEREE=""      asks no worker (do the generators show what they must?)
+//   STAGE_REFEREE="A:B"   asks these two workers. If their answers differ, it also asks the judged
+//                         one (STAGE_WORKER); it stops after STAGE_MOST_CASES differences (16)
 //   STAGE_SCORE           names a file for the Score
 //
-// With --gtest_repeat each round's cases are new.
+// With --gtest_repeat, each round has new cases.
 bool is_referee();
 void referee(const Case& question, const FindProblem& find_problem);
 
 struct Score {
   std::size_t cases = 0;   // that were made
-  std::size_t differ = 0;  // in which the two gave different answers
-  std::size_t first = 0;   // of those: answered as the first does
-  std::size_t second = 0;  // as the second does
+  std::size_t differ = 0;  // in which A and B gave different answers
+  std::size_t first = 0;   // of these: the judged program answered as A
+  std::size_t second = 0;  // the judged program answered as B
   struct Line {
     std::string question;  // the case's name
-    bool same;             // did the two give one answer?
+    bool same;             // did A and B give the same answer?
   };
   std::vector<Line> lines = {};
 
@@ -34,9 +34,9 @@ struct Score {
 };
 const Score& score();
 
-// Lets another process of this gate make fresh cases of a suite, in so many rounds, and compare two
-// programs by them, and where they differ the judged one with both. Calls at once are no such case,
-// nor are large ones.
+// Starts this gate again as another process. It makes fresh cases of a suite in `rounds` rounds and
+// compares the two rivals; where they differ, it compares the judged program with both. Large cases
+// and cases with simultaneous calls are left out.
 void set_own_program(const std::string& path);
 struct Rivals {
   std::filesystem::path first;

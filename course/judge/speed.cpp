@@ -12,12 +12,12 @@
 namespace stagecraft::stages {
 namespace {
 
-constexpr double kTolerance = 0.9;  // of a band's edge
-constexpr double kFmaSteps = 15e6;  // some twenty milliseconds
+constexpr double kTolerance = 0.9;  // this part of a band's edge is enough
+constexpr double kFmaSteps = 15e6;  // about 20 ms
 constexpr double kFmaOperations = 192;
 constexpr double kGiga = 1e-9;
 
-struct Speeds {  // operations a second
+struct Speeds {  // operations per second
   double mine = 0.0;
   double textbook = 0.0;
   double ceiling = 0.0;
@@ -25,18 +25,18 @@ struct Speeds {  // operations a second
   double edge(const Band& band) const {
     return std::min(band.times * textbook, band.share * ceiling);
   }
-  // How far above the edge of a band.
+  // Speed relative to the edge of a band.
   double reached(const Band& band) const { return mine / edge(band); }
 };
 
-// What was found in the races so far, in this process.
+// The results of all races of this process so far.
 struct Record {
   std::string problem;
   std::string unit;
   std::vector<Speeds> tries;
 };
 
-// Three, where STAGE_TRIES does not say fewer.
+// Three, unless STAGE_TRIES is set.
 std::size_t most_tries() {
   const std::string text = setting("STAGE_TRIES");
   return text.empty() ? 3 : std::stoul(text);
@@ -61,7 +61,7 @@ double ceiling() {
   return kFmaSteps * kFmaOperations / std::max(yardstick(request) - start, 1e-6);
 }
 
-// False where there is nothing to judge.
+// False if the function is not written yet.
 bool run_race(const Race& race, Record& record) {
   record.unit = race.unit;
   const Outcome outcome = run_worker(worker(), race.mine);
@@ -110,7 +110,7 @@ void judge_speed(const std::string& name, const std::function<Race()>& new_race,
   };
   while (record.problem.empty() && record.tries.size() < most_tries() &&
          (record.tries.empty() || best()->reached(band) < kTolerance)) {
-    if (!record.tries.empty()) Inputs::next_round();  // other numbers: none can be remembered
+    if (!record.tries.empty()) Inputs::next_round();  // nothing can be remembered
     if (!run_race(new_race(), record)) return;
   }
   if (!record.problem.empty()) {

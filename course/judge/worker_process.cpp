@@ -21,16 +21,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr unsigned kSeconds = 10;
-constexpr unsigned kPatience = 2;  // workers that hang, until the others get less time:
+constexpr unsigned kPatience = 2;  // after this many workers have hung, the others get
 constexpr unsigned kSecondsLater = 2;
-constexpr double kPatienceInAll = 60.0;  // seconds of all together, and the same from there on
-constexpr unsigned kMostInAll = 18;      // times a worker's seconds: then none is asked any more
+constexpr double kPatienceInAll = 60.0;  // the same after this many seconds of all workers
+constexpr unsigned kMostInAll = 18;      // after this many times a worker's seconds, none is asked
 constexpr std::size_t kMaxPrintedLines = 40;
-constexpr std::size_t kLinesOfTooMany = 3;  // tell which print it is
+constexpr std::size_t kLinesOfTooMany = 3;  // enough to find the statement that prints
 constexpr std::size_t kMaxPrintedBytes = 16u << 10;
-constexpr unsigned kThreads = 64;  // and two per processor
+constexpr unsigned kThreads = 64;  // plus two per processor
 
-// A folder that is gone when the case is over.
+// A folder that is deleted at the end of the case.
 class ScratchFolder {
  public:
   ScratchFolder() {
@@ -50,8 +50,8 @@ class ScratchFolder {
   fs::path path_;
 };
 
-// A worker's time. Code that hangs does so at each of a hundred questions; so may code that is
-// slow, or that sleeps. `spent`: seconds by the clock, of all workers so far. 0: no time is left.
+// Seconds that the next worker gets; 0: no time is left. Code that hangs, sleeps or is slow would
+// do so at each of a hundred questions. `spent`: wall-clock seconds of all workers so far.
 unsigned seconds_for(unsigned hung_before, double spent) {
   const unsigned all = seconds_of_a_worker();
   if (spent >= kMostInAll * all) return 0;
@@ -59,19 +59,20 @@ unsigned seconds_for(unsigned hung_before, double spent) {
   return patient ? all : std::min(all, kSecondsLater);
 }
 
-// A model's files, and not what a dump lays beside them.
+// True for the files of a model, but not for a dump beside them.
 bool is_of_a_model(const fs::path& path) {
   const std::string name = path.filename().string();
   return name.ends_with(".json") || name.ends_with(".txt") || name.starts_with("model");
 }
 
-// As tests write them in a worker's place.
+// Some tests use a script as worker.
 bool is_script(const fs::path& worker) {
   std::ifstream in(worker, std::ios::binary);
   return in.get() == '#' && in.get() == '!';
 }
 
-// What the worker is to read by the request: itself, or the paths in it.
+// The files that the request names and the worker may read: the paths in its texts, and the model
+// files in folders.
 std::vector<fs::path> read_by(const Request& request) {
   std::vector<fs::path> found;
   std::map<std::string, std::string> texts = request.texts;
@@ -89,7 +90,7 @@ std::vector<fs::path> read_by(const Request& request) {
   return found;
 }
 
-// Nothing of the judge's environment but where programs (of an emulator) and libraries lie, and the
+// The worker's environment: only the paths of programs (of an emulator) and of libraries, and the
 // options of sanitizers.
 std::vector<std::string> environment() {
   std::vector<std::string> kept;
@@ -103,10 +104,10 @@ Confinement confinement(const fs::path& worker, const Request& request, unsigned
   Confinement walls;
   walls.seconds = seconds;
 #if defined(__SANITIZE_ADDRESS__)
-  walls.memory = 0;  // the sanitizer's own shadow takes terabytes of addresses
+  walls.memory = 0;  // the sanitizer's shadow memory takes terabytes of addresses
 #endif
   const fs::path program = is_script(worker) ? "/bin/sh" : worker;
-  static std::map<fs::path, std::vector<fs::path>> libraries;  // asking takes as long as a question
+  static std::map<fs::path, std::vector<fs::path>> libraries;  // kept: finding them is slow
   if (!libraries.contains(program)) libraries[program] = libraries_of(program);
   walls.reads = libraries.at(program);
   for (const fs::path& path : read_by(request)) walls.reads.push_back(path);
@@ -116,7 +117,7 @@ Confinement confinement(const fs::path& worker, const Request& request, unsigned
   return walls;
 }
 
-// An empty file that the judge has made, for a worker to write.
+// An empty file that the judge makes, for a worker to write.
 class File {
  public:
   explicit File(const fs::path& path)

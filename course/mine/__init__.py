@@ -1,1 +1,1 @@
-"""What stands around a student's functions in the real model, and counts how often they are called."""
+"""Runs a student's functions in the real model, and counts their calls."""

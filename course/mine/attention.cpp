@@ -1,5 +1,5 @@
-// attention() of a --mine program that has stage 11 in it; it replaces operators/attention.cpp.
-// Each query is one launch, which sees the cache up to the query's own position.
+// attention() of a --mine program with stage 11; it replaces operators/attention.cpp. Each query is
+// one launch, which reads the cache up to the query's own position.
 #include "operators/attention.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace stagecraft {
 namespace {
 
-// The kernels do not store their probabilities, but trace and peek show them. So they are computed
-// again here.
+// The kernels do not store their probabilities, but trace and peek show them. So this computes them
+// again.
 void show_probabilities(std::span<const float> q, MatrixView<const float> keys, float scale,
                         std::span<float> probabilities) {
   std::ranges::fill(probabilities, 0.0f);

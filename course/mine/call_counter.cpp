@@ -1,11 +1,11 @@
-// How often a program calls a student's functions, and how long it is inside them. Linked into
-// stagecraft_mine alone: course/cmake/count_calls.cmake has the student's files compiled with
-// -finstrument-functions, so that each of their functions calls these hooks when it is entered and
-// left; nothing else in the program knows of it.
+// Counts the calls of a student's functions and their time. Linked only into stagecraft_mine:
+// course/cmake/count_calls.cmake compiles the student's files with -finstrument-functions, so that
+// each of their functions calls these hooks at its beginning and its end. The rest of the program
+// does not know of the hooks.
 //
-// STAGECRAFT_CALLS names a file that course/mine/call_counts.py made: it says which functions
-// count, and is counted in while the program runs, so that the counts are there also where the
-// program crashes.
+// STAGECRAFT_CALLS names a file made by course/mine/call_counts.py. It lists the functions to
+// count. The counts are written to it while the program runs, so they are there even if the program
+// crashes.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -26,16 +26,16 @@ namespace {
 using Count = std::atomic<std::uint64_t>;
 static_assert(Count::is_always_lock_free && sizeof(Count) == 8);
 
-// The file: a head, then the functions.
+// The file: a Head, then one Function per function.
 struct Head {
   std::uint64_t n_functions;
-  Count inside;       // 1 + the function that the main thread is in now; 0: none
-  Count nanoseconds;  // from the first call to the end of the program
+  Count inside;       // 1 + the index of the function that the main thread is in; 0: none
+  Count nanoseconds;  // from the first call until the program ends
 };
 struct Function {
-  std::int64_t offset;  // of its code from that of __cyg_profile_func_enter
-  Count calls;          // on all threads
-  Count nanoseconds;    // on the main thread, without what it spent in others of these functions
+  std::int64_t offset;  // address of its code minus that of __cyg_profile_func_enter
+  Count calls;          // of all threads
+  Count nanoseconds;    // on the main thread, without the time in other functions of this list
 };
 
 Head* open_head() {
@@ -55,7 +55,7 @@ Head* open_head() {
   return head->n_functions == room / sizeof(Function) ? head : nullptr;
 }
 
-// What the main thread does; its parts of the work are as large as those of the others.
+// Measures the main thread only; the other threads do equal shares of the work.
 class MainThread {
  public:
   explicit MainThread(Head* head) : head_(head) {}
@@ -71,7 +71,8 @@ class MainThread {
     stack_[depth_++] = function;
     show();
   }
-  // What stands above the function was left by an exception, of which not every compiler tells.
+  // Functions above this one on the stack were left by an exception; not every compiler calls the
+  // hook then.
   void leave(Function* function) {
     advance();
     std::size_t depth = depth_;
@@ -104,10 +105,10 @@ class MainThread {
   std::size_t depth_ = 0;
 };
 
-// Before these are made, a student's own initialisers may call; they find nullptr, and do not
-// count.
+// A student's static initialisers may call functions before these are set: they find nullptr, and
+// the calls are not counted.
 Head* head = nullptr;
-thread_local MainThread* main_thread = nullptr;  // on the main thread alone
+thread_local MainThread* main_thread = nullptr;  // set only on the main thread
 
 struct Begin {
   Begin() {

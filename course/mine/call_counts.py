@@ -1,6 +1,6 @@
-"""The file in which a --mine program counts the calls of a student's functions.
+"""Makes and reads the file in which a --mine program counts the calls of a student's functions.
 
-course/mine/call_counter.cpp says what stands in it.
+course/mine/call_counter.cpp describes the file.
 """
 import struct
 
@@ -12,7 +12,7 @@ HOOK = "__cyg_profile_func_enter"
 
 
 class Calls:
-    """What became of one function, by its name in the registry; overloads are taken together."""
+    """The counts of one function, by its name in the registry; overloads are added up."""
 
     def __init__(self):
         self.count = 0
@@ -21,13 +21,13 @@ class Calls:
 
 class Table:
     def __init__(self, path, build, program, functions):
-        """Makes the file for a program (a path relative to build) and these of its functions."""
+        """Makes the file for these functions of a program (a path relative to build)."""
         self.path = path
         self.functions = functions
         self.slots = []
         found = links.symbols(build, [program])
         hook = next((symbol.address for symbol in found if symbol.mangled == HOOK), None)
-        self.counts = hook is not None  # else nm is missing, or the program is another
+        self.counts = hook is not None  # else nm is missing, or the program has no hooks
         entries = []
         for symbol in found:
             name = links.last_name(symbol.name)

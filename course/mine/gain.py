@@ -1,6 +1,6 @@
-"""./stage bench --mine 0-10: what each stage about speed brings to the student's own model, and what the engine does.
+"""./stage bench --mine 0-10: what each stage about speed gains in the student's own model, and the engine's speed.
 
-The same text with the same settings and threads, once by each of the programs.
+Each program writes the same text with the same settings and threads.
 """
 import os
 import re
@@ -18,7 +18,8 @@ SPEED = re.compile(r"\[\d+ tokens, (\d+(?:\.\d+)?) tokens/s")
 
 
 def rungs(chosen):
-    """[(the stage that is new, all that are the student's)]: without the stages about speed, then one more each."""
+    """[(the new stage, all stages that are the student's)]: first without the stages about speed, then one more
+    each."""
     chosen = [stage for stage in chosen if not stage.is_emulated]  # its speed says nothing about a GPU
     base = [stage for stage in chosen if not stage.timed]
     faster = [stage for stage in chosen if stage.timed]
@@ -26,7 +27,7 @@ def rungs(chosen):
 
 
 def tokens_per_second(program, words):
-    """The best of some runs; what else the machine does only takes away."""
+    """The best of several runs: other load on the machine can only make a run slower."""
     environment = {name: value for name, value in os.environ.items() if name != "STAGECRAFT_CALLS"}
     best, end = 0.0, time.monotonic() + SECONDS
     for _ in range(RUNS):
@@ -43,7 +44,7 @@ def tokens_per_second(program, words):
 
 
 def selection(stages):
-    """'0-8' of the stages 0 to 8; '0,2' of others."""
+    """'0-8' for the stages 0 to 8; '0,2' for stages with a gap."""
     ids = [stage.id for stage in stages]
     in_a_row = ids == list(range(ids[0], ids[-1] + 1))
     return f"{ids[0]}-{ids[-1]}" if in_a_row and len(ids) > 1 else ",".join(map(str, ids))

@@ -11,7 +11,7 @@ PROGRAM = "course/stagecraft_mine"  # below the build folder
 
 
 def targets(chosen, on_gpu=False):
-    """The targets of the build that these stages need. on_gpu: real_gpu.py compiles the kernels."""
+    """The build targets that these stages need. on_gpu: real_gpu.py compiles the kernels."""
     emulated = [stage for stage in chosen if stage.is_emulated]
     names = [f"counted_{stage.number}" for stage in chosen if not (on_gpu and stage.is_emulated)]
     known = listed()["stages"]
@@ -21,14 +21,14 @@ def targets(chosen, on_gpu=False):
 
 def listed():
     path = course.BUILD / "course" / "mine.json"
-    if not path.exists():  # the build may be gone, although verdicts are still stored
+    if not path.exists():  # the build may have been deleted although verdicts are still stored
         course.build()
     return json.loads(path.read_text(encoding="utf-8").replace("/./", "/"))
 
 
 def objects(chosen, students=None, on_gpu=None):
-    """The paths of the objects. students: {number: the student's of that stage}, where the build did not make them.
-    on_gpu: the student's of a stage with kernels, where a GPU runs them."""
+    """The paths of the objects. students: {number: the student's objects of that stage}, if the build did not make
+    them. on_gpu: the student's objects of the stage with kernels, if a GPU runs them."""
     parts = listed()
     numbers = {stage.number for stage in chosen}
     paired, linked, in_place = list(parts["core"]), [], []
@@ -50,11 +50,11 @@ def objects(chosen, students=None, on_gpu=None):
 
 
 def write(names, chosen, options=()):
-    """Writes the file that the linker reads, with objects(chosen) and options, if the program must be linked again: if
-    the objects are other ones, or one of them was compiled again."""
+    """Writes the file that the linker reads, with objects(chosen) and options, if the program must be linked again: the
+    list of objects changed, or one of them was compiled again."""
     text = "".join(f'"{name}"\n' for name in (*names, *options))
     if any(stage.is_emulated for stage in chosen):
-        # The emulator uses the addresses of symbols as the program's file has them; nvcc compiles for such programs.
+        # The emulator finds symbols by the addresses in the program's file; nvcc also compiles for such programs.
         text += "-no-pie\n"
     path, program = course.BUILD / "course" / "mine_objects", course.BUILD / PROGRAM
     is_old = not program.exists() or any(

@@ -1,5 +1,5 @@
-// The emulator runs the kernels without checks, so that a token takes a fraction of a second. They
-// read and write the model's memory itself.
+// Here the emulator runs the kernels without checks, so that a token takes a fraction of a second.
+// The kernels read and write the model's memory directly.
 #include <algorithm>
 #include <vector>
 

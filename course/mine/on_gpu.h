@@ -29,8 +29,8 @@ using Launch = std::function<void(std::span<const float* const> in, float* out)>
 // with the message of the emulator or of CUDA if something was wrong.
 void on_gpu(Numbers inputs, std::span<float> output, const Launch& launch);
 
-// The same, without the exception: returns the message, "" if nothing was wrong. There are two of
-// it, in on_emulator.cpp and in on_real_gpu.cu, and a program has one of them.
+// The same, but returns the message instead of throwing; "" if nothing was wrong. on_emulator.cpp
+// and on_real_gpu.cu define it, and a program has one of them.
 std::string run_on_device(Numbers inputs, std::span<float> output, const Launch& launch);
 
 }  // namespace stagecraft

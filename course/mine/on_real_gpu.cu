@@ -1,5 +1,6 @@
-// A GPU has memory of its own: what the kernels read is copied to it before each call, and what they
-// wrote is copied back. (The engine's CUDA backend copies the weights once, when it opens a model.)
+// A GPU has its own memory: the inputs of kernels are copied to it before each call, and their
+// results are copied back. (The engine's CUDA backend copies the weights once, when it opens a
+// model.)
 #include <vector>
 
 #include "course/mine/on_gpu.h"
@@ -21,8 +22,8 @@ class FirstError {
   cudaError_t error_ = cudaSuccess;
 };
 
-// Device memory for all arrays of a call. It grows and is used again: cudaMalloc takes longer than a
-// kernel. One thread at a time computes.
+// Device memory for all arrays of a call. It grows and is kept: cudaMalloc takes longer than a
+// kernel. Only one thread computes at a time.
 struct DeviceMemory {
   float* data = nullptr;
   std::size_t size = 0;  // in floats
@@ -37,7 +38,7 @@ struct DeviceMemory {
   }
 };
 
-// Arrays begin at addresses that are as round as those of cudaMalloc: 256 bytes.
+// Arrays are aligned to 256 bytes, as those of cudaMalloc are.
 std::size_t rounded(std::size_t n) { return (n + 63) / 64 * 64; }
 
 }  // namespace
@@ -58,8 +59,8 @@ std::string run_on_device(Numbers inputs, std::span<float> output, const Launch&
     at += rounded(numbers.size());
   }
   launch(in, at);
-  error.note(cudaGetLastError());  // of a launch with a wrong shape
-  // Waits for the kernels, and brings their errors.
+  error.note(cudaGetLastError());  // from a launch with a wrong shape
+  // Waits for the kernels, and returns their errors.
   error.note(cudaMemcpy(output.data(), at, output.size_bytes(), cudaMemcpyDeviceToHost));
   return error.is_there() ? error.text() : "";
 }

@@ -1,5 +1,5 @@
-// Stage 9 in a --mine program: a linear map through matmul_packed. Each weight is packed when it is
-// first needed, in as many parts as there are threads.
+// Stage 9 in a --mine program: a linear layer with matmul_packed. Each weight is packed when it is
+// first needed, in one part per thread.
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -14,7 +14,7 @@ namespace {
 
 using Parts = std::vector<PackedMatrix>;
 
-// A program opens one model and keeps it, so a weight is known by where it lies.
+// A program opens one model and keeps it, so the address of a weight identifies it.
 Parts& parts_of(MatrixView<const float> weight, std::size_t n_threads) {
   static std::map<std::pair<const float*, std::size_t>, Parts> all;
   Parts& parts = all[{weight.data(), n_threads}];

@@ -1,4 +1,4 @@
-// Stage 10 in a --mine program: a linear map with weights and activations in blocks of Q8_0, one
+// Stage 10 in a --mine program: a linear layer with weights and activations in blocks of Q8_0, one
 // dot_q8_0 per product. Each weight is quantised when it is first needed.
 #include <map>
 #include <mutex>
@@ -10,7 +10,7 @@
 namespace stagecraft {
 namespace {
 
-// The rows of a matrix in blocks, one after the other.
+// The rows of a matrix as blocks, one row after the other.
 struct Quantized {
   std::size_t blocks_a_row = 0;
   std::vector<BlockQ8_0> blocks;
@@ -27,7 +27,7 @@ struct Quantized {
   }
 };
 
-// A program opens one model and keeps it, so a weight is known by where it lies.
+// A program opens one model and keeps it, so the address of a weight identifies it.
 const Quantized& quantized(MatrixView<const float> weight) {
   static std::map<const float*, Quantized> all;
   const auto [found, is_new] = all.try_emplace(weight.data());
@@ -44,7 +44,7 @@ bool quantized_linear(const Linear& layer, MatrixView<const float> x, MatrixView
   const std::size_t outputs = layer.weight.rows();
   const auto bias = [&](std::size_t n) { return layer.bias.empty() ? 0.0f : layer.bias[n]; };
   const Quantized& weight = quantized(layer.weight);
-  static Quantized input;  // grows to the longest prompt and stays
+  static Quantized input;  // grows to the longest prompt and is kept
   input.take(x);
   in_parts(threads, x.rows() * outputs * x.cols(), kTimesAsFast, [&](std::size_t part) {
     const std::size_t end = outputs * (part + 1) / threads.size();

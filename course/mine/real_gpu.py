@@ -1,4 +1,4 @@
-"""Stage 11 in a --mine program, on a GPU: where nvcc and a GPU are there, nvcc compiles the student's kernels."""
+"""Stage 11 in a --mine program, on a GPU: if nvcc and a GPU are present, nvcc compiles the student's kernels."""
 import concurrent.futures
 import ctypes
 import ctypes.util
@@ -10,12 +10,12 @@ import subprocess
 from shared import course
 
 FOLDER = course.BUILD / "course" / "mine_on_gpu"
-COPIES = "course/mine/on_real_gpu.cu"  # between the model's memory and the GPU's
+COPIES = "course/mine/on_real_gpu.cu"  # copies data between the model and the GPU
 CAPABILITY_MAJOR, CAPABILITY_MINOR = 75, 76  # of CUdevice_attribute
 
 
 def architecture():
-    """"sm_90", of the first GPU; None if there is none that its driver can use."""
+    """"sm_90", for the first GPU; None if the driver can use none."""
     try:
         driver = ctypes.CDLL(ctypes.util.find_library("cuda") or "libcuda.so.1")
     except OSError:
@@ -28,14 +28,14 @@ def architecture():
 
 
 def why_not():
-    """The key of the message that says why the emulator runs the kernels; None if a GPU does."""
+    """The key of the message that says why the emulator runs the kernels; None if a GPU runs them."""
     if shutil.which("nvcc") is None:
         return "mine_no_nvcc"
     return None if architecture() else "mine_no_gpu"
 
 
 def compile_for(sm, source, counted):
-    """The object of a .cu file; it is made again if the file is newer. Raises Problem with the first error of nvcc."""
+    """The object of a .cu file; made again if the file is newer. Raises Problem with the first error of nvcc."""
     made = FOLDER / f"{sm}_{source.stem}.o"
     headers = [*(course.ROOT / "course" / "mine").glob("*.h"), *(course.ROOT / "src" / "cuda_emulator" / "include").glob("*.h")]
     if made.exists() and all(made.stat().st_mtime > file.stat().st_mtime for file in (source, *headers)):
@@ -52,7 +52,7 @@ def compile_for(sm, source, counted):
 
 
 def objects(stage):
-    """(the student's objects, the options that link them) for the GPU of this machine."""
+    """(the student's objects, the linker options for them) for the GPU of this machine."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     sm = architecture()
     sources = [stage.folder / unit["file"] for unit in stage.units]
@@ -64,7 +64,7 @@ def objects(stage):
 
 
 def library_folders():
-    """Where nvcc would look for CUDA's runtime, as options of the linker."""
+    """The folders in which nvcc looks for CUDA's runtime, as linker options."""
     plan = subprocess.run(["nvcc", "--dryrun", "-c", "kernel.cu"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, check=False).stdout
     found = re.search(r"^#\$ LIBRARIES=(.*)$", plan, re.M)

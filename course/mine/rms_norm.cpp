@@ -1,4 +1,4 @@
-// rms_norm() of a --mine program that has stage 11 in it; it replaces operators/rms_norm.cpp.
+// rms_norm() of a --mine program with stage 11; it replaces operators/rms_norm.cpp.
 #include "operators/rms_norm.h"
 
 #include <algorithm>

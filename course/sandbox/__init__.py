@@ -1,1 +1,1 @@
-"""How code that is not trusted runs: limits, and a filter of what it may ask of the system."""
+"""Runs untrusted code with limits and with a filter for system calls."""

@@ -1,17 +1,18 @@
-// Runs a command as confined as this machine can; what course/sandbox/confine.py calls.
+// Runs a command, confined as far as this machine can. course/sandbox/confine.py calls it.
 //
 //   confine [--read PATH | --execute PATH | --write PATH]... [--libraries] [--starts-processes]
 //           [--seconds N] [--memory BYTES] [--resident BYTES]
 //           [--file BYTES] [--open-files N] [--processes N]
 //           [--parent PID] -- COMMAND [ARGUMENT...]
 //   confine --limits-only [--seconds N]... -- COMMAND [ARGUMENT...]
-//                         for the gate: with the limits and no walls, and with all of the
-//                         environment
-//   confine --why         why commands are not confined here; nothing, and exit code 0, if they are
+//                         for the gate: the limits without a sandbox, and the whole environment
+//   confine --why         prints why commands cannot be confined here; prints nothing, with exit
+//                         code 0, if they can
 //
-// --parent: where that process, which starts this one, ends, the command ends with all it started.
-// Its exit code is the command's own, 128 + the signal that ended it, or 124 where it took too
-// long; 125: it could not be started. (A command that ends with one of these two: 123.)
+// --parent: when this process, which starts confine, ends, the command and all it started end, too.
+// The exit code is that of the command, 128 + the signal that ended it, 124 if it exceeded its time
+// or its memory, or 125 if it could not be started. (If a command itself exits with 124 or 125:
+// 123.)
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,7 +36,7 @@ std::uint64_t number(const std::string& option, const std::string& text) {
   return std::stoull(text);
 }
 
-// The first of the folders of PATH that has it, for names without a '/'.
+// Finds a name without '/' in the folders of PATH.
 std::string found_program(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::string rest = name.find('/') == name.npos && path != nullptr ? path : "";
@@ -74,8 +75,8 @@ void take(const std::string& option, const std::string& value, Confinement& conf
   }
 }
 
-// What compilers and sanitizers look for, and none of the judge's secrets. Temporary files go where
-// files may be written.
+// The variables that compilers and sanitizers need, without the judge's secrets. TMPDIR is a folder
+// that may be written to.
 std::vector<std::string> environment(const Confinement& confinement) {
   std::vector<std::string> kept;
   for (const char* name : {"PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "ASAN_OPTIONS",
@@ -85,7 +86,7 @@ std::vector<std::string> environment(const Confinement& confinement) {
   for (const std::filesystem::path& path : confinement.writes) {
     if (!std::filesystem::is_directory(path)) continue;
     kept.push_back(fmt::format("TMPDIR={}", path.string()));
-    kept.push_back(fmt::format("HOME={}", path.string()));  // ccache wants to know one
+    kept.push_back(fmt::format("HOME={}", path.string()));  // ccache needs a HOME
     break;
   }
   return kept;

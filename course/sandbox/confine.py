@@ -1,7 +1,7 @@
-"""Commands that touch what a student wrote, run so that they can read, write and start only what they need.
+"""Runs commands that touch a student's code so that they can read, write and start only what they need.
 
-The work is done by the program confine (course/sandbox/confinement.h); docs/confinement.md says what
-holds where. Build it first: course.build("gate") does.
+The program confine does the work (course/sandbox/confinement.h); docs/confinement.md says what each system supports.
+Build it first: course.build("gate") does.
 """
 import functools
 import itertools
@@ -13,15 +13,15 @@ import sys
 
 from shared import course
 
-TOO_LONG = 124  # the exit code of a command that was ended for taking too long
+TOO_LONG = 124  # the exit code if the command exceeded its time or memory
 NOT_STARTED = 125
-THREADS = 64  # of what a student wrote, and two per processor
+THREADS = 64  # threads of a student's program, plus two per processor
 SYSTEM = ("/usr", "/bin", "/lib", "/lib64")  # where compilers and their headers are
 
 
 @functools.lru_cache(maxsize=None)
 def why_not():
-    """Why nothing is confined here, for a person; empty where it is."""
+    """The reason why commands are not confined here, for a person; empty if they are."""
     if not sys.platform.startswith("linux"):
         return "only Linux has what it takes"
     done = subprocess.run([str(course.BUILD / "course" / "confine"), "--why"], stdout=subprocess.PIPE, text=True)
@@ -30,7 +30,7 @@ def why_not():
 
 @functools.lru_cache(maxsize=None)
 def cache():
-    """The folder in which ccache keeps what was compiled."""
+    """The folder of ccache's stored objects."""
     done = subprocess.run(["ccache", "-k", "cache_dir"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True)
     folder = pathlib.Path(done.stdout.strip() or pathlib.Path.home() / ".ccache")
@@ -39,7 +39,7 @@ def cache():
 
 
 def programs_of(command):
-    """Those that begin it: "env NAME=value ccache /opt/gcc/bin/c++ -c x.cpp" starts three."""
+    """The programs at its start: "env NAME=value ccache /opt/gcc/bin/c++ -c x.cpp" starts three."""
     words = itertools.takewhile(lambda word: not word.startswith("-"), command)
     return [pathlib.Path(path) for path in map(shutil.which, words) if path]
 
@@ -50,23 +50,23 @@ def limits(seconds, memory, file):
 
 
 def limited(command, seconds, memory=0, file=0):
-    """The words that run a command of ours, which confines what it starts itself, under limits alone."""
+    """Wraps a command of ours, which confines what it starts itself: it gets limits only."""
     return [*limits(seconds, memory, file), "--limits-only", "--open-files", "0", "--processes", "0", "--",
             *map(str, command)]
 
 
 def confined(command, reads=(), writes=(), programs=(), compiles=False, sanitized=False, seconds=10,
              memory=2 << 30, file=64 << 20):
-    """The words that run a command confined, for subprocess; its exit code is the command's own, 128 +
-    the signal that ended it, TOO_LONG or NOT_STARTED.
+    """Wraps a command so that it runs confined, for subprocess. The exit code is the command's own, 128 + the signal
+    that ended it, TOO_LONG or NOT_STARTED.
 
-    reads: files, and folders with all below them. writes: files that exist, and for a compiler folders in which
-    files are made, of which the first is its TMPDIR; what a student wrote could fill a folder without end. programs: what it executes, beside its own first word. compiles:
-    it is a compiler or linker, which reads and starts what the system has. sanitized: it was built with
-    AddressSanitizer, which needs many addresses: its real memory is limited instead. seconds, and bytes per
-    process and per file: its limits. Of the environment it sees what compilers and sanitizers look for. On a
-    machine that cannot confine (why_not) the limits hold. The command ends with this process, and all that it
-    started with it.
+    reads: files, and folders with all below them. writes: existing files; for a compiler also folders to make files in,
+    of which the first is its TMPDIR. (A student's program gets no folder: it could fill one without end.) programs:
+    what it executes, besides its own first word. compiles: the command is a compiler or linker, which reads and starts
+    what the system has. sanitized: it was built with AddressSanitizer, which needs much address space, so its real
+    memory is limited instead. seconds, and bytes per process and per file: its limits. It sees only those environment
+    variables that compilers and sanitizers need. On a machine that cannot confine (why_not), the limits still hold. The
+    command and all that it started end with this process.
     """
     command = list(map(str, command))
     words = [*limits(seconds, 0 if sanitized else memory, file), "--libraries"]

@@ -40,19 +40,19 @@ struct Limit {
 };
 
 constexpr int kEndings[] = {SIGTERM, SIGINT, SIGHUP};
-std::atomic<pid_t> group = 0;  // the group that ends with this process; 0: none
+std::atomic<pid_t> group = 0;  // the process group that ends with this process; 0: none
 static_assert(std::atomic<pid_t>::is_always_lock_free);  // a signal handler reads it
 
-bool adopts_orphans = false;  // what a command started becomes ours when its own parent ends
+bool adopts_orphans = false;  // orphans of a command become children of this process
 
-// Kills those whom /proc names as ours. Calls nothing that is not safe in a signal handler.
+// Kills the children that /proc lists. Calls only async-signal-safe functions.
 void kill_children() {
   const int file = ::open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
   char text[4096];
   const ssize_t size = file < 0 ? 0 : ::read(file, text, sizeof text);
   if (file >= 0) ::close(file);
   pid_t pid = 0;
-  for (ssize_t i = 0; i < size; ++i) {  // "17 18 ", the last one perhaps cut
+  for (ssize_t i = 0; i < size; ++i) {  // "17 18 "; the last number may be cut
     if (text[i] >= '0' && text[i] <= '9') {
       pid = 10 * pid + (text[i] - '0');
     } else {
@@ -62,10 +62,10 @@ void kill_children() {
   }
 }
 
-// Waits until nothing that descends from this process is left; what has not ended after `patience`
-// milliseconds is killed.
+// Waits until all descendants of this process have ended; after `patience` milliseconds, kills
+// those that remain.
 void end_descendants(int patience) {
-  constexpr int kLongest = 5000;  // what the kernel itself holds does not end
+  constexpr int kLongest = 5000;  // a process that hangs inside the kernel cannot be killed
   const timespec millisecond{0, 1'000'000};
   for (int waited = 0; waited < kLongest; ++waited) {
     pid_t ended = 0;
@@ -77,7 +77,7 @@ void end_descendants(int patience) {
   }
 }
 
-// SIGTERM first: a build takes back what is half written.
+// SIGTERM first: at SIGTERM, a build deletes files that are not finished.
 void end_all(int signal) {
   if (group > 0) ::kill(-group, SIGTERM);
   end_descendants(adopts_orphans ? 2000 : 0);
@@ -85,7 +85,7 @@ void end_all(int signal) {
   ::_exit(128 + signal);
 }
 
-// While it lives, no such signal comes.
+// While this object lives, the signals in kEndings are blocked.
 class NoEndings {
  public:
   NoEndings() {
@@ -103,7 +103,7 @@ class NoEndings {
   sigset_t before_{};
 };
 
-// How many processes and threads the machine runs: no user has more.
+// The number of all processes and threads on the machine: an upper bound for those of this user.
 [[maybe_unused]] unsigned running_now() {
   std::ifstream in("/proc/loadavg");  // "0.20 0.18 0.12 1/80 11206"
   std::string skipped;
@@ -123,7 +123,7 @@ std::vector<Limit> limits_of(const Confinement& confinement) {
   if (!confinement.limits_only && confinement.seconds != 0) {
     limits.push_back({RLIMIT_CPU, confinement.seconds, confinement.seconds + 1});  // SIGXCPU first
   }
-#if !defined(__SANITIZE_ADDRESS__)  // whose shadow alone takes terabytes of addresses
+#if !defined(__SANITIZE_ADDRESS__)  // its shadow memory takes terabytes of addresses
   add(RLIMIT_AS, confinement.memory);
 #else
   if (!confinement.limits_only) add(RLIMIT_AS, confinement.memory);
@@ -136,7 +136,7 @@ std::vector<Limit> limits_of(const Confinement& confinement) {
   return limits;
 }
 
-// Everything a child does between fork and exec, made ready before: there, nothing may allocate.
+// Prepares everything that a child does between fork and exec, where it must not allocate memory.
 class Walls {
  public:
   explicit Walls(const Confinement& confinement)
@@ -151,14 +151,14 @@ class Walls {
 #endif
   }
 
-  // program: what will be executed. Returns what did not work, or nullptr.
+  // program: the program that will be executed. Returns the step that failed, or nullptr.
   const char* enter([[maybe_unused]] const char* program) {
-    ::setpgid(0, 0);  // so that whatever it starts can be ended with it
+    ::setpgid(0, 0);  // so that everything it starts can be killed with it
     keep_files_to_itself();
 #ifdef __linux__
     if (landlock_) give_up_root();
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent_) ::_exit(127);  // it died before that
+    if (::getppid() != parent_) ::_exit(127);  // the parent ended before the prctl
 #endif
     for (const Limit& limit : limits_) {
       rlimit now{};
@@ -183,10 +183,10 @@ class Walls {
   }
 
 #ifdef __linux__
-  // Root gives up its rights and, unless it is to compile, its name. What stays is the right to
-  // pass folders that are closed to others: a repository may lie in /root, and which files are open
-  // is Landlock's matter. (A compiler looks with access(2) where it may write, and that asks who
-  // the user is. Where the kernel has no such user, as in some containers, root's name stays too.)
+  // Root gives up its rights and, unless the command compiles, its user id. It keeps the right to
+  // enter folders that are closed to others: a repository may be in /root, and Landlock decides
+  // which files may be opened. (A compiler asks access(2) where it may write, and access checks the
+  // user id. If the kernel has no user "nobody", as in some containers, root's id stays, too.)
   void give_up_root() const {
     if (::geteuid() != 0) return;
     constexpr unsigned kNobody = 65534;
@@ -275,11 +275,11 @@ class End {
   }
 
  private:
-  int file_ = -1;  // a pidfd, readable at the end; -1: the kernel has none, and wait() sleeps
+  int file_ = -1;  // a pidfd, readable when the child ends; -1: not supported, and wait() sleeps
   std::chrono::microseconds pause_{200};
 };
 
-// The real memory of a process in bytes; 0 where the system does not say.
+// The real memory of a process in bytes; 0 if the system does not say.
 std::uint64_t resident_bytes(pid_t process) {
   std::ifstream statm("/proc/" + std::to_string(process) + "/statm");
   std::uint64_t addresses = 0, resident = 0;
@@ -287,8 +287,8 @@ std::uint64_t resident_bytes(pid_t process) {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// The status of the child, or nullopt if it had to be killed: after `seconds` (0: any), or with
-// more than `resident` bytes of real memory (0: any).
+// The status of the child, or nullopt if it was killed: after `seconds` (0: no limit), or because
+// it had more than `resident` bytes of real memory (0: no limit).
 std::optional<int> wait_for(pid_t child, unsigned seconds, std::uint64_t resident, double* used) {
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + std::chrono::seconds(seconds);
@@ -304,7 +304,7 @@ std::optional<int> wait_for(pid_t child, unsigned seconds, std::uint64_t residen
     }
     end.wait();
   }
-  ::kill(-child, SIGKILL);  // what it may have left running
+  ::kill(-child, SIGKILL);  // all that it left running
   if (used != nullptr) *used = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
   return status;
 }
@@ -340,7 +340,7 @@ fs::path own_loader() {
   return found;
 }
 
-// AddressSanitizer's search for leaks reads the memory as another process would.
+// The leak check of AddressSanitizer reads the memory from another process.
 void guard_own_memory() {
 #if !defined(__SANITIZE_ADDRESS__)
   ::prctl(PR_SET_DUMPABLE, 0);
@@ -402,7 +402,7 @@ std::optional<int> run_confined(const Command& command, const Confinement& confi
 
 #ifdef __linux__
 std::vector<fs::path> libraries_of(const fs::path& program) {
-  int ends[2];  // what fits into a pipe is more than any program has
+  int ends[2];  // a pipe has room for the list of any program's libraries
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) throw Error("pipe: {}", std::strerror(errno));
   Command list{{own_loader().string(), "--list", program.string()}, {}, ends[1]};
   if (const char* path = std::getenv("LD_LIBRARY_PATH")) {

@@ -8,57 +8,59 @@
 
 namespace stagecraft::stages {
 
-// What a confined command may do (docs/confinement.md says what holds where). Everything else of
-// the machine it cannot read, write, execute or signal, and there is no network.
+// What a confined command may do (docs/confinement.md says what each system supports). It cannot
+// read, write, execute or signal anything else on the machine, and it has no network.
 struct Confinement {
-  std::vector<std::filesystem::path> reads;     // files; of a folder, all that is below
-  std::vector<std::filesystem::path> programs;  // to execute; read as well
-  std::vector<std::filesystem::path> writes;    // files that exist; in a folder, files of any name
-  bool starts_processes = false;                // as a compiler does; else threads only
-  // For what is trusted and starts confined commands of its own, as the gate does: it has the
-  // limits and nothing else of all this, and may give what it starts others.
+  std::vector<std::filesystem::path> reads;     // files, and folders with all below them
+  std::vector<std::filesystem::path> programs;  // may be executed and read
+  std::vector<std::filesystem::path> writes;    // existing files, and folders to make files in
+  bool starts_processes = false;                // as a compiler does; else only threads
+  // For a trusted program that starts confined commands itself, as the gate does: it gets only the
+  // limits, and may give other limits to what it starts.
   bool limits_only = false;
 
-  // Limits; 0 is none.
-  unsigned seconds = 10;                          // of wall time, and of CPU time of a process
-  std::uint64_t memory = std::uint64_t{2} << 30;  // bytes of addresses of a process
-  // Bytes of real memory of the command, where its addresses say nothing (AddressSanitizer); 0:
-  // any.
+  // Limits; 0: no limit.
+  unsigned seconds = 10;                          // wall-clock time; also CPU time per process
+  std::uint64_t memory = std::uint64_t{2} << 30;  // bytes of address space per process
+  // Bytes of real memory of the command, for a program whose address space says nothing
+  // (AddressSanitizer); 0: no limit.
   std::uint64_t resident = 0;
-  std::uint64_t file = std::uint64_t{64} << 20;  // bytes of a file that it writes
+  std::uint64_t file = std::uint64_t{64} << 20;  // bytes per file that it writes
   unsigned open_files = 64;
-  unsigned processes = 512;  // and threads, beside those that the machine runs at the start
+  unsigned processes = 512;  // and threads, in addition to those that already run
 };
 
-// Empty where all of it holds; else what is missing here, for a person. The limits hold anywhere.
+// Empty if commands can be confined completely; else the missing part, for a person. The limits
+// hold on every system.
 std::string not_confined_because();
 
-// What a program reads to start: its shared libraries and no others, though it may know the names
-// of others. The loader lists them; nothing of the program runs.
+// The files that a program reads to start: its shared libraries, and none that it only knows by
+// name. The loader lists them; the program itself does not run.
 std::vector<std::filesystem::path> libraries_of(const std::filesystem::path& program);
-std::filesystem::path own_loader();  // what executes a program that has shared libraries
+std::filesystem::path own_loader();  // the loader, which executes a program with shared libraries
 
 struct Command {
-  std::vector<std::string> words;        // the first: the path of the program
-  std::vector<std::string> environment;  // "NAME=value": all of it
-  int output = -1;                       // where stdout and stderr go; -1: as here
+  std::vector<std::string> words;        // the first is the path of the program
+  std::vector<std::string> environment;  // "NAME=value", the whole environment
+  int output = -1;                       // file for stdout and stderr; -1: those of this process
 };
 
-// Runs a command to its end, confined as far as this machine can. Its status as of waitpid, or
-// nullopt if it took more than its time. `seconds` becomes the processor time that the kernel
-// charged to it and all its threads, in whatever order they ran. Nothing that it started is left,
-// if it was confined; else nothing of its process group. Throws Error if it cannot be started.
+// Runs a command to its end, confined as far as this machine can. Returns its status, as from
+// waitpid, or nullopt if it exceeded its time or its real memory. `seconds` receives the CPU time
+// of the command and all its threads, measured by the kernel. No process that the command started
+// is left if it was confined; otherwise none of its process group. Throws Error if it cannot be
+// started.
 std::optional<int> run_confined(const Command& command, const Confinement& confinement,
                                 double* seconds = nullptr);
 
-// From here on the end of `parent`, which started this process, ends this process, and with it what
-// run_confined is running then, and all that was started by that; so do SIGTERM, SIGINT and SIGHUP.
-// A command that ends leaves nothing running either. For a program that has no other children.
-// (On Linux; elsewhere these signals end the group of the command.) Throws Error if `parent` is
-// gone already.
+// From this call on, this process ends when `parent`, which started it, ends, or at SIGTERM, SIGINT
+// or SIGHUP. The command that run_confined is running then ends, too, with everything it started. A
+// command that ends by itself leaves no process either. For a program that has no other children.
+// (On Linux; elsewhere these signals end the process group of the command.) Throws Error if
+// `parent` has already ended.
 void end_with(int parent);
 
-// For a judge: its memory cannot be read or written by other processes of the same user.
+// For a judge: other processes of the same user cannot read or write its memory.
 void guard_own_memory();
 
 }  // namespace stagecraft::stages

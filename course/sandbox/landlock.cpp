@@ -17,7 +17,8 @@
 namespace stagecraft::stages {
 namespace {
 
-// linux/landlock.h, whose older versions lack half of it; the numbers are those of every processor.
+// The contents of linux/landlock.h, because its older versions lack half of them. The numbers are
+// the same on every processor.
 constexpr long kCreateRules = 444;
 constexpr long kAddRule = 445;
 constexpr long kRestrictSelf = 446;
@@ -35,8 +36,8 @@ struct [[gnu::packed]] PathBeneath {
   std::int32_t folder;
 };
 
-// Rights over files, by the version with which they came: 13 in the first, then moving between
-// folders, cutting, and ioctl of devices.
+// The rights over files that a version has: 13 in version 1; later versions add moving between
+// folders, truncating, and ioctl of devices.
 std::uint64_t file_rights(int version) {
   const int n = 13 + (version >= 2) + (version >= 3) + (version >= 5);
   return (std::uint64_t{1} << n) - 1;
@@ -55,7 +56,7 @@ int Landlock::version() {
 
 Landlock::Landlock() {
   const int version = Landlock::version();
-  // No right is ever given to bind or connect TCP, nor to signal or speak to what is outside.
+  // No rule allows TCP bind or connect, or signals and sockets to processes outside of the sandbox.
   const Handled handled{file_rights(version), 3, 3};
   handled_ = handled.files;
   rules_ = static_cast<int>(::syscall(kCreateRules, &handled, size_of_handled(version), 0));

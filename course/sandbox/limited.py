@@ -1,4 +1,4 @@
-"""Confined commands with a time of their own, told from a machine that had no time for them."""
+"""Confined commands with a time limit; tells slow commands from a machine that had no time for them."""
 import collections
 import contextlib
 import os
@@ -14,9 +14,9 @@ from sandbox.confine import NOT_STARTED, TOO_LONG
 MAX_OUTPUT = 256 << 10
 TRIES = 2
 PAUSES = (0.1, 0.5, 2, 5, 10)  # seconds between tries to start a process
-GRACE = 8  # seconds that confine has to end what it started; it takes up to 5
+GRACE = 8  # seconds for confine to end what it started; it takes up to 5
 
-# code: None where it did not end in time. said: the beginning of what it printed. cpu: seconds.
+# code: None if it did not end in time. said: the beginning of its output. cpu: seconds.
 Ended = collections.namedtuple("Ended", "code said cpu")
 
 
@@ -30,7 +30,7 @@ Ended.how = property(lambda self: how(self.code))
 
 
 def started(command, **options):
-    """A process; where there are too many, some may end soon: another student's threads."""
+    """Starts a process. If there are too many processes, tries again later: other students' threads may end."""
     for pause in PAUSES:
         try:
             return subprocess.Popen(command, **options)
@@ -40,7 +40,7 @@ def started(command, **options):
 
 
 def run(command, folder, seconds, environment=None):
-    """The end of a confined command; `seconds` is a second limit, behind its own."""
+    """Runs a confined command and returns how it ended; `seconds` is a second limit, in addition to its own."""
     with tempfile.TemporaryFile() as said:
         child = started(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT,
                         start_new_session=True, env=environment)
@@ -48,7 +48,7 @@ def run(command, folder, seconds, environment=None):
 
         def end():
             late.set()
-            send(child, signal.SIGTERM)  # by which confine ends all that was started
+            send(child, signal.SIGTERM)  # at SIGTERM, confine ends all that it started
             if not ended.wait(GRACE):
                 send(child, signal.SIGKILL)
 
@@ -68,7 +68,7 @@ def run(command, folder, seconds, environment=None):
         code = child.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)
         text = said.read(MAX_OUTPUT).decode("utf-8", "replace")
-    if code == NOT_STARTED:  # which only confine says, and no student's code
+    if code == NOT_STARTED:  # only confine exits with this, never a student's code
         raise course.Problem(text)
     code = None if late.is_set() or code == TOO_LONG else code if code >= 0 else 128 - code
     return Ended(code, text, used.ru_utime + used.ru_stime)
@@ -80,8 +80,8 @@ def send(child, number):
 
 
 def run_patiently(command, folder, seconds, is_a_verdict):
-    """The same, once more where the machine may be to blame: it gave the command less than half of its time,
-    or the command ended without a verdict (out of memory or of processes). It gets no more time or memory."""
+    """The same, but runs it once more if the machine may be to blame: the command got CPU for less than half of its
+    time, or ended without a verdict (out of memory or of processes). It gets no more time or memory."""
     for _ in range(TRIES):
         ended = run(command, folder, seconds + 5)
         if ended.code == 0 or ended.cpu > seconds / 2 or is_a_verdict(ended.said):

@@ -92,7 +92,7 @@ constexpr unsigned kForAll[] = {
     __NR_getitimer,
     __NR_setitimer,
     __NR_times,
-    // who and where it is
+    // about the process and the machine
     __NR_getpid,
     __NR_getppid,
     __NR_getuid,
@@ -124,7 +124,7 @@ constexpr unsigned kForAll[] = {
 };
 
 constexpr unsigned kForCompilers[] = {
-    __NR_execve,  // of what Landlock lets it execute
+    __NR_execve,  // Landlock limits which programs
     __NR_symlinkat, __NR_wait4,    __NR_waitid,    __NR_chdir,           __NR_fchdir,
     __NR_mkdirat,   __NR_unlinkat, __NR_renameat2, __NR_renameat,        __NR_fchmod,
     __NR_fchmodat,  __NR_truncate, __NR_fallocate, __NR_copy_file_range, __NR_sendfile,
@@ -135,7 +135,7 @@ constexpr unsigned kForCompilers[] = {
 #endif
 };
 
-constexpr unsigned offset_of_argument(unsigned n) {  // its lower half
+constexpr unsigned offset_of_argument(unsigned n) {  // the lower half of the argument
   return static_cast<unsigned>(offsetof(seccomp_data, args)) + 8 * n;
 }
 
@@ -144,7 +144,7 @@ constexpr unsigned offset_of_argument(unsigned n) {  // its lower half
 SyscallFilter::SyscallFilter(bool starts_processes) {
   add(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch));
   add(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 1, 0);
-  add(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);  // 32-bit calls have other numbers
+  add(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);  // 32-bit calls use other numbers
   add(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr));
   for (const unsigned nr : kForAll) allow(nr);
   if (starts_processes) {
@@ -155,8 +155,8 @@ SyscallFilter::SyscallFilter(bool starts_processes) {
   allow_clone(starts_processes);
   allow_own_signals(__NR_kill);
   allow_own_signals(__NR_tgkill);
-  allow_if(__NR_prlimit64, 0, {0});  // its own: the hard limits stand
-  // No F_SETOWN and F_SETSIG, by which the kernel sends signals for one.
+  allow_if(__NR_prlimit64, 0, {0});  // its own limits; it cannot raise the hard ones
+  // No F_SETOWN and F_SETSIG: with these, the kernel sends signals in the process's name.
   allow_if(
       __NR_fcntl, 1,
       {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW});
@@ -170,7 +170,7 @@ void SyscallFilter::add(unsigned code, unsigned k, unsigned if_true, unsigned if
                       static_cast<unsigned char>(if_false), k});
 }
 
-// Each of these leaves the accumulator at the number of the call, or has decided.
+// Each function below leaves the system call number in the accumulator, or its code has returned.
 
 void SyscallFilter::allow(unsigned nr) {
   add(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1);
@@ -187,7 +187,8 @@ void SyscallFilter::allow_if(unsigned nr, unsigned argument, const std::vector<u
   add(BPF_RET | BPF_K, kRefuse);
 }
 
-// clone3 hides its flags behind a pointer; without it, libraries take clone.
+// clone3 has its flags behind a pointer, which a filter cannot read. Without it, libraries use
+// clone.
 void SyscallFilter::allow_clone(bool processes) {
   constexpr unsigned kNamespaces = 0x7e020000;  // CLONE_NEW*
   add(BPF_JMP | BPF_JEQ | BPF_K, __NR_clone, 0, 4);

@@ -10,27 +10,27 @@
 
 namespace stagecraft::stages {
 
-// A seccomp filter: what is not on a short list answers ENOSYS, as in a kernel that lacks it. On it
-// is what arithmetic needs: memory, files by the rights they have, clocks, threads. Not on it:
-// sockets, ptrace and the memory of others, signals to others, another's limits, owners and rights
-// of files, memory that no limit counts, namespaces, sessions and groups of one's own (so that
-// killing the group kills all).
+// A seccomp filter with a list of allowed system calls; all others return ENOSYS, as in a kernel
+// that lacks them. The list holds what arithmetic needs: memory, files (their rights still count),
+// clocks, threads. It does not hold: sockets, ptrace and the memory of other processes, signals to
+// others, changing the limits of others, owners and modes of files, memory that no limit counts,
+// namespaces, new sessions and process groups (so that killing the group kills all).
 //
 // Why not libseccomp: seccomp_load allocates memory, which is not safe between fork and exec, and
-// the pid is not known earlier. Writing out its program before the fork takes libseccomp 2.5.4 1.0
-// ms for this many rules, for every worker; this class takes 1.5 us, with about 70 lines beside the
-// list.
+// the pid is not known earlier. With libseccomp 2.5.4, writing the program before the fork takes
+// 1.0 ms for this many rules, for every worker. This class takes 1.5 us, and about 70 lines in
+// addition to the list.
 //
-// starts_processes: for a compiler, which runs its passes; without it, only threads: no fork, and
-// no other program in the place of its own.
+// starts_processes: for a compiler, which starts its passes as programs. Without it: only threads,
+// no fork, and no execve after the first.
 class SyscallFilter {
  public:
   explicit SyscallFilter(bool starts_processes);
 
-  // From here on it holds for this process and whatever it starts. Between fork and exec: calls
-  // nothing that is not safe there. Without starts_processes, execve is allowed for the text at
-  // `program` alone: the program that it becomes does not know that address of its parent. Returns
-  // whether the kernel took it.
+  // From this call on, the filter holds for this process and everything it starts. It is called
+  // between fork and exec, so it calls only async-signal-safe functions. Without starts_processes,
+  // execve is allowed only with the text at the address `program`; the new program does not know
+  // this address of its parent. Returns false if the kernel refused.
   bool enter(const char* program);
 
  private:
@@ -42,9 +42,9 @@ class SyscallFilter {
   void add(unsigned code, unsigned k, unsigned if_true = 0, unsigned if_false = 0);
 
   std::vector<sock_filter> program_;
-  std::vector<std::size_t> own_pid_;  // instructions that compare with the pid, known after fork
+  std::vector<std::size_t> own_pid_;  // instructions that compare with the pid, set after fork
   std::size_t own_program_ =
-      0;  // two that compare with the halves of an address; 0: there are none
+      0;  // two instructions that compare with the halves of an address; 0: none
 };
 
 }  // namespace stagecraft::stages

@@ -1,1 +1,1 @@
-"""What several of the packages here use."""
+"""Modules that several packages of the course use."""

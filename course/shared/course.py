@@ -1,4 +1,4 @@
-"""What the course's commands share: the registry, the messages, the build of a stage, its gate."""
+"""What the commands of the course share: the registry of stages, the messages, building a stage, and its gate."""
 import contextlib
 import copy
 import functools
@@ -22,11 +22,11 @@ from repository import BUILD, ROOT, Problem
 from shared import screen
 from shared.screen import columns, doing, padded, paint, tell, width, wrapped  # noqa: F401  (for those who import this)
 
-# What the judge may take for one stage. It has what it asks, the right answers and one given answer at a time.
+# Limits of the judge for one stage. It holds the questions, the right answers and one given answer at a time.
 GATE_SECONDS = 1800
-NAME_SECONDS = 120  # of one verdict; after that, no name is looked for, which takes as long again
-GATE_MEMORY = 1 << 30  # of addresses
-GATE_FILE = 256 << 20  # of what it prints, keeps or reports
+NAME_SECONDS = 120  # if a verdict took longer, no mistake is looked for, which takes as long again
+GATE_MEMORY = 1 << 30  # bytes of address space
+GATE_FILE = 256 << 20  # bytes per file: prints, kept requests, report
 QUICK_ROOM = 2 << 30
 HANDOUTS = {"en": "README.md", "zh": "README.zh.md"}
 WHAT_IS_BUILT = {"worker": "build_stage", "counted": "build_stage", "my_tests": "build_my_tests",
@@ -50,17 +50,17 @@ def page(lines):
 
 
 def say(key, *values):
-    """A text of stages/messages.json in the reader's language, as the gates' own say() does."""
+    """A text of stages/messages.json in the reader's language, like the gates' own say()."""
     return messages()[key][language()].format(*values)
 
 
 def listed(names):
-    """As a sentence of the reader's language lists them."""
+    """The names as a list inside of a sentence, in the reader's language."""
     return {"en": ", ", "zh": "、"}[language()].join(names)
 
 
 def blob_hash(text):
-    """The name that git gives to a file with these bytes."""
+    """Git's hash of a file with these bytes."""
     return hashlib.sha1(b"blob %d\0" % len(text) + text).hexdigest()
 
 
@@ -76,14 +76,14 @@ class Stage:
         self.groups = entry["groups"]
         self.units = entry["units"]
         self.needs = entry["needs"]
-        self.rounds = entry.get("in_the_model", {}).get("rounds", False)  # otherwise than f32 does
-        self.program = entry.get("program", "story")  # in which one hears it
+        self.rounds = entry.get("in_the_model", {}).get("rounds", False)  # differently from f32
+        self.program = entry.get("program", "story")  # the command in which its effect is heard
         self.is_optional = entry.get("optional", False)  # it counts only for students who begin it
         self.is_emulated = self.units[0]["file"].endswith(".cu")  # CUDA, which runs on the emulator
-        self.milestone = entry.get("milestone")  # what it is that a student now has, in each language
+        self.milestone = entry.get("milestone")  # what the student now has, per language
 
     @property
-    def number(self):  # as folders and targets spell it
+    def number(self):  # as in names of folders and targets
         return f"{self.id:02d}"
 
     @property
@@ -96,7 +96,7 @@ class Stage:
 
     @property
     def pages(self):
-        """The handout's pages in the order of reading: the first, and one per part where it has parts."""
+        """The handout's pages in reading order: the first page, and one page per part if the stage has parts."""
         ending = HANDOUTS[language()].removeprefix("README")
         parts = (path for path in self.folder.glob("[1-9]-*.md") if path.name.partition(".")[2] == ending[1:])
         return [self.handout, *sorted(parts)]
@@ -105,7 +105,7 @@ class Stage:
         return self.pages[part] if self.has_pages else self.handout
 
     @property
-    def has_pages(self):  # one per part
+    def has_pages(self):  # one page per part
         return len(self.pages) > 1
 
     @property
@@ -118,11 +118,11 @@ class Stage:
 
     @property
     def timed(self):
-        """The names of the groups of points that are for speed."""
+        """The names of the groups whose points are for speed."""
         return [group["name"] for group in self.groups if "bands" in group and not self.is_emulated]
 
     @property
-    def requests(self):  # where the last gate that judged it kept what it asked
+    def requests(self):  # where the last run of the gate kept its requests
         return ROOT / "build" / "course" / f"requests-{self.number}"
 
     @property
@@ -133,7 +133,7 @@ class Stage:
         return self.folder / unit["file"]
 
     def is_handed_out(self, unit):
-        """Is the file of a unit its starter, byte for byte?"""
+        """True if the file of a unit equals its starter, byte for byte."""
         path = self.path(unit)
         return path.exists() and blob_hash(path.read_bytes()) == unit.get("starter")
 
@@ -142,11 +142,11 @@ class Stage:
         return not all(map(self.is_handed_out, self.units))
 
     def is_expected(self):
-        """Does it count? An optional stage counts only if the student began it."""
+        """True if the stage counts. An optional stage counts only if the student began it."""
         return not self.is_optional or self.is_started
 
     def starter(self, unit):
-        """The starter of a unit, byte for byte, whatever stands in its file now: git still has it."""
+        """The starter of a unit, byte for byte. If its file has changed, git still has the starter."""
         if self.is_handed_out(unit):
             return self.path(unit).read_bytes()
         ask = ["git", "-C", str(ROOT), "cat-file", "blob", unit.get("starter", "none")]
@@ -160,7 +160,7 @@ class Stage:
 
 
 def unit_name(stage, unit):
-    """Of a unit's file in any repository."""
+    """The path of a unit's file in any repository."""
     return f"stages/{stage.folder.name}/{unit['file']}"
 
 
@@ -170,7 +170,7 @@ def stages():
 
 
 def starters():
-    """Every starter: {its name in any repository: its bytes}."""
+    """All starters: {path in any repository: bytes}."""
     return {unit_name(stage, unit): stage.starter(unit) for stage in stages() for unit in stage.units}
 
 
@@ -182,7 +182,7 @@ def find_stage(text, known):
 
 
 def find_part(text, known):
-    """'6.3' -> stage 6 and 3, one of the parts that it has groups of points for; '6' -> stage 6 and None."""
+    """'6.3' -> stage 6 and 3, a part that has groups of points; '6' -> stage 6 and None."""
     number, dot, part = text.partition(".")
     stage = find_stage(number, known)
     if not dot:
@@ -209,7 +209,7 @@ def parse_selection(text, known, whole_class=False):
 
 
 def what_is_built(targets):
-    """In words; the last target tells."""
+    """What these targets build, in words; the last target decides."""
     last = targets[-1].removeprefix("course/") if targets else ""
     key = next((key for name, key in WHAT_IS_BUILT.items() if last.startswith(name)), "build_engine")
     number = re.search(r"_(\d\d)", last)
@@ -217,15 +217,15 @@ def what_is_built(targets):
 
 
 def build(*targets, only=False):
-    """Builds targets quietly, and unless `only` is True the program too; returns the compiler's output where
-    that fails, else None. What the compiler warns of in a student's file is shown."""
+    """Builds targets without output; also the program stagecraft, unless `only` is True. Returns the compiler's output
+    if that fails, else None. The compiler's warnings about a student's file are shown."""
     command = [str(ROOT / "stage"), "build", *(["--only"] if only else [])]
     if not (BUILD / "course" / "gate").exists():
-        # The first time takes minutes and may ask for packages: that is for the person to see.
+        # The first build takes minutes and may ask for packages, so a person must see it.
         tell(say("first_build"), sys.stderr)
         if subprocess.run([*command, "gate"], stdout=sys.stderr).returncode != 0:
             raise Problem(say("first_build_failed"))
-    if only and (BUILD / "course" / "confine").exists():  # it ends with whoever grades, be that by kill -9
+    if only and (BUILD / "course" / "confine").exists():  # so that the build ends with this process, even after kill -9
         from sandbox import confine
         command = confine.limited(command, seconds=3600)
     with doing(what_is_built(targets)):
@@ -239,13 +239,13 @@ def build(*targets, only=False):
 
 
 def warnings(output):
-    """A compiler's warnings of students' files, a line each, with short names of files."""
+    """A compiler's warnings about students' files, one line each, with short names of files."""
     found = (short(line.replace("../../", "")) for line in output.splitlines() if ": warning: " in line)
     return list(dict.fromkeys(line for line in found if line.startswith("stages/")))
 
 
 def short(text):
-    """With the files of this repository by their short names."""
+    """The text with short names for the files of this repository."""
     return text.replace(f"{ROOT}/", "")
 
 
@@ -264,13 +264,13 @@ def first_error(output):
 
 
 def why_not_built(output, program):
-    """The first thing to mend, from the output of a build that failed; program: relative to BUILD."""
+    """The first error to fix, from the output of a build that failed; program: relative to BUILD."""
     files = links.object_files(BUILD, program) if links.failed(output) else []
     return why_not_made(output, files)
 
 
 def why_not_made(output, files):
-    """The same; files: the objects, where they were to be linked."""
+    """The same; files: the objects, if they were to be linked."""
     found = []
     if links.failed(output):
         functions = {stage.id: stage.functions for stage in stages()}
@@ -287,22 +287,22 @@ def reported(text):
 
 
 class Group:
-    """What a gate found for one group of points. Of one in bands, each test is a band and has its share."""
+    """A gate's result for one group of points. If the group has bands, each test is a band and earns its share."""
 
     def __init__(self, name, points, bands=1, part=None, file=None):
         self.name = name
         self.points = points
         self.bands = bands
-        self.part = part  # of the handout, where it has parts
-        self.file = file  # that it is about, where the stage has several
+        self.part = part  # part of the handout, if it has parts
+        self.file = file  # the file it is about, if the stage has several
         self.status = "unwritten"  # or "passed", "wrong", "slow" (right, not in all bands), "unjudged", "unmeasured"
         self.failures = []
-        self.n_passed = 0  # tests
-        self.measured = None  # how fast it was, in words
-        self.failed_requests = []  # (how it failed, the request's file), where they were kept
+        self.n_passed = 0  # passed tests
+        self.measured = None  # the measured speed, in words
+        self.failed_requests = []  # (how it failed, the request's file), if requests were kept
         self.mistake = None  # the name of the known mistake that explains them ...
         self.mistake_says = ""  # ... and a sentence about it
-        self.mistake_in_part = False  # does it leave failing cases unexplained?
+        self.mistake_in_part = False  # True if it does not explain all failing cases
 
     @property
     def earned(self):
@@ -312,28 +312,28 @@ class Group:
 
 
 class Result:
-    """What became of one stage: its groups, or the reason why there are none."""
+    """The result of one stage: its groups, or the reason why there are none."""
 
     def __init__(self, stage):
         self.stage = stage
         self.compile_error = None
-        self.unfinished = None  # how the gate ended, where that was before its report
-        self.peak = 0  # kilobytes that the judge had
+        self.unfinished = None  # how the gate ended, if it ended without a report
+        self.peak = 0  # peak memory of the judge, in kilobytes
         self.is_refused = False  # compiles, but is not the student's own work
-        self.seed = None  # of the numbers it was asked with
-        self.part = None  # where it is about one part alone
+        self.seed = None  # seed of the random numbers in its questions
+        self.part = None  # set if the result is about one part only
         self.groups = [Group(group["name"], group["points"], group.get("bands", 1), group.get("part"), group.get("file"))
                        for group in stage.groups]
 
     def of_part(self, part):
-        """The same, about the groups of one part."""
+        """The result for the groups of one part."""
         result = copy.copy(self)
         result.part = part
         result.groups = [group for group in self.groups if group.part == part]
         return result
 
     @property
-    def name(self):  # "6", or "6.3" of a part
+    def name(self):  # "6", or "6.3" for a part
         return f"{self.stage.id}" if self.part is None else f"{self.stage.id}.{self.part}"
 
     @property
@@ -342,7 +342,7 @@ class Result:
 
     @property
     def next_part(self):
-        """The first part, in the order of reading, that is not right yet; None if there is none."""
+        """The first part, in reading order, that is not right yet; None if there is none."""
         open_parts = [group.part for group in self.groups if group.part and group.status != "passed"]
         return min(open_parts, default=None)
 
@@ -357,7 +357,7 @@ class Result:
 
     @property
     def is_right(self):
-        """Is all of it written and nothing wrong, be it slow?"""
+        """True if all is written and nothing is wrong; it may be slow."""
         return self.status in ("passed", "slow")
 
     @property
@@ -371,7 +371,7 @@ class Result:
 
     @property
     def is_begun(self):
-        """Does it lack functions, with no mistake so far?"""
+        """True if functions are missing, and there is no mistake so far."""
         return self.status == "wrong" and not self.has_mistake
 
     @property
@@ -380,8 +380,8 @@ class Result:
 
 
 def quick_folder():
-    """For files that live for milliseconds, hundreds of them per verdict: memory, if there is plenty. A disk's
-    journal takes half of a verdict's time. None: where temporary files usually go."""
+    """A folder for the hundreds of files per verdict that exist for milliseconds. It is in memory if there is plenty:
+    the journal of a disk would take half of a verdict's time. None: the default folder for temporary files."""
     memory = pathlib.Path("/dev/shm")
     if "TMPDIR" in os.environ or not os.access(memory, os.W_OK):
         return None
@@ -389,11 +389,10 @@ def quick_folder():
 
 
 def run_gate(stage, worker, seed=None, mistakes=None, keep=None, only=None):
-    """Runs the gate of a stage on a worker that is built; only: of these groups.
+    """Runs the gate of a stage on a worker that is built; only: the groups to run.
 
-    seed: of the numbers made on the spot, by default another one each time. mistakes: the folder of
-    the stage's wrong programs, if failures are to be explained by them. keep: a folder for everything
-    that the worker is asked.
+    seed: of the random numbers, by default a new one each time. mistakes: the folder of the stage's wrong programs, if
+    they are to explain failures. keep: a folder for all requests to the worker.
     """
     result = Result(stage)
     result.seed = seed
@@ -406,7 +405,7 @@ def run_gate(stage, worker, seed=None, mistakes=None, keep=None, only=None):
             environment["STAGE_SEED"] = str(seed)
         if mistakes is not None:
             environment["STAGE_MISTAKES"] = str(mistakes)
-            if "STAGE_ANSWERS" not in os.environ:  # theirs, for whoever asks them again
+            if "STAGE_ANSWERS" not in os.environ:  # the answers of mistakes, to ask each only once
                 environment["STAGE_ANSWERS"] = tempfile.mkdtemp(dir=folder)
         if keep is not None:
             shutil.rmtree(keep, ignore_errors=True)
@@ -426,9 +425,9 @@ def run_gate(stage, worker, seed=None, mistakes=None, keep=None, only=None):
         for test in tests:
             group.n_passed += "failures" not in test and not {"not-written", "not-measured", "not-judged"} & set(test)
             for failure in test.get("failures", []):
-                text = reported(failure["failure"])  # "file:line\nFailed\n" and then what the gate said
+                text = reported(failure["failure"])  # "file:line\nFailed\n", then the gate's message
                 group.failures.append(text.split("Failed\n", 1)[-1].strip())
-        # What the last band was told is what all of them were judged by.
+        # The last band's text belongs to the best race, by which all bands were judged.
         group.measured = next((reported(test["measured"]) for test in reversed(tests) if "measured" in test), None)
         group.failed_requests = failed_requests(keep, group.name) if keep else []
         has_crashed = any(kind == "crashed" for kind, _ in group.failed_requests)
@@ -450,8 +449,8 @@ def run_gate(stage, worker, seed=None, mistakes=None, keep=None, only=None):
 
 
 def explain(group, mistake):
-    """mistake: what the gate found: its name, its sentence, and a case that it reproduces, which is then the
-    one that is shown."""
+    """mistake: the one the gate found: its name, its sentence, and a case that it reproduces. This case is moved to the
+    front, so that it is shown."""
     if mistake is None:
         return
     group.mistake, group.mistake_says = mistake["name"], mistake["says"]
@@ -463,8 +462,8 @@ def explain(group, mistake):
 
 
 def ask_judge(suites, worker, environment, folder):
-    """(what the gate reports of these suites, or None; how it ended then). That it ends without a report is
-    the worker's doing if it gives one of a worker that does nothing: else it is a Problem."""
+    """(the gate's report about these suites, or None; how it ended then). If it ended without a report, this is the
+    worker's fault if the gate can report about a worker that does nothing; otherwise it is a Problem."""
     found, how = run_judge(suites, worker, environment, folder)
     if found is None and run_judge(suites, "/bin/false", {}, folder)[0] is None:
         raise Problem(f"the gate did not finish: {how}")
@@ -472,7 +471,7 @@ def ask_judge(suites, worker, environment, folder):
 
 
 def run_judge(suites, worker, environment, folder):
-    from sandbox import confine  # both of which build on this
+    from sandbox import confine  # both import this module
     from sandbox import limited
     report = pathlib.Path(folder) / "report.json"
     report.unlink(missing_ok=True)
@@ -489,8 +488,8 @@ def run_judge(suites, worker, environment, folder):
 
 
 def failed_requests(folder, suite=None):
-    """(how it failed, the request's file) for each failure of the gate that kept its requests there,
-    or of one of its suites."""
+    """(how it failed, the request's file) for each failure, of one suite or of all; folder: where the gate kept its
+    requests."""
     notes = folder / "failed"
     lines = notes.read_text().splitlines() if notes.exists() else []
     failures = [line.split(" ") for line in lines]
@@ -504,35 +503,34 @@ def mistakes(stage):
 
 
 def mistakes_folder(stage):
-    """Where the wrong programs of a stage lie once they are built."""
+    """The folder of a stage's wrong programs, once they are built."""
     return BUILD / "course" / "mistakes" / f"{stage.number}-{stage.slug}"
 
 
 def build_mistakes(stage, only=False, found=None):
-    """Builds the wrong programs that explain failures; their folder, or None if there are none. found: the result
-    that is to be explained. The first build takes long, so a person gets something to read meanwhile."""
+    """Builds the wrong programs that explain failures. Returns their folder, or None if there are none. found: the
+    result to explain. The first build takes long, so the first failure is shown meanwhile."""
     if not mistakes(stage):
         return None
     if not mistakes_folder(stage).exists():
         if found and found.has_mistake:
             tell(f"{found.first_wrong.name}: {short(found.first_wrong.failures[0])}\n", sys.stderr)
         tell(say("first_mistakes"), sys.stderr)
-    # A student's verdict never hangs on whether this works.
+    # If this build fails, the verdict only lacks the mistake's name.
     return mistakes_folder(stage) if build(f"mistakes_{stage.number}", only=only) is None else None
 
 
 class NoTurns:
-    """For judge, where nothing else runs."""
+    """For judge, if no other work runs at the same time."""
     together = alone = staticmethod(contextlib.nullcontext)
 
 
 def judge(stage, worker, seed, keep, known_mistakes, built=None, turns=NoTurns):
-    """What is right, what is fast, and where something is wrong, which known mistake it is.
+    """Judges what is right and what is fast; if something is wrong, finds the known mistake.
 
-    known_mistakes: called with the result where a name is needed; gives the folder of the stage's wrong programs, or
-    None.
-    built: that folder, if it is there already: then the gate looks for the name at once.
-    turns: two contexts: `together` with other work, and `alone`, where time is measured.
+    known_mistakes: called with the result if a name is needed; returns the folder of the stage's wrong programs, or
+    None. built: this folder, if it already exists: then the gate looks for the name at once. turns: two contexts:
+    `together` with other work, and `alone` for measuring time.
     """
     begin = time.monotonic()
     result = judge_once(stage, worker, seed, keep, built, turns)
@@ -542,11 +540,11 @@ def judge(stage, worker, seed, keep, known_mistakes, built=None, turns=NoTurns):
 
 
 def judge_once(stage, worker, seed, keep, mistakes, turns):
-    """run_gate in two steps: what is right, and then, where nothing is wrong, what is fast."""
+    """run_gate in two steps: what is right, and then, if nothing is wrong, what is fast."""
     exact = [group["name"] for group in stage.groups if group["name"] not in stage.timed]
     with turns.together():
         result = run_gate(stage, worker, seed, mistakes, keep, exact)
-        if result.unfinished and mistakes:  # a student's marks do not depend on whether a name is found
+        if result.unfinished and mistakes:  # the points must not depend on the search for a name
             result = run_gate(stage, worker, seed, None, keep, exact)
     if not stage.timed:
         return result
@@ -564,23 +562,23 @@ def judge_once(stage, worker, seed, keep, mistakes, turns):
 
 
 def needs_a_name(result, stage):
-    """Is it worth the time to build the wrong programs, and to look for the one that explains this result?"""
-    hung = any(kind == "hung" for group in result.groups for kind, _ in group.failed_requests)  # enough of a reason
+    """True if it is worth the time to build the wrong programs and to look for the one that explains this result."""
+    hung = any(kind == "hung" for group in result.groups for kind, _ in group.failed_requests)  # explains itself
     is_wrong = result.has_mistake or stage.is_emulated and result.status == "slow"
     return is_wrong and not hung and not result.unfinished
 
 
 def test_stage(stage, explain=False, seed=None):
-    """Builds the student's files of a stage and asks the gate about them.
+    """Builds the student's files of a stage and runs the gate on them.
 
-    explain: where they are wrong, look for the known mistake that they make. seed: as in run_gate.
+    explain: if they are wrong, look for the known mistake. seed: as in run_gate.
     """
     for unit in stage.units:
         if not stage.path(unit).exists():
             raise Problem(say("file_missing", stage.path(unit).relative_to(ROOT), stage.id, unit["file"]))
     if stage.is_emulated and not sys.platform.startswith("linux"):
         raise Problem(say("gpu_not_here", stage.id))
-    from grading import own_work  # which needs this module
+    from grading import own_work  # it imports this module
     refused = own_work.refusal(stage, own_work.texts_here(stage))
     problem = refused or build("gate", f"worker_{stage.number}")
     if problem is None:

@@ -13,7 +13,7 @@ ITEM = re.compile(r"(?:-|\d+\.) ")
 
 
 def shown_link(match):
-    """What is elsewhere, or code, needs its address; other pages have a command of their own."""
+    """A link to another site or to code needs its address; other pages are read with ./stage read."""
     text, target = match.groups()
     if re.match(r"[a-z]+:", target):
         return f"{text} <{target}>"
@@ -24,13 +24,13 @@ def shown_link(match):
 
 
 def plain(text, with_addresses=False):
-    """A paragraph without what only a browser needs."""
+    """A paragraph without the marks that only a browser needs."""
     text = re.sub(r"<!--.*?-->|</?details>|</?summary>", "", FIGURE.sub("", text), flags=re.S)
     text = re.sub(r"</?code>", "`", text)
     text = LINK.sub(shown_link if with_addresses else r"\1", text)
     text = re.sub(r"\*\*(.+?)\*\*", r"\1", text, flags=re.S)
     text = re.sub(r"(?<![a-zA-Z0-9])\*(\w[^*]*)\*", r"\1", text)
-    # Between two lines of Chinese, and after its punctuation, there is no blank.
+    # Chinese has no blank between two lines, nor after its punctuation.
     text = re.sub(r"(?<=[\u2e80-\uffef])\n *(?=[\u2e80-\uffef])|(?<=[\u3000-\u303f\uff00-\uffef])\n *", "", text)
     return html.unescape(re.sub(r"\s+", " ", text)).strip()
 
@@ -39,7 +39,8 @@ def plain(text, with_addresses=False):
 
 
 def widths(rows, room):
-    """Of the columns: as wide as they are, or the widest narrower until all fit. None if their words are too long."""
+    """The widths of the columns: as wide as their texts, or the widest ones narrower until all fit. None if a word is
+    too long."""
     columns = list(zip(*rows))
     found = [max(map(course.width, column)) for column in columns]
     least = [max(course.width(word) for cell in column for word in cell.split(" ")) for column in columns]
@@ -54,7 +55,7 @@ def widths(rows, room):
 def table(text, room):
     rows = [[plain(cell.replace(r"\|", "|"), True) for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
             for line in text.split("\n")]
-    head, rows = rows[0], rows[2:]  # below the head is its line
+    head, rows = rows[0], rows[2:]  # the second row is the line below the head
     rows = [(row + [""] * len(head))[:len(head)] for row in [head, *rows] if any(row)]
     columns = widths(rows, room)
     for row in rows:
@@ -77,7 +78,7 @@ def one_below_the_other(row, room):
 
 
 def pieces(text):
-    """What text without code falls into: headings, figures, tables, items of lists, paragraphs."""
+    """Splits text without code into headings, figures, tables, list items and paragraphs."""
     found = []
     for line in text.split("\n"):
         begins = (not line.strip() or not found or found[-1].startswith(("#", "![")) or line.startswith(("#", "!["))
@@ -90,7 +91,7 @@ def pieces(text):
 
 
 def figure(match, folder, room):
-    """What it shows: its own description, where it has one. The map is described by the tour."""
+    """The figure's own description, if it has one. The map is described by the tour."""
     path = (folder / match[2]).resolve()
     text = path.read_text(encoding="utf-8") if path.suffix == ".svg" and path.exists() else ""
     described = None if path.name.startswith("map") else re.search(r"<desc[^>]*>(.*?)</desc>", text, re.S)
@@ -112,8 +113,8 @@ def piece_lines(piece, room, folder):
 
 
 def rendered(markdown, room, folder=None):
-    """Lines. Code stays as it is, or breaks between words if it is wider than the room. folder: the page's, if figures
-    and addresses of links are to be shown."""
+    """The page as lines. Code stays as it is, or breaks between words if it is wider than the room. folder: the page's,
+    if descriptions of figures and addresses of links are to be shown."""
     for at, part in enumerate(FENCE.split(markdown)):
         if at % 2:
             for line in part.split("\n"):

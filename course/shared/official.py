@@ -16,14 +16,14 @@ import strict_json
 
 FILE = "course.json"
 DEFAULTS = {"url": "", "ref": "main", "commit": "", "language": "en", "nickname": ""}
-# What only the official repository has: its own checks and packages. Of GitHub's workflows students get one.
+# Files that only the official repository has: its own checks and packages. Students get one of GitHub's workflows.
 OURS_ALONE = re.compile(r"\.ci/|\.github/workflows/(?!grade\.yml$)")
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=3"}
 
 
 def parse(text):
-    """The settings of a course.json, whoever wrote it."""
+    """The settings of a course.json, which may be written by a student."""
     try:
         found = strict_json.parse(text)
     except ValueError:
@@ -47,7 +47,7 @@ def write(settings, folder=course.ROOT):
 
 
 def git(*words, folder=course.ROOT, given="", seconds=None):
-    """What git prints, or None where it fails or takes longer. given: its input."""
+    """The output of git, or None if it fails or takes longer than `seconds`. given: its input."""
     try:
         done = subprocess.run(["git", "-C", str(folder), *words], env=dict(os.environ, **QUIET), text=True,
                               input=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=seconds)
@@ -57,14 +57,14 @@ def git(*words, folder=course.ROOT, given="", seconds=None):
 
 
 def is_here(url):
-    """Is it the repository that this workflow runs in, on GitHub, Gitea or GitLab?"""
+    """True if the URL is the repository that this workflow runs in, on GitHub, Gitea or GitLab."""
     at = os.environ
     here = at.get("CI_PROJECT_URL") or f"{at.get('GITHUB_SERVER_URL')}/{at.get('GITHUB_REPOSITORY')}"
     return url.rstrip("/").removesuffix(".git") == here
 
 
 def has_ref(settings, seconds=None):
-    """Is there such a branch or tag, for everybody? None if the repository does not answer whoever has no password."""
+    """True if the branch or tag exists and can be read without a password. None if the repository cannot be read."""
     ref = settings["ref"]
     said = git("-c", "credential.helper=", "ls-remote", "--", settings["url"], ref, seconds=seconds)
     if said is None:
@@ -74,13 +74,13 @@ def has_ref(settings, seconds=None):
 
 
 def why_not_fetched(settings):
-    """In words, after a fetch that failed."""
+    """The reason, in words, after a fetch that failed."""
     key = "update_no_ref" if has_ref(settings) is False else "update_unreachable"
     return course.say(key, settings["url"], settings["ref"])
 
 
 def fetch(settings, folder):
-    """Brings the official tree into a folder, new or fetched before; its commit."""
+    """Fetches the official tree into a new folder, or one it was fetched into before. Returns its commit."""
     folder.mkdir(parents=True, exist_ok=True)
     url, ref = settings["url"], settings["ref"]
     if (git("init", "-q", folder=folder) is None

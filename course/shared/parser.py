@@ -1,12 +1,12 @@
-"""The command line of a command of ./stage. Every text of its --help is one of stages/messages.json."""
+"""The command line of a command of ./stage. Every text of its --help is a message of stages/messages.json."""
 import argparse
 import re
 
 from shared import course
 
-# What argparse itself says, in Chinese. It passes each of its texts to a global of its module, `_`, which is gettext.
-# Python comes with no catalogues for gettext, and ours would be binary files (.mo), so `_` is a look-up in this table.
-# A text that another version of Python words otherwise stays English.
+# argparse's own texts, in Chinese. It passes each of its texts to `_`, a global of its module, which is gettext. Python
+# has no catalogues for gettext, and ours would be binary files (.mo). So here `_` is a look-up in this table. If
+# another version of Python has another wording, that text stays English.
 CHINESE = {
     "usage: ": "用法：",
     "positional arguments": "参数",
@@ -23,13 +23,13 @@ CHINESE = {
     "invalid choice: %(value)r (choose from %(choices)s)": "没有 %(value)r 这一项，可选：%(choices)s",
     "invalid %(type)s value: %(value)r": "%(value)r 不是有效的 %(type)s 值",
 }
-COLON = re.compile(r"(?<=[\u4e00-\u9fff]):$", re.M)  # argparse ends headings with it, whatever the language
+COLON = re.compile(r"(?<=[\u4e00-\u9fff]):$", re.M)  # argparse ends headings with ":" in every language
 
 argparse._ = lambda text: CHINESE.get(text, text) if course.language() == "zh" else text
 
 
 class Formatter(argparse.HelpFormatter):
-    """Counts columns, of which a Chinese character takes two, where argparse counts characters; keeps line breaks."""
+    """Keeps line breaks, and counts columns instead of characters: a Chinese character takes two."""
 
     def _format_usage(self, usage, actions, groups, prefix):
         prefix = prefix or argparse._("usage: ")
@@ -48,8 +48,9 @@ class Formatter(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser("test"): what ./stage test does is the message help_test, examples are help_test_example, and an argument
-    is explained by help_test_ and its name in the result. A message that is missing is a KeyError."""
+    """Parser("test") takes its texts from messages: help_test says what ./stage test does, help_test_example has
+    examples, and help_test_ + the name of an argument in the result explains the argument. A missing message is a
+    KeyError."""
 
     def __init__(self, command):
         self.key = f"help_{command}"
@@ -65,9 +66,9 @@ class Parser(argparse.ArgumentParser):
     def print_help(self, file=None):
         course.page(self.format_help().rstrip("\n").split("\n"))
 
-    def print_usage(self, file=None):  # where the command line is wrong
+    def print_usage(self, file=None):  # called if the command line is wrong
         super().print_usage(file)
         print(self.epilog.splitlines()[0], file=file)
 
     def error(self, message):
-        super().error(message.removeprefix("argument "))  # "--seed: ..." will do; never Chinese before 3.11
+        super().error(message.removeprefix("argument "))  # "--seed: ..." is enough; never Chinese before 3.11

@@ -1,5 +1,5 @@
-"""What is remembered of a student's work, in build/course/notes.json: the last verdict on each stage with the
-files it was about, and how many hints were shown. Lost with build/, and then found again."""
+"""What is remembered of a student's work, in build/course/notes.json: the last verdict on each stage, with hashes of
+the files it was about, and how many hints were shown. If build/ is deleted, the verdicts are found again."""
 import datetime
 import functools
 import hashlib
@@ -10,7 +10,7 @@ import sys
 from shared import course
 
 NOTES = course.ROOT / "build" / "course" / "notes.json"
-# What a verdict hangs on besides the student's files.
+# What a verdict depends on besides the student's files.
 OFFICIAL = ("src", "cmake", "course/cmake", "course/judge", "course/mine", "course/sandbox", "course/worker", "tests/data",
             "tests/gates", "stages/stages.json")
 
@@ -29,7 +29,7 @@ def official():
 
 
 def files(stage):
-    """All that the student may have written for a stage, but for my_tests.cpp, which decides nothing."""
+    """All files that the student may have written for a stage, except my_tests.cpp, which decides nothing."""
     found = {path for ending in ("*.cpp", "*.cu", "*.h", "*.hpp") for path in stage.folder.glob(ending)}
     return sorted(found - {stage.my_tests})
 
@@ -42,17 +42,17 @@ def read():
 
 
 def note(kind, stage, value):
-    """Keeps `value` of that kind ("verdicts", "hints") for a stage."""
+    """Stores `value` for a stage under a kind: "verdicts" or "hints"."""
     notes = read()
     notes.setdefault(kind, {})[stage.number] = value
     NOTES.parent.mkdir(parents=True, exist_ok=True)
     new = NOTES.with_name(f"{NOTES.name}.{os.getpid()}")
     new.write_text(json.dumps(notes, indent=1), encoding="utf-8")
-    new.replace(NOTES)  # at once, for ./stage watch may be reading
+    new.replace(NOTES)  # atomic, because ./stage watch may be reading
 
 
 def days(stages):
-    """From the first verdict of any of them to the day on which the last became right; 0: that is not known."""
+    """Days from the first verdict on any of them until the last became right, both days counted; 0: not known."""
     begun, right = ([recall(kind, stage) for stage in stages] for kind in ("begun", "right"))
     if None in right or not any(begun):
         return 0
@@ -65,8 +65,8 @@ def recall(kind, stage):
 
 
 def judge(stage, explain=False):
-    """course.test_stage, remembered."""
-    mine = fingerprint(files(stage))  # before the build: an edit during it is another verdict's
+    """course.test_stage; stores the verdict."""
+    mine = fingerprint(files(stage))  # before the build: an edit during the build needs a new verdict
     before = recall("verdicts", stage) or {}
     if recall("begun", stage) is None:
         note("begun", stage, f"{datetime.date.today()}")
@@ -74,7 +74,7 @@ def judge(stage, explain=False):
     if result.is_right and recall("right", stage) is None:
         note("right", stage, f"{datetime.date.today()}")
     note("verdicts", stage, {
-        # The same numbers until it is right, so that a person sees what an edit changed.
+        # The same numbers until the stage is right, so that the student sees what an edit changed.
         "seed": None if result.status == "passed" else result.seed or before.get("seed"),
         "files": mine, "official": official(), "compile_error": result.compile_error,
         "groups": {group.name: group.status for group in result.groups},
@@ -83,8 +83,8 @@ def judge(stage, explain=False):
 
 
 def remembered(stage, official_too=True):
-    """The last verdict, if it is about the files as they are: the student's, and unless
-    `official_too` is False everything else too. Without the words of its failures. Or None."""
+    """The last verdict, without the texts of its failures, if it is about the present files: the student's and, unless
+    `official_too` is False, all official ones. Otherwise None."""
     verdict = recall("verdicts", stage)
     if not verdict or verdict["files"] != fingerprint(files(stage)):
         return None
@@ -99,7 +99,7 @@ def remembered(stage, official_too=True):
 
 
 def result_of(stage):
-    """What became of a stage so far, found out only where that is news."""
+    """The result of a stage so far; judges it only if it changed since the last verdict."""
     if not stage.is_started:
         return course.Result(stage)
     known = remembered(stage)
@@ -110,13 +110,14 @@ def result_of(stage):
 
 
 def are_all_right(stages):
-    """As far as is remembered: nothing is judged for the answer."""
+    """True if all are right according to the remembered verdicts; judges nothing."""
     expected = filter(course.Stage.is_expected, stages)
     return all((found := remembered(stage, official_too=False)) and found.status == "passed" for stage in expected)
 
 
 def next_unfinished(stages):
-    """The first stage that does not pass, or None. What passed before official files changed counts."""
+    """The first stage that does not pass, or None. A stage that passed before official files changed counts as
+    passed."""
     for stage in filter(course.Stage.is_expected, stages):
         before = remembered(stage, official_too=False) or result_of(stage)
         if before.status != "passed":

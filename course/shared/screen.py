@@ -1,5 +1,5 @@
-"""What a person sees in a terminal: text that fits it, a page at a time where it is long, and what is being waited
-for. Where nobody is looking (a pipe, a file) text stays as it is."""
+"""Output for a person at a terminal: text that fits its width, long text page by page, and a line that says what is
+being waited for. In a pipe or a file, text stays as it is."""
 import contextlib
 import os
 import re
@@ -11,20 +11,19 @@ import sys
 import threading
 import unicodedata
 
-# Chinese may be broken anywhere, but no line begins with a punctuation mark that ends something, or ends with one that
-# begins something.
+# Chinese may be broken anywhere, but no line begins with a closing punctuation mark or ends with an opening one.
 WORDS = re.compile(r"\s+|[（《【「『]*(?:[^\s\u2e80-\uffef]+|.)[，。；：！？、）》】」』]*")
 COLOUR = re.compile(r"\033\[[\d;]*m")
-# Of less: colours stay; a text that fits the screen ends by itself; the last line says what nobody guesses.
+# Options of less: keep colours; end at once if the text fits the screen; explain the keys in the last line.
 PAGER = "FRXPs-- {} --"
-PATIENCE = 1.0  # seconds: what takes longer is named
+PATIENCE = 1.0  # seconds: waits that are longer are shown
 
 
 # ---- columns ------------------------------------------------------------------------------------
 
 
 def width(text):
-    """How many columns of a terminal it takes."""
+    """The number of terminal columns that a text takes."""
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in COLOUR.sub("", text))
 
 
@@ -33,7 +32,7 @@ def padded(text, columns):
 
 
 def wrapped(text, columns, first="", then="", words=WORDS):
-    """Lines of at most so many columns, broken between words, Chinese anywhere. They begin with `first`,
+    """Lines of at most `columns` columns, broken between words, Chinese anywhere. The first line begins with `first`,
     the others with `then`; a word that is longer than a line stays whole."""
     line, empty = first, True
     for word in words.findall(text):
@@ -46,7 +45,7 @@ def wrapped(text, columns, first="", then="", words=WORDS):
 
 
 def columns(stream=None, usual=None):
-    """How wide the terminal is; `usual` where the stream is none."""
+    """The width of the terminal; `usual` if the stream is no terminal."""
     stream = stream or sys.stdout
     if not stream.isatty():
         return usual
@@ -59,7 +58,7 @@ def columns(stream=None, usual=None):
 
 
 def fitted(text, room):
-    """Lines that fit; one that is broken goes on a little further to the right."""
+    """Lines that fit; the rest of a broken line is indented a little."""
     for line in text.split("\n"):
         if room is None or width(line) <= room:
             yield line
@@ -76,13 +75,13 @@ def is_plain(stream):
 
 
 def paint(text, colour):
-    """In that colour (of ANSI: "31" is red) where a person is looking and has not declined."""
+    """The text in an ANSI colour ("31" is red), if the output is a terminal and the user has not turned colours off."""
     plain = is_plain(sys.stdout) or os.environ.get("NO_COLOR")
     return text if plain or not colour else f"\033[{colour}m{text}\033[0m"
 
 
 def tell(text, stream=None):
-    """Prints it, broken between words where a terminal would break it anywhere."""
+    """Prints a text; long lines break between words."""
     stream = stream or sys.stdout
     lines = "\n".join(fitted(text, columns(stream)))
     with redrawing:
@@ -100,20 +99,20 @@ def pager():
 
 
 def page(lines, keys="space: next page, q: end"):
-    """Prints lines, through a pager where they are more than the terminal shows at once. keys: what its last line says."""
+    """Prints lines, through a pager if they do not fit the terminal. keys: the pager's last line."""
     text = "\n".join(lines) + "\n"
     words = pager() if sys.stdin.isatty() and not is_plain(sys.stdout) else None
     if words is None or text.count("\n") < shutil.get_terminal_size().lines:
         sys.stdout.write(text)
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the pager's
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the pager handles Ctrl-C
     try:
         subprocess.run(words, input=text.encode(), env={"LESS": PAGER.format(keys.replace(":", r"\:")), **os.environ})
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-waiting, redrawing = [], threading.Lock()  # [line, whether it has taken a second]; the last that has is shown
+waiting, redrawing = [], threading.Lock()  # [line, True after one second]; the last such line is shown
 
 
 def redraw():
@@ -123,7 +122,7 @@ def redraw():
 
 @contextlib.contextmanager
 def doing(what):
-    """Says what is being waited for, once that has taken a second, and takes the line back at the end."""
+    """Shows what is being waited for once it has taken a second, and deletes the line at the end."""
     if is_plain(sys.stderr):
         yield
         return

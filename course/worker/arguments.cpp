@@ -15,9 +15,9 @@ constexpr std::size_t kGuard = 64;  // elements before and after
 
 }  // namespace
 
-// `kGuard` elements, then rows * (cols + gap), then `kGuard` again; all but the matrix itself
-// untouched. Under a sanitizer, what lies around it is forbidden, and an input lies in pages of its
-// own that may only be read.
+// kGuard elements, then rows * (cols + gap), then kGuard again; all but the matrix itself is
+// untouched_value(). Under a sanitizer, the memory around the matrix is forbidden, and an input has
+// pages of its own that are read-only.
 struct Arguments::Block {
   std::string name;
   std::size_t rows = 0;
@@ -26,7 +26,7 @@ struct Arguments::Block {
   bool flat = false;  // a vector: its shape has one dimension
   bool output = false;
   std::vector<float> memory;
-  std::size_t begin = kGuard;  // of the matrix, in memory
+  std::size_t begin = kGuard;  // index of the matrix in `memory`
   std::vector<float> before_the_call;
   bool read_only = false;
 
@@ -37,7 +37,7 @@ struct Arguments::Block {
 
   float* data() { return memory.data() + begin; }
   const float* data() const { return memory.data() + begin; }
-  // As the call gets it: of no elements, none can be read.
+  // The pointer for the call. A matrix without elements gets a page that cannot be read.
   float* lent() { return rows * cols == 0 ? static_cast<float*>(forbidden_page()) : data(); }
   MatrixView<float> view() { return {lent(), rows, cols, stride}; }
 
@@ -51,7 +51,7 @@ struct Arguments::Block {
   std::size_t bytes() const { return rows * stride * sizeof(float); }
   std::size_t bytes_in_pages() const { return (bytes() + kPage - 1) / kPage * kPage; }
 
-  // For the call, and after it.
+  // close() protects the memory for the call, open() ends this.
   void close() {
     if (!has_sanitizer()) return;
     forbid(memory.data(), begin * sizeof(float));
@@ -68,7 +68,7 @@ struct Arguments::Block {
     allow(memory.data(), memory.size() * sizeof(float));
   }
 
-  // Numbers that look like those of the row before.
+  // Fills the gap after a row with numbers that look like those of the row.
   void fill_gap(std::size_t row) {
     const std::size_t end = (row + 1) * stride;
     for (std::size_t i = row * stride + cols; i < end; ++i) data()[i] = -data()[i - cols];
@@ -122,7 +122,7 @@ Arguments::Block& Arguments::make(const std::string& name, std::size_t rows, std
   block->cols = cols;
   block->stride = std::max<std::size_t>(1, cols + (flat ? 0 : request_.gap));
   block->flat = flat;
-  // The sanitizer forbids from the middle of eight bytes on, not up to it.
+  // AddressSanitizer can forbid the end of a group of 8 bytes, but not its beginning.
   if (has_sanitizer() && block->stride > cols) block->stride += block->stride % 2;
   block->take_memory();
   block->before_the_call = block->memory;

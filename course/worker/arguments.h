@@ -9,8 +9,8 @@
 
 namespace stagecraft::stages {
 
-// The arguments of one call, each in memory of its own with guard zones around (and, with a gap,
-// between its rows), so that what a function writes where it must not is seen.
+// The arguments of one call. Each has memory of its own with guard zones before and after it (and,
+// with a gap, between its rows), so that writes to a wrong place are found.
 class Arguments {
  public:
   explicit Arguments(const Request& request);
@@ -21,34 +21,35 @@ class Arguments {
   const std::string& text(const std::string& name) const;
   std::span<const float> vector(const std::string& name);
   MatrixView<const float> matrix(const std::string& name);
-  // An input whose memory the call itself writes to, before the function has it or afterwards.
+  // An input whose memory the worker's call code writes to, before or after the function reads it.
   MatrixView<float> lent_matrix(const std::string& name);
-  // An input that the function reads and writes; its values afterwards are an output.
+  // An input that the function reads and writes; its final values are an output.
   MatrixView<float> in_out(const std::string& name);
-  // Outputs: filled with a value that says "untouched". Where the request says that the output is
-  // to be the memory of an input, it is that.
+  // Outputs. They are filled with untouched_value(). If the request's alias names an input, the
+  // output is the memory of that input.
   std::span<float> out_vector(const std::string& name, std::size_t size);
   MatrixView<float> out_matrix(const std::string& name, std::size_t rows, std::size_t cols);
 
-  bool has(const std::string& name) const;  // an input that not every request brings
+  bool has(const std::string& name) const;  // an optional input
 
-  std::vector<int> integers(const std::string& name) const;  // an input of whole numbers
+  std::vector<int> integers(const std::string& name) const;  // an input that holds whole numbers
 
-  // Something that the function computed on its way. Of two with one name, the later one is kept.
+  // An intermediate result. A second record with the same name replaces the first.
   void record(const std::string& name, MatrixView<const float> value);
   void record(const std::string& name, std::span<const float> values);
   void record(const std::string& name, std::span<const int> numbers);
 
-  // Makes a call that may have to be refused with an Error, where the request says so
-  // ("refusable"): then whether it was is an output, "Error". Elsewhere an Error goes on its way.
+  // Makes a call. If the request has the input "refusable", the output "Error" says whether the
+  // call threw Error: 0 or 1. Otherwise the exception passes through.
   void call(const std::function<void()>& function);
 
-  // Memory beside something that the call keeps itself was written: "before" or "after" it.
+  // For memory that the call code owns itself: it was written to `side` ("before" or "after") of
+  // it.
   void tell_overrun(const std::string& name, const std::string& side);
-  // What the call may only read was changed.
+  // For something that the function may only read: it was changed.
   void tell_changed(const std::string& name) { changed_input_ = name; }
 
-  // After the call: the outputs under their names with `suffix`, and what was written wrongly.
+  // After the call: stores the outputs, with `suffix` behind their names, and the wrong writes.
   void collect(const std::string& suffix, Response& response) const;
 
  private:

@@ -10,15 +10,15 @@
 namespace stagecraft::stages {
 namespace {
 
-// A weight under its name in a checkpoint, with its bias where the request brings one.
+// The weight with this name in a checkpoint, and its bias if the request has one.
 Linear linear_of(Arguments& args, const std::string& name) {
   Linear layer{args.matrix(name + ".weight"), {}};
   if (args.has(name + ".bias")) layer.bias = args.vector(name + ".bias");
   return layer;
 }
 
-// A workspace for one block alone, with more rows than this pass has: so code that takes all of a
-// buffer is found.
+// A workspace for one block, with more rows than this pass has: finds code that uses a whole
+// buffer.
 Workspace workspace_for(const Config& config, std::size_t rows, std::size_t context) {
   return {config, rows + 2, context + 2, 1};
 }
@@ -46,7 +46,7 @@ void call_mlp(Arguments& args) {
                   {nullptr, "swiglu"},
                   {p.down.weight.data(), "down"}},
                  x.rows(), args);
-  // What the contract says is left behind.
+  // The contract says that these results stay in the workspace.
   args.record("scratch gate", workspace.gate.top_rows(x.rows()));
   args.record("scratch up", workspace.up.top_rows(x.rows()));
 }
@@ -77,7 +77,7 @@ void call_attention_block(Arguments& args) {
   config.head_dim = args.size("head_dim");
   config.rope.theta = args.scalar("rope_theta");
   config.qk_norm = qk_norm;
-  // In the middle of three layers: the cache and the windows of the others must not be taken.
+  // The middle one of three layers: finds code that uses the cache or the window of another layer.
   constexpr std::size_t kLayer = 1;
   config.windows = {1, args.size("window"), 1};
 
@@ -89,14 +89,15 @@ void call_attention_block(Arguments& args) {
   start_operator_record();
   attention_block(config, p, kLayer, x, cache, workspace);
   if (cache.length() != past_k.rows()) args.tell_changed("cache.length()");
-  // What the contract says is left behind shows three steps more.
+  // The contract says which results stay in the cache and the workspace; they show three more
+  // steps.
   const auto new_rows = [&](MatrixView<const float> all) {
     return all.row_range(past_k.rows(), x.rows());
   };
   args.record("v", new_rows(cache.values(kLayer, kv_len)));
   args.record("k_rope", new_rows(cache.keys(kLayer, kv_len)));
   args.record("attn_probs", workspace.probabilities_for(config.n_heads, x.rows(), kv_len));
-  // v may be wrong before it comes to the cache.
+  // v may be wrong before it is stored in the cache.
   name_operators({{p.norm.data(), "attn_norm"},
                   {p.q.weight.data(), "q"},
                   {p.k.weight.data(), "k"},

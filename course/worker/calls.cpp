@@ -5,7 +5,7 @@
 namespace stagecraft::stages {
 namespace {
 
-std::map<std::string, Call>& calls() {  // made at first use, whichever file comes first
+std::map<std::string, Call>& calls() {  // in a function: static initialisers use it
   static std::map<std::string, Call> table;
   return table;
 }

@@ -11,13 +11,13 @@ namespace stagecraft::stages {
 // How a worker calls a staged function: from a request's inputs and scalars to its arguments.
 using Call = void (*)(Arguments&);
 
-// Tells the worker how: `const Callable kBlocks{{"mlp", call_mlp}};` in any file of this folder.
+// Registers calls: `const Callable kBlocks{{"mlp", call_mlp}};` in any file of this folder.
 class Callable {
  public:
   Callable(std::initializer_list<std::pair<const char*, Call>> functions);
 };
 
-// Throws Error for a function that no file told of.
+// Throws Error for a function that is not registered.
 Call find_call(const std::string& function);
 
 }  // namespace stagecraft::stages

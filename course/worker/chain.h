@@ -11,12 +11,12 @@
 
 namespace stagecraft::stages {
 
-// What a worker does while its speed is judged: products one after the other, each of which needs
-// the one before, as the tokens of a story do. So none can be left out, done in advance or looked
-// up:
-//   A_0[r][k] = noise, A_i[r][k] = noise + |C_i-1[r][k]| / 32, the noise another in each row and
-//   step C_i       = A_i * B^T, B being [k, k]
-// What comes out is the last C and the sum of all.
+// The work of a worker while its speed is measured: products, each of which needs the previous one,
+// as with the tokens of a story. So none can be left out, done in advance or looked up:
+//   A_0[r][k] = noise
+//   A_i[r][k] = noise + |C_i-1[r][k]| / 32, with other noise in each row and step
+//   C_i       = A_i * B^T, B being [k, k]
+// The outputs are the last C and the sum of all C.
 inline constexpr std::size_t kNoise = 16384;  // numbers of noise, from the request
 
 inline void next_input(std::span<const float> noise, std::size_t step, MatrixView<const float> c,
@@ -29,8 +29,8 @@ inline void next_input(std::span<const float> noise, std::size_t step, MatrixVie
   }
 }
 
-// Before a step one number of B changes its sign, where B is blocks: a copy that was made of B
-// before is no longer right, and only who reads all of B sees where.
+// Before each step one number of B changes its sign, if B is in blocks. A copy made of B earlier is
+// then wrong, and only code that reads all of B notices which number changed.
 inline void change_a_number(std::span<BlockQ8_0> b, std::span<const float> noise,
                             std::size_t step) {
   const auto drawn = std::bit_cast<std::uint32_t>(noise[step % noise.size()]) * 2654435761u;
@@ -38,8 +38,8 @@ inline void change_a_number(std::span<BlockQ8_0> b, std::span<const float> noise
   number = static_cast<std::int8_t>(-number);
 }
 
-// The chain that a request describes: inputs "b" [k, k] and "noise", scalars "rows" and "steps".
-// `multiply` is asked for each product: multiply(a, c).
+// Computes the chain that a request describes. Inputs: "b" [k, k] and "noise"; scalars: "rows" and
+// "steps". Calls multiply(a, c) for each product.
 template <class Multiply>
 void run_chain(Arguments& args, std::span<const float> noise, std::size_t width,
                Multiply multiply) {

@@ -9,7 +9,7 @@
 namespace stagecraft::stages {
 namespace {
 
-// A text that came as the numbers of its bytes.
+// A text that was sent as the numbers of its bytes.
 std::string text_of(const Arguments& args, const std::string& name) {
   const std::vector<int> numbers = args.integers(name);
   return {numbers.begin(), numbers.end()};
@@ -31,8 +31,8 @@ void call_answer_opening(Arguments& args) {
   args.call([&] { args.record("opening", answer_opening(tokenizer)); });
 }
 
-// Turn after turn over one session. What went through the model is counted where it happens, not
-// taken from the result. Where the request says that a turn may be refused, whether it was is told.
+// Several turns in one session. Counts the rows that the model computes itself, instead of trusting
+// the result. If the request says that a turn may be refused, the response says whether it was.
 void call_chat_turn(Arguments& args) {
   Engine engine = walker_engine(args.text("model"));
   const Tokenizer tokenizer = Tokenizer::open(args.text("model"));

@@ -4,8 +4,8 @@
 
 namespace stagecraft::stages {
 
-// The numbers of a Config on their way between worker and gate: calls visit(member, field, value)
-// for each, where `field` is what a config.json calls it.
+// The numbers of a Config, for the exchange between worker and gate: calls visit(member, field,
+// value) for each. `field` is its name in config.json.
 template <class AnyConfig, class Visit>
 void visit_numbers(AnyConfig& config, Visit visit) {
   visit("vocab_size", "vocab_size", config.vocab_size);

@@ -13,7 +13,7 @@
 namespace stagecraft::stages {
 namespace {
 
-constexpr std::uint32_t kUntouched = 0x7f85a5a5;  // a NaN that any arithmetic makes quiet:
+constexpr std::uint32_t kUntouched = 0x7f85a5a5;  // a signalling NaN; arithmetic makes it quiet:
 constexpr std::uint32_t kQuiet = 0x7fc5a5a5;
 constexpr std::uint32_t kSign = 0x80000000;
 
@@ -27,7 +27,7 @@ std::vector<StoredTensor> stored_as(const std::map<std::string, Tensor>& tensors
   return stored;
 }
 
-// Before the names of the tensors of other arguments.
+// The prefix of the tensors of Request::others.
 std::string prefix(std::size_t other) { return fmt::format("other {}: ", other); }
 
 std::map<std::string, Tensor> tensors_of(const SafetensorsFile& file) {
@@ -54,14 +54,14 @@ std::string short_field(const SafetensorsFile& file, const std::string& name) {
   return shortened(field(file, name), Response::kMaxText);
 }
 
-// What a student's error says need not be text.
+// The message of a student's error, made valid UTF-8.
 std::string as_text(const std::string& message) {
   const nlohmann::json text = shortened(message, Response::kMaxText);
   const std::string valid = text.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return nlohmann::json::parse(valid).get<std::string>();
 }
 
-// The length of the header of a safetensors file, by its first bytes.
+// Throws Error if the header of a safetensors file is too long.
 void check_header(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   std::uint64_t length = 0;
@@ -140,7 +140,7 @@ Request Request::read(const std::filesystem::path& path) {
 }
 
 void Response::write(const std::filesystem::path& path) const {
-  std::ofstream out(path, std::ios::binary);  // in place: a worker may make no other file
+  std::ofstream out(path, std::ios::binary);  // no temporary file: a worker may not create one
   write_safetensors(out, stored_as(outputs),
                     {{"status", std::to_string(static_cast<int>(status))},
                      {"message", as_text(message)},

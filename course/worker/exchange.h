@@ -8,8 +8,8 @@
 
 namespace stagecraft::stages {
 
-// What the judge (the gate) and the judged (a worker, which links a student's code) tell each
-// other: one file there, one file back, both safetensors. Neither trusts the other's memory.
+// What the judge (the gate) and a worker, which links a student's code, send to each other: one
+// file with the request, one file with the response, both safetensors. They share no memory.
 
 struct Tensor {
   std::vector<std::size_t> shape;
@@ -24,24 +24,25 @@ struct Request {
   std::map<std::string, Tensor> inputs;           // by argument
   std::map<std::string, double> scalars;          // by argument
   std::map<std::string, std::string> texts = {};  // by argument: paths, prompts
-  std::string alias = {};  // an output that is to be the same memory as this input; empty: none
-  std::size_t gap = 0;     // rows of matrices lie this many elements apart
-  bool wider = false;  // between rows of inputs lie numbers, as in a wider matrix; else what is NaN
-  std::size_t calls = 1;  // how often to call, each time with fresh copies of the inputs
-  // Other arguments for the same function: one call each, in the same process, after those above.
+  std::string alias = {};  // the input whose memory the output must use; empty: none
+  std::size_t gap = 0;     // elements between the rows of a matrix
+  bool wider = false;      // fill the gaps of inputs with numbers, as in a wider matrix; else NaN
+  std::size_t calls = 1;   // how often to call, each time with fresh copies of the inputs
+  // Other arguments for the same function: one call each, in the same process, after the calls
+  // above.
   struct Other {
     std::map<std::string, Tensor> inputs;
     std::map<std::string, double> scalars;
     std::map<std::string, std::string> texts = {};
   };
   std::vector<Other> others = {};
-  // Two calls from two threads, again and again: side by side, and the first in the middle of the
-  // second, which is the longer one. Of each, the first answer is told, or one that differs from
-  // it.
+  // Two calls from two threads, repeated: first side by side, then the first inside the second,
+  // which is the longer one. For each, the response has the first answer, or an answer that differs
+  // from it.
   bool at_once = false;
 
   std::size_t n_calls() const { return calls + others.size(); }
-  Request call(std::size_t number) const;  // number 1, 2 ... as a request of its own
+  Request call(std::size_t number) const;  // call 1, 2 ... as a request of its own
 
   void write(const std::filesystem::path& path) const;
   static Request read(const std::filesystem::path& path);
@@ -51,13 +52,13 @@ struct Response {
   enum class Status { Done, NotWritten, Threw };
   Status status = Status::Done;
   std::string message;                    // of NotWritten and Threw
-  std::map<std::string, Tensor> outputs;  // "y", and "y#2" from the second call
-  std::string overrun;                    // an argument beside which memory was written, or empty
+  std::map<std::string, Tensor> outputs;  // "y"; "y#2" for the second call
+  std::string overrun;                    // the argument beside which the function wrote, or empty
   std::string overrun_side;               // "before", "between" (its rows) or "after"
   std::string changed_input;              // an input that was written to, or empty
 
-  // A worker may be hostile: what it writes is refused where its header, which is JSON, is longer
-  // than any of ours, and its texts are cut.
+  // A worker may be hostile: a response is refused if its JSON header is longer than any of ours,
+  // and its texts are cut.
   static constexpr std::size_t kMaxHeader = std::size_t{1} << 20;
   static constexpr std::size_t kMaxText = std::size_t{4} << 10;
 
@@ -65,12 +66,12 @@ struct Response {
   static Response read(const std::filesystem::path& path);
 };
 
-// At most so many bytes of a text, and whether there was more: "...".
+// At most `most` bytes of a text; "..." follows if it was cut.
 std::string shortened(std::string text, std::size_t most);
 
-// A text that need not be UTF-8 travels as the numbers of its bytes.
+// A text that may not be UTF-8 is sent as the numbers of its bytes.
 std::vector<int> bytes_of(const std::string& text);
-// The text again; '?' for what is no byte of one.
+// The text of such numbers; '?' for a number that is no byte.
 template <class Numbers>
 std::string text_of_bytes(const Numbers& numbers) {
   std::string text;
@@ -81,11 +82,12 @@ std::string text_of_bytes(const Numbers& numbers) {
   return text;
 }
 
-// What an output holds before the call: a NaN of a pattern that no arithmetic produces, so that an
-// element nobody wrote can be told from a NaN that was computed.
+// The value of every element of an output before the call: a NaN with a bit pattern that no
+// arithmetic produces. So an element that was never written differs from a NaN that was computed.
 float untouched_value();
 bool is_untouched(float value);
-// Was it computed from such an element: one that was never written, or lies outside an argument?
+// True if the value was computed from such an element: one that was never written, or one outside
+// of an argument.
 bool is_made_of_untouched(float value);
 
 }  // namespace stagecraft::stages

@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-// Of the sanitizer's library, where the program is linked with it.
+// Defined by the sanitizer's library, if the program is linked with it.
 extern "C" {
 __attribute__((weak)) void __asan_poison_memory_region(const volatile void*,
                                                        std::size_t);  // NOLINT
@@ -30,7 +30,7 @@ void allow_writing(void* begin, std::size_t bytes) {
 
 void* forbidden_page() {
   static void* const page = ::mmap(nullptr, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return page;  // MAP_FAILED can be read as little
+  return page;  // MAP_FAILED cannot be read either
 }
 
 }  // namespace stagecraft::stages

@@ -7,11 +7,11 @@
 namespace stagecraft::stages {
 namespace {
 
-// In a file of its own, because what generates could also run the engine's fast layers, which must
-// not be in the program of stage 10.
+// A file of its own: the code that generates text could also run the engine's fast layers, which
+// must not be in the program of stage 10.
 
-// The ids in pieces of the given lengths, one pass each, with the logits of as many of its last
-// tokens as `logit_rows` says.
+// Feeds the ids in pieces of the given lengths, one pass each. Records the logits of the last
+// `logit_rows` tokens of each pass.
 void call_forward(Arguments& args) {
   const CourseModel file(args.text("model"));
   const Model& model = file.model;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdlib>  // which says whether this is glibc
+#include <cstdlib>  // defines __GLIBC__
 
 #if defined(__GLIBC__)
 #include <malloc.h>

@@ -16,11 +16,11 @@ void call_parse_config(Arguments& args) {
   });
   args.record("windows", std::vector<float>(config.windows.begin(), config.windows.end()));
   std::vector<float> ends(config.eos_ids.begin(), config.eos_ids.end());
-  std::ranges::sort(ends);  // any of them ends a text: their order says nothing
+  std::ranges::sort(ends);  // their order means nothing
   args.record("eos_ids", ends);
 }
 
-// What the student's load_parameters made of a file, under the names of the file.
+// The result of the student's load_parameters, with the names of the tensors in the file.
 class Shown {
  public:
   Shown(Arguments& args, const Checkpoint& checkpoint) : args_(args), checkpoint_(checkpoint) {}
@@ -52,7 +52,7 @@ class Shown {
   const Checkpoint& checkpoint_;
 };
 
-// Memory that was given back loses its numbers, so a view that still points there is wrong.
+// Overwrites freed memory, so that a view that still points to it is wrong.
 void spoil_free_memory() {
   std::vector<std::vector<unsigned char>> blocks;
   for (std::size_t size = 16; size <= 4096; size += 16) {

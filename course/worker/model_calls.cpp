@@ -11,7 +11,7 @@ SamplerOptions sampler_options(const Arguments& args) {
           static_cast<float>(args.scalar("top_p"))};
 }
 
-// One token for each u.
+// One token per u.
 void call_sample(Arguments& args) {
   const auto logits = args.vector("logits");
   const auto us = args.vector("u");

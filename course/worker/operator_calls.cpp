@@ -63,7 +63,7 @@ void call_attention(Arguments& args) {
   attention(q, k, v, shape, probabilities, args.out_matrix("out", q.rows(), q.cols()));
 }
 
-// The words of a half-precision file come as whole numbers, which f32 holds exactly.
+// The bits of half-precision numbers are sent as whole numbers, which f32 holds exactly.
 void call_to_f32(Arguments& args,
                  void (*to_f32)(std::span<const std::uint16_t>, std::span<float>)) {
   const auto numbers = args.vector("bits");

@@ -9,7 +9,7 @@
 namespace stagecraft::stages {
 namespace {
 
-// Blocks between guards. They travel as numbers: the bits of the scales, and every q.
+// Blocks between guard zones. They are sent as numbers: the bits of the scales, and every q.
 class Blocks {
  public:
   explicit Blocks(std::size_t n) : blocks_(n + 2 * kGuard) {
@@ -49,7 +49,7 @@ class Blocks {
   }
 
  private:
-  static constexpr std::size_t kGuard = 4;  // whose bytes are a multiple of eight
+  static constexpr std::size_t kGuard = 4;  // 4 blocks have a multiple of 8 bytes
   static constexpr unsigned char kPattern = 0xa5;
 
   bool is_changed(std::size_t guard) const {
@@ -74,7 +74,7 @@ void call_dequantize(Arguments& args) {
   dequantize_q8_0(blocks.view(), args.out_vector("x", blocks.view().size() * BlockQ8_0::kSize));
 }
 
-// Each row of b with the one row of a.
+// The dot products of the one row of a with each row of b.
 void call_dot(Arguments& args) {
   Blocks a(args, "a");
   Blocks b(args, "b");

@@ -7,7 +7,7 @@
 namespace stagecraft::stages {
 namespace {
 
-// While it lives, a matrix of the arguments holds other numbers.
+// While this object lives, a matrix of the arguments holds other numbers.
 class Gone {
  public:
   explicit Gone(MatrixView<float> matrix) : matrix_(matrix) {
@@ -30,7 +30,8 @@ class Gone {
   std::vector<float> kept_;
 };
 
-// B is gone once it is packed, what was packed has moved, and another weight has been packed since.
+// Finds a PackedMatrix that refers to other memory: after pack_b, B is overwritten, the packed
+// matrix is moved, and another weight is packed.
 void call_matmul_packed(Arguments& args) {
   const auto a = args.matrix("a");
   const auto b = args.lent_matrix("b");

@@ -11,22 +11,23 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr int kSignal = SIGURG;  // at which debuggers do not stop
-// Not every stop finds a shared buffer: the thread must still need what the other call overwrites.
-constexpr std::size_t kStops = 24;       // at least, that lasted until the other's call had ended
-constexpr std::size_t kMostStops = 96;   // while time is left
-constexpr milliseconds kMoreTime{1000};  // for more than kStops
-constexpr std::size_t kLeft = 24;        // that ended before: a busy machine, or a lock is held
-constexpr std::size_t kTries = 1000;     // a short call is often over before the signal comes
-constexpr microseconds kStep{10};      // by so much longer it runs each time, before it is stopped
-constexpr milliseconds kPatience{20};  // it may hold a lock for which the other one waits
+constexpr int kSignal = SIGURG;  // debuggers do not stop at it
+// Not every stop finds a shared buffer: the thread must still need the data that the other call
+// overwrites.
+constexpr std::size_t kStops = 24;       // at least this many that lasted a whole call of the other
+constexpr std::size_t kMostStops = 96;   // if time is left
+constexpr milliseconds kMoreTime{1000};  // for stops beyond kStops
+constexpr std::size_t kLeft = 24;        // stops that ended too soon: machine busy, or lock held
+constexpr std::size_t kTries = 1000;     // short calls often end before the signal arrives
+constexpr microseconds kStep{10};        // added to the running time before each stop
+constexpr milliseconds kPatience{20};    // it may hold a lock that the other one waits for
 constexpr milliseconds kMostTime{4000};
 
 enum class State { Runs, IsAsked, Stopped, WasElsewhere, Left };
 std::atomic<State> state{State::Runs};
 thread_local volatile std::sig_atomic_t is_stoppable = 0;
 
-// Until the value is another, or until patience ends.
+// Waits until the value changes, at most for kPatience.
 template <class T>
 void wait_while(const std::atomic<T>& value, T old) {
   const auto end = steady_clock::now() + kPatience;
@@ -76,7 +77,7 @@ bool StoppedThread::stop_again() {
   stops_ += before == State::Stopped ? 1 : 0;
   left_ += before == State::Left ? 1 : 0;
   while (!ended_ && !is_enough()) {
-    wait_while(calls_, calls_.load());  // on a busy machine time alone is no progress
+    wait_while(calls_, calls_.load());  // on a busy machine, time may pass without progress
     std::this_thread::sleep_for(kStep * (tries_++ % kStops));
     if (stop()) return true;
   }

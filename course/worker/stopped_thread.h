@@ -8,12 +8,12 @@
 
 namespace stagecraft::stages {
 
-// Two threads that call one function at the same time meet by chance: on a busy machine they take
-// turns. Here they meet always: one is stopped wherever in its call it is, and goes on when the
-// other has made a call of its own from beginning to end.
+// Two threads that call one function at the same time overlap only by chance: on a busy machine
+// they take turns. Here they always overlap: one is stopped at an arbitrary place in its call, and
+// continues after the other has made a whole call.
 
-// While this lives, a thread can be stopped, or cannot: in a student's code it can, in ours that
-// makes the arguments there is nothing to find.
+// While this object lives, its thread can be stopped (true) or not (false): it can in a student's
+// code. Our code that makes the arguments needs no such test.
 class Stoppable {
  public:
   explicit Stoppable(bool is);
@@ -25,17 +25,18 @@ class Stoppable {
   bool before_;
 };
 
-// Stops a thread that calls again and again, each time somewhere else.
+// Stops a thread that repeats a call, each time at another place.
 class StoppedThread {
  public:
-  // calls: how many the thread has made; ended: that it makes no more.
+  // calls: the number of calls the thread has made; ended: it makes no more.
   StoppedThread(pthread_t thread, const std::atomic<std::size_t>& calls,
                 const std::atomic<bool>& ended);
   ~StoppedThread();
   StoppedThread(const StoppedThread&) = delete;
   StoppedThread& operator=(const StoppedThread&) = delete;
 
-  // Lets it go on and stops it anew. False if that was often enough, or cannot be done.
+  // Lets the thread continue and stops it again. False after enough stops, or if it cannot be
+  // stopped.
   bool stop_again();
 
  private:

@@ -1,5 +1,6 @@
-// The judged: one program a stage, linked with the student's files for that stage and ours for the
-// others. Reads a request, calls the function, writes what came out. It knows no right answer.
+// The worker: one program per stage, linked with the student's files for that stage and ours for
+// the others. It reads a request, calls the function and writes the outputs. It knows no right
+// answer.
 //
 //   worker REQUEST RESPONSE
 //   worker --serve           for mistakes of the catalogue: each line of stdin is "SECONDS REQUEST
@@ -34,7 +35,7 @@ namespace {
 
 std::string suffix(std::size_t call) { return call == 1 ? "" : fmt::format("#{}", call); }
 
-// Adds the answer of one call; returns false where there is none.
+// Adds the answer of one call; returns false if there is none.
 bool answer_one(const Call& call, const Request& one, const std::string& name, Response& response) {
   Arguments args(one);
   try {
@@ -68,13 +69,13 @@ bool same_bits(const Response& one, const Response& other) {
          });
 }
 
-// A call that is made again and again while another thread calls, too.
+// A call that is repeated while another thread makes calls, too.
 class Repeated {
  public:
   Repeated(const Call& call, const Request& request, std::string name)
       : call_(call), request_(request), name_(std::move(name)) {}
 
-  // As often as `again` says, or until an answer differs from the first.
+  // Repeats the call while again() is true, until an answer differs from the first.
   template <class Again>
   void run(Again again) {
     if (!first_) first_ = answer();
@@ -84,10 +85,11 @@ class Repeated {
     }
   }
 
-  // Whether all answers were the same.
+  // True if all answers were the same.
   bool is_one() const { return !other_; }
 
-  // Once nobody else calls: of two answers, the one that is not given now.
+  // Called when no other thread makes calls: if there were two answers, returns the one that a call
+  // does not give now.
   Response told() const { return other_ && same_bits(*first_, answer()) ? *other_ : *first_; }
 
  private:
@@ -104,8 +106,8 @@ class Repeated {
   std::optional<Response> other_;
 };
 
-// Both at the same time, until calls have met so often: one ended while the other was made. On a
-// busy machine they meet rarely.
+// Makes both calls at the same time until they have overlapped kMeetings times: one ended while the
+// other ran. On a busy machine they rarely overlap.
 void call_side_by_side(Repeated& first, Repeated& second) {
   using std::chrono::steady_clock;
   constexpr std::size_t kMeetings = 64;
@@ -129,7 +131,7 @@ void call_side_by_side(Repeated& first, Repeated& second) {
   thread.join();
 }
 
-// The second in a thread of its own, in whose middle the first is made.
+// Runs the second call in a thread of its own, and makes the first one in the middle of it.
 void call_inside(Repeated& first, Repeated& second) {
   std::atomic<bool> enough = false;
   std::atomic<std::size_t> calls = 0;
@@ -144,7 +146,7 @@ void call_inside(Repeated& first, Repeated& second) {
       ended = true;
     });
   } catch (const std::system_error&) {
-    return;  // the calls before this one have used up all threads
+    return;  // earlier calls have used up all threads
   }
   {
     StoppedThread stopped(thread.native_handle(), calls, ended);
@@ -154,8 +156,8 @@ void call_inside(Repeated& first, Repeated& second) {
   thread.join();
 }
 
-// Side by side shows what is shared for an instant, if two processors are free; one inside the
-// other shows what is shared for longer, on any machine.
+// Side by side finds data that are shared for an instant, if two processors are free. One call
+// inside the other finds data that are shared for longer, on any machine.
 Response answer_at_once(const Call& call, const Request& request) {
   Repeated first(call, request.call(1), suffix(1));
   Repeated second(call, request.call(2), suffix(2));
@@ -188,8 +190,8 @@ void answer_files(const char* request, const char* response) {
   answer(Request::read(request)).write(response);
 }
 
-// The limits of a process of --serve. It has no walls: who starts it so has compiled it from our
-// own files.
+// The limits of a process of --serve. It has no sandbox, because it runs only programs compiled
+// from our own files.
 void limit(unsigned seconds) {
   constexpr rlim_t kMemory = rlim_t{2} << 30;
   constexpr rlim_t kFile = rlim_t{64} << 20;
@@ -236,7 +238,7 @@ int main(int argc, char** argv) {
     std::fputs("usage: worker REQUEST RESPONSE\n", stderr);
     return 2;
   }
-  // What student code prints is to be read also where it crashes or hangs next.
+  // Unbuffered, so that a student's prints are kept if the code crashes or hangs next.
   std::setvbuf(stdout, nullptr, _IONBF, 0);
   stagecraft::stages::answer_files(argv[1], argv[2]);
   return 0;

@@ -1,11 +1,12 @@
-"""One module per architecture beside Llama's family (../llama.py), found by being here.
+"""One module per architecture besides the Llama family (../llama.py); they are found by their
+files.
 
-Each has MODEL_TYPE, MODELS (its tiny models, see ../model_zoo.py), shapes(raw) (the name and shape of
-every tensor of a checkpoint, in order) and forward(raw, weights, ids, how) (every activation by its
-trace name, in the order of computation). `raw` is config.json as a dict. A module may also have
-`offset(name)`, what the model adds to a stored tensor before it is used, EMBEDDING and HEAD, the names
-of those tables where they are not Llama's, ATTENTION, transformers' implementation of attention to
-compare with, where it is not "eager", and DEFINITION, what stands in where transformers has no such
+Each has MODEL_TYPE, MODELS (its tiny models, see ../model_zoo.py), shapes(raw) (the name and shape
+of each tensor of a checkpoint, in order) and forward(raw, weights, ids, how) (all activations by
+trace name, in the order of computation). `raw` is config.json as a dict. A module may also have:
+`offset(name)`, which the model adds to a stored tensor before it is used; EMBEDDING and HEAD, the
+names of these tables if they differ from Llama's; ATTENTION, transformers' implementation of
+attention to compare with, if it is not "eager"; and DEFINITION, used if transformers has no such
 model: (raw, tensors by name, ids) -> logits, in the precision of the tensors.
 """
 

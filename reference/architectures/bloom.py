@@ -1,6 +1,7 @@
 """BLOOM (BigScience 2022), with every activation kept.
 
-Beside GPT-NeoX: ALiBi for rope; a norm of the embedding; the halves of a layer follow each other.
+Differences from GPT-NeoX: ALiBi in place of RoPE; a norm of the embedding; the second half of a
+layer reads the result of the first.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def _config(**changes: Any) -> dict[str, Any]:
 
 MODELS = (
     TinyModel("bloom-4-heads", _config(), store="embed", seen_by={"layer_norm_epsilon": 0.1}),
-    # 6 is no power of two. The names of the sizes are those of the first files.
+    # 6 is no power of two. The sizes have the names of the first files.
     TinyModel(
         "bloom-6-heads",
         _config(
@@ -90,7 +91,7 @@ class _Bloom(LayerNormDecoder):
     eps_name = "layer_norm_epsilon"
 
     def mlp(self, h: Tensor, at: str) -> Tensor:
-        """GELU in its tanh form; its root of 2 / pi has 8 digits, as in transformers."""
+        """GELU in its tanh form; its constant sqrt(2 / pi) has 8 digits, as in transformers."""
         h = self.keep("up", self.linear(h, f"{at}dense_h_to_4h"))
         inner = 0.79788456 * h * (1 + 0.044715 * h * h)
         h = self.keep("gelu", 0.5 * h * (1 + torch.tanh(inner)))

@@ -1,9 +1,11 @@
-"""ChatGLM-6B (Zeng et al. 2022) and ChatGLM2-6B, of one model type, with every activation kept.
+"""ChatGLM-6B (Zeng et al. 2022) and ChatGLM2-6B, which have one model type, with every activation
+kept.
 
-The first, beside GPT-NeoX: each half of a head is rotated by a position of its own; the prompt sees
-itself both ways; what a block adds to is sqrt(2 n_layers) times the norm of x. The second, beside
-Llama: rope of neighbouring columns, in the first half of each head; one matrix for q, k and v, with
-biases; one matrix for gate and up. transformers has no such models: ../chatglm.py stands in.
+ChatGLM-6B differs from GPT-NeoX: each half of a head is rotated by its own position; tokens of the
+prompt attend to the whole prompt; a block's result is added to sqrt(2 n_layers) times the norm of
+x. ChatGLM2-6B differs from Llama: RoPE of neighbouring columns, in the first half of each head; one
+matrix for q, k and v, with biases; one matrix for gate and up. transformers has no such models:
+../chatglm.py takes its place.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ DEFINITION = chatglm.logits
 
 
 def _first(**changes: Any) -> dict[str, Any]:
-    """As the config.json of ChatGLM-6B says it."""
+    """A config like the config.json of ChatGLM-6B."""
     own = {
         "bos_token_id": 35,
         "eos_token_id": 36,
@@ -44,7 +46,7 @@ def _first(**changes: Any) -> dict[str, Any]:
 
 
 def _second(**changes: Any) -> dict[str, Any]:
-    """As the config.json of ChatGLM2-6B and ChatGLM3-6B says it."""
+    """A config like the config.json of ChatGLM2-6B and ChatGLM3-6B."""
     own = {
         "add_bias_linear": False,
         "add_qkv_bias": True,
@@ -80,7 +82,7 @@ MODELS = (
         ids=(5, 17, 0, 29, 34, 35, 8, 17, 2, 11),
         seen_by={"layernorm_epsilon": 0.01, "bos_token_id": 8, "gmask_token_id": 17},
     ),
-    # An answer that goes into the middle of the prompt; the token that ends prompts comes twice.
+    # An answer that replaces a mask inside the prompt; the token that ends prompts occurs twice.
     TinyModel(
         "chatglm-mask-inside",
         _first(
@@ -96,9 +98,9 @@ MODELS = (
     TinyModel(
         "chatglm2-two-key-heads", _second(), dtype="float16", seen_by={"layernorm_epsilon": 0.01}
     ),
-    # As wide as GGUF files know them: heads of hidden_size / num_attention_heads.
+    # The only size that GGUF files can express: heads of hidden_size / num_attention_heads.
     TinyModel("chatglm2-usual-heads", _second(kv_channels=4), seen_by={"layernorm_epsilon": 0.01}),
-    # What a config.json can also say, and no published one does: each head has keys of its own.
+    # A config.json may also say this, but no published one does: each head has its own keys.
     TinyModel(
         "chatglm2-biases",
         _second(
@@ -122,7 +124,7 @@ def first_shapes(raw: dict[str, Any]) -> dict[str, tuple[int, ...]]:
         at = f"transformer.layers.{n}."
         names |= layer_norm_shapes(f"{at}input_layernorm", dim)
         columns = dim // raw["num_attention_heads"] // 2
-        names[f"{at}attention.rotary_emb.inv_freq"] = (columns // 2,)  # that nothing reads
+        names[f"{at}attention.rotary_emb.inv_freq"] = (columns // 2,)  # unused
         names |= linear_shapes(f"{at}attention.query_key_value", 3 * dim, dim, True)
         names |= linear_shapes(f"{at}attention.dense", dim, dim, True)
         names |= layer_norm_shapes(f"{at}post_attention_layernorm", dim)
@@ -137,7 +139,8 @@ class First(LayerNormDecoder):
     layers, eps_name = "transformer.layers.", "layernorm_epsilon"
 
     def positions(self) -> tuple[Tensor, Tensor, int]:
-        """Of each token in the text and in the answer, and the length of the prompt."""
+        """The position of each token in the text and in the answer, and the length of the
+        prompt."""
         prompt, mask = chatglm.prompt_of(self.raw, self.ids)
         index = torch.arange(len(self.ids))
         text = index.where(index < prompt, torch.tensor(mask))
@@ -197,7 +200,7 @@ def shapes(raw: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     fused = (heads + 2 * n_key_heads(raw)) * size
     names: dict[str, tuple[int, ...]] = {
         "transformer.embedding.word_embeddings.weight": (vocab, dim),
-        "transformer.rotary_pos_emb.inv_freq": (size // 4,),  # that nothing reads
+        "transformer.rotary_pos_emb.inv_freq": (size // 4,),  # unused
     }
     for n in range(raw["num_layers"]):
         at = f"transformer.encoder.layers.{n}."
@@ -228,7 +231,7 @@ class Second(Decoder):
         return rms_norm(x, self.weights[f"{name}.weight"], self.raw["layernorm_epsilon"], self.how)
 
     def whole_qkv(self, h: Tensor, name: str) -> tuple[Tensor, Tensor, Tensor]:
-        """Of one matrix: all queries, then all keys, then all values."""
+        """q, k and v from one matrix: all queries, then all keys, then all values."""
         kv_dim = n_key_heads(self.raw) * self.head_dim
         sizes = (self.raw["num_attention_heads"] * self.head_dim, kv_dim, kv_dim)
         q, k, v = self.linear(h, name).split(sizes, dim=-1)

@@ -1,7 +1,8 @@
 """Command R (Cohere 2024), with every activation kept.
 
-Beside Llama: one LayerNorm per layer, without a bias, for both halves; rope of neighbouring
-columns; scaled logits; a LayerNorm of each head of q and k with weights of its own, if the config says so.
+Differences from Llama: one LayerNorm per layer, without a bias, for both halves; RoPE of
+neighbouring columns; scaled logits; a LayerNorm of each head of q and k with its own weights, if
+the config says so.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ MODELS = (
         store="embed",
         seen_by={"logit_scale": 0.25, "rope_theta": 100.0},
     ),
-    # What is not written has transformers' default.
+    # Missing fields have transformers' defaults.
     TinyModel(
         "cohere-head-norms",
         _config(

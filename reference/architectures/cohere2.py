@@ -1,6 +1,6 @@
 """Command R7B (Cohere 2024), with every activation kept.
 
-Beside Command R: three of four layers have a window, and the others no rope.
+Differences from Command R: three of four layers have a window; the others have no RoPE.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _config(**changes: Any) -> dict[str, Any]:
 
 
 MODELS = (
-    # As older files say it: every second layer sees everything.
+    # The style of older files: every second layer attends to all tokens.
     TinyModel(
         "cohere2-pattern",
         _config(
@@ -38,7 +38,7 @@ MODELS = (
         seq_len=9,
         seen_by={"sliding_window_pattern": 1, "sliding_window": 5, "rope_theta": 100.0},
     ),
-    # As newer files say it.
+    # The style of newer files.
     TinyModel(
         "cohere2-layer-types",
         _config(

@@ -1,6 +1,6 @@
 """DeepSeek-V2 (DeepSeek-AI 2024), with every activation kept.
 
-As V3, but experts are chosen by softmax, without a bias; with groups or without.
+Differences from V3: experts are chosen by softmax, without a bias; with groups or without.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """DeepSeek-V3 (DeepSeek-AI 2024), with every activation kept.
 
-Beside Llama: attention keeps one short row per token, the latent, from which the keys and values of
-all heads follow. It is computed here as in the engine: the matrices of keys and values are multiplied
-with queries and with sums of latents. Experts are chosen by sigmoid with a bias, in groups, and stand
-beside a shared one.
+Differences from Llama: attention keeps one short row per token, the latent; the keys and values of
+all heads are computed from it. As in the engine, the matrices of keys and values are multiplied
+with queries and with sums of latents. Experts are chosen by sigmoid with a bias, in groups; a
+shared expert is added.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ MODELS = (
         seq_len=9,
         seen_by={"topk_group": 1, "norm_topk_prob": False, "rope_scaling": None},
     ),
-    # No latent for queries; rope pairs column i with i + half; every layer has experts.
+    # No latent for queries; RoPE pairs column i with i + half; every layer has experts.
     TinyModel(
         "deepseek-v3-plain-queries",
         config(
@@ -214,8 +214,8 @@ class DeepSeekDecoder(Decoder):
         return self.keep("shares", shares * raw.get("routed_scaling_factor", 1.0))
 
     def experts(self, h: Tensor, at: str) -> Tensor:
-        """The sum of the experts that each row goes to. All experts are computed here; the share of
-        those that were not chosen is 0."""
+        """The weighted sum of each row's experts. All experts are computed here; those that were
+        not chosen have weight 0."""
         shares = self.shares(h, at)
         total = torch.zeros_like(h)
         for e in range(shares.shape[-1]):

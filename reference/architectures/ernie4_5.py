@@ -1,7 +1,7 @@
 """ERNIE 4.5 without experts (Baidu 2025), with every activation kept.
 
-Beside Llama: rope of neighbouring columns; biases in every linear but the head, if the config
-says so.
+Differences from Llama: RoPE of neighbouring columns; biases in all linear layers except the head,
+if the config says so.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Falcon (Almazrouei et al. 2023), three generations, with every activation kept.
 
-Beside GPT-NeoX: rope of whole heads, or ALiBi; queries may share key heads; one, two or consecutive
-norms per layer.
+Differences from GPT-NeoX: RoPE of whole heads, or ALiBi; queries may share key heads; one norm for
+both halves of a layer, two, or one before each half.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _config(**changes: Any) -> dict[str, Any]:
 
 
 MODELS = (
-    # falcon-7b: its files name num_kv_heads, which nothing reads.
+    # falcon-7b: its files have num_kv_heads, which is unused.
     TinyModel(
         "falcon-one-key-head",
         _config(num_kv_heads=4, ffn_hidden_size=23),
@@ -138,7 +138,7 @@ def forward(
 ) -> dict[str, Tensor]:
     d = _Falcon(raw, weights, ids, how)
     angles, slopes = None, None
-    if raw["alibi"]:  # is added before scores are scaled
+    if raw["alibi"]:  # added before scores are scaled
         slopes = alibi_slopes(raw["num_attention_heads"]).to(torch.bfloat16).double()
         slopes = slopes * d.head_dim**-0.5
     else:

@@ -1,6 +1,7 @@
 """Gemma 1 (Gemma Team 2024), with every activation kept.
 
-Beside Llama: embeddings times sqrt(dim); norms multiply with 1 + weight; GELU in the gate.
+Differences from Llama: embeddings times sqrt(dim); norms multiply with 1 + weight; GELU in the
+gate.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def shapes(raw: dict[str, Any]) -> dict[str, tuple[int, ...]]:
 
 
 def scaled_embedding(d: Decoder) -> Tensor:
-    """Times sqrt(dim), a factor that is rounded to f32, in transformers too."""
+    """The embedding times sqrt(dim); the factor is rounded to f32, as in transformers."""
     dtype = torch.float32 if d.how.angles != "exact" else d.how.dtype
     scale = torch.tensor(d.raw["hidden_size"] ** 0.5, dtype=dtype)
     return d.keep("embedding", d.embedding() * scale.to(d.how.dtype))

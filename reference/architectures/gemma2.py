@@ -1,7 +1,8 @@
 """Gemma 2 (Riviere et al. 2024), with every activation kept.
 
-Beside Llama: embeddings times sqrt(dim); norms multiply with 1 + weight and stand before and after
-each half of a layer; GELU in the gate; capped scores and logits; a window on every other layer.
+Differences from Llama: embeddings times sqrt(dim); norms multiply with 1 + weight and are before
+and after each half of a layer; GELU in the gate; soft-capped scores and logits; a window on every
+second layer.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ MODELS = (
         seq_len=9,
         seen_by={"layer_types": ["full_attention"] * 3},
     ),
-    # As the models that are out there: scores by the size of a head.
+    # As in the released models: scores are scaled by the size of a head.
     TinyModel(
         "gemma2-head-scale",
         _config(hidden_size=12, vocab_size=37, num_attention_heads=2, query_pre_attn_scalar=8),
@@ -122,11 +123,11 @@ def forward(
     )
     table = weights[EMBEDDING if EMBEDDING in weights.tensors else HEAD]
 
-    def norm(x: Tensor, name: str) -> Tensor:  # 1 + weight is one rounding of f32
+    def norm(x: Tensor, name: str) -> Tensor:  # 1 + weight is rounded once to f32
         weight = weights[f"{name}.weight"].to(how.dtype) + 1
         return rms_norm(x, weight, eps, how)
 
-    # The factor is rounded to f32, in transformers too.
+    # The factor is rounded to f32, as in transformers.
     scale = torch.tensor(dim**0.5, dtype=torch.float32 if how.angles != "exact" else how.dtype)
     x = recorder(trace)("embedding", table[ids].to(how.dtype) * scale.to(how.dtype))
     for n in range(raw["num_hidden_layers"]):

@@ -1,7 +1,7 @@
 """Gemma 3 (Kamath et al. 2025), text only, with every activation kept.
 
-Beside Gemma 2: no soft caps; a norm of each head of q and k; local layers (a window, a rope of
-their own) and global ones.
+Differences from Gemma 2: no soft caps; a norm of each head of q and k; local layers (with a window
+and their own RoPE) and global ones.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _config(**changes: Any) -> dict[str, Any]:
 
 
 MODELS = (
-    # As older files say it: every second layer is global, and its rope is stretched.
+    # The style of older files: every second layer is global, and its RoPE is scaled.
     TinyModel(
         "gemma3-pattern-linear",
         _config(sliding_window_pattern=2, rope_scaling={"factor": 8.0, "rope_type": "linear"}),
@@ -49,7 +49,7 @@ MODELS = (
             "rope_scaling": None,
         },
     ),
-    # As newer files say it.
+    # The style of newer files.
     TinyModel(
         "gemma3-layer-types",
         _config(
@@ -65,7 +65,8 @@ MODELS = (
         ),
         seen_by={"layer_types": ["sliding_attention", "sliding_attention"]},
     ),
-    # As the models that are out there: each sixth layer is global, scores by the size of a head.
+    # As in the released models: every sixth layer is global, and scores are scaled by the size of a
+    # head.
     TinyModel(
         "gemma3-six-layers",
         _config(

@@ -1,8 +1,9 @@
 """Gemma 4 (Google 2026), text only, with every activation kept.
 
-Beside Gemma 3: norms multiply with their weight as it is stored; values are normed, without a weight; heads of global
-layers have another size, and their values may be their keys; the last layers may use keys and values of earlier ones;
-each layer may add numbers of the token that are its own; experts may stand beside the feed-forward block.
+Differences from Gemma 3: norms multiply with their stored weight; values are normed, without a
+weight; heads of global layers have another size, and their values may be their keys; the last
+layers may use keys and values of earlier ones; each layer may add its own numbers for the token;
+there may be experts in addition to the feed-forward block.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def _config(**changes: Any) -> dict[str, Any]:
 
 
 MODELS = (
-    # As the larger models: values of global layers are their keys.
+    # As in the larger models: in global layers, the values are the keys.
     TinyModel(
         "gemma4-keys-as-values",
         _config(
@@ -71,7 +72,8 @@ MODELS = (
             "final_logit_softcapping": 4.0,
         },
     ),
-    # As the models for phones: numbers of each layer's own; the last three layers store nothing.
+    # As in the models for phones: each layer's own numbers per token; the last three layers store
+    # no keys and values.
     TinyModel(
         "gemma4-shared-caches",
         _config(
@@ -85,8 +87,8 @@ MODELS = (
         store="embed",
         seen_by={"sliding_window": 5, "rms_norm_eps": 0.1},
     ),
-    # Experts. No kinds of layers and no ropes are written: each sixth layer is global, the last one
-    # always; a quarter of the pairs of its heads turns.
+    # Experts. The config lists neither kinds of layers nor RoPE: every sixth layer is global, and
+    # always the last one; a quarter of the pairs in its heads is rotated.
     TinyModel(
         "gemma4-2-of-5-experts",
         _config(
@@ -189,7 +191,8 @@ class Gemma4Decoder(Decoder):
         return self.weights[name].to(self.how.dtype)
 
     def kind_angles(self, n: int) -> tuple[Tensor, Tensor]:
-        """Of the kind of layer n. "proportional" rope leaves the slow pairs where they are."""
+        """The angles for the kind of layer n. "proportional" RoPE does not rotate the slow
+        pairs."""
         name = "full_attention" if _is_global(self.raw, n) else "sliding_attention"
         given = {
             "full_attention": {
@@ -208,7 +211,7 @@ class Gemma4Decoder(Decoder):
         return rope_cos_sin(torch.arange(len(self.ids)), frequencies, self.how)
 
     def layer_inputs(self, x: Tensor) -> Tensor:
-        """What each layer adds, of the token and of its embedding: [S, layers, width]."""
+        """What each layer adds, from the token and its embedding: [S, layers, width]."""
         width = self.raw["hidden_size_per_layer_input"]
         token = self.parameter(LAYER_EMBEDDING)[self.ids] * width**0.5
         self.keep("layer_embedding", token)
@@ -227,7 +230,7 @@ class Gemma4Decoder(Decoder):
         return k, v.flatten(1)
 
     def attends(self, h: Tensor, n: int, at: str, kept: dict[bool, tuple[Tensor, Tensor]]) -> Tensor:
-        """kept: keys (rotated) and values of the last layers of each kind that have their own."""
+        """kept: keys (rotated) and values of the last layer of each kind that has its own."""
         self.head_dim = _head_dim(self.raw, n)
         is_global, shared = _is_global(self.raw, n), _is_shared(self.raw, n)
         q = self.keep("q", self.linear(h, f"{at}q_proj"))
@@ -245,7 +248,7 @@ class Gemma4Decoder(Decoder):
         return self.attention(q, *kept[is_global], None, window, 1.0)
 
     def experts(self, x: Tensor, at: str) -> Tensor:
-        """All experts are computed here; the share of those that were not chosen is 0."""
+        """All experts are computed here; those that were not chosen have weight 0."""
         raw = self.raw
         h = rms_norm(x, self.parameter(f"{at}router.scale"), raw["rms_norm_eps"], self.how)
         h = self.keep("router_norm", h) * raw["hidden_size"] ** -0.5

@@ -1,7 +1,7 @@
 """GLM-4 (GLM Team 2024), with every activation kept.
 
-Beside Llama: rope of neighbouring columns, the first of each head; biases of q, k and v; one matrix
-for gate and up.
+Differences from Llama: RoPE of neighbouring columns, only the first of each head; biases of q, k
+and v; one matrix for gate and up.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Glm(Decoder):
     rope = staticmethod(neighbour_rope)
 
     def post_norm(self, name: str, o: Tensor, weight: str) -> Tensor:
-        """glm4 norms what a half of a layer adds, glm does not."""
+        """glm4 norms the result of each half of a layer, glm does not."""
         if f"{weight}.weight" not in self.weights.tensors:
             return o
         return self.keep(name, self.norm(o, weight))
@@ -87,7 +87,7 @@ def forward(
     raw: dict[str, Any], weights: Parameters, ids: Tensor, how: Arithmetic
 ) -> dict[str, Tensor]:
     d = Glm(raw, weights, ids, how)
-    rope = raw.get("rope_parameters") or raw  # newer files, or older
+    rope = raw.get("rope_parameters") or raw  # newer files, or older ones
     columns = int(d.head_dim * rope["partial_rotary_factor"])
     angles = d.angles(RopeScaling(rope["rope_theta"]), columns)
     x = d.keep("embedding", d.embedding())

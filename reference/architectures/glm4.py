@@ -1,6 +1,6 @@
 """GLM-4-0414 (GLM Team 2025), with every activation kept.
 
-Beside GLM-4: what each half of a layer adds is normed.
+Difference from GLM-4: the result of each half of a layer is normed before it is added.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MODELS = (
     TinyModel(
         "glm4-post-norms", _config(rms_norm_eps=0.3), seen_by={"rms_norm_eps": 0.2}
     ),
-    # As newer files say it.
+    # The style of newer files.
     TinyModel(
         "glm4-whole-rotary",
         _config(

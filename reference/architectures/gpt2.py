@@ -1,6 +1,7 @@
 """GPT-2 (Radford et al. 2019), with every activation kept.
 
-Beside Llama: a learned table of positions; LayerNorm; biases; no gate; matrices stored [in, out].
+Differences from Llama: a learned table of positions; LayerNorm; biases; no gate; matrices stored as
+[in, out].
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ EMBEDDING, HEAD = "transformer.wte.weight", "lm_head.weight"
 
 
 def _config(**changes: Any) -> dict[str, Any]:
-    """GPT-2's own names of the sizes."""
+    """A config with GPT-2's own names for the sizes."""
     gpt2 = {
         "n_embd": 16,
         "n_layer": 2,

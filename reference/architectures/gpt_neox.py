@@ -1,7 +1,7 @@
 """GPT-NeoX (Black et al. 2022), with every activation kept.
 
-Beside Llama: LayerNorm; both halves of a layer read the same x; rope of the first columns; no gate;
-q, k and v head by head in one matrix.
+Differences from Llama: LayerNorm; both halves of a layer read the same x; RoPE of the first
+columns; no gate; q, k and v head by head in one matrix.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """gpt-oss (OpenAI 2025), with every activation kept.
 
-Beside Mixtral: softmax of attention has a sink for each head; every other layer has a window; rope is
-stretched (yarn); linears and experts have biases; SwiGLU is clamped.
+Differences from Mixtral: the softmax of attention has a sink for each head; every second layer has
+a window; RoPE is scaled (yarn); linear layers and experts have biases; SwiGLU is clamped.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _config(**changes: Any) -> dict[str, Any]:
 
 
 MODELS = (
-    # Without "layer_types", as in older files: every other layer has a window. The limit is so low
+    # Without "layer_types", as in older files: every second layer has a window. The limit is so low
     # that the tiny model reaches it.
     TinyModel(
         "gpt-oss-2-of-5",
@@ -55,8 +55,9 @@ MODELS = (
             "rope_scaling": YARN | {"truncate": True},
         },
     ),
-    # With the limit of the released models, which a GGUF file does not say. llama.cpp rounds the
-    # bounds of yarn; these are almost whole numbers (0 and 2), so that nothing is rounded.
+    # With the limit of the released models, which is not in a GGUF file. llama.cpp rounds the
+    # bounds of yarn; here they are almost whole numbers (0 and 2), so that this makes no
+    # difference.
     TinyModel(
         "gpt-oss-usual-limit",
         _config(
@@ -118,8 +119,8 @@ def _rope(raw: dict[str, Any]) -> RopeScaling:
 
 class GptOssDecoder(Decoder):
     def experts(self, h: Tensor, at: str) -> Tensor:
-        """The sum of the experts that each row goes to. All experts are computed here; the share of
-        those that were not chosen is 0."""
+        """The weighted sum of each row's experts. All experts are computed here; those that were
+        not chosen have weight 0."""
         scores = self.keep("router", self.linear(h, f"{at}router"))
         chosen = torch.topk(scores, self.raw["num_experts_per_tok"], dim=-1)
         some = softmax(chosen.values, self.how)

@@ -1,7 +1,7 @@
 """GPT-J (Wang and Komatsuzaki 2021), with every activation kept.
 
-Beside GPT-2: one LayerNorm per layer, read by both halves; rope of neighbouring columns; no biases in
-attention, one in the head.
+Differences from GPT-2: one LayerNorm per layer, read by both halves; RoPE of neighbouring columns;
+no biases in attention, one in the output head.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EMBEDDING = "transformer.wte.weight"
 
 
 def _config(**changes: Any) -> dict[str, Any]:
-    """GPT-J's own names of the sizes."""
+    """A config with GPT-J's own names for the sizes."""
     gptj = {
         "n_embd": 16,
         "n_layer": 2,

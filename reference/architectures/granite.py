@@ -1,6 +1,7 @@
 """Granite 3 (IBM 2024), with every activation kept.
 
-Beside Llama: numbers of config.json multiply embeddings, scores, residuals and (as a divisor) logits.
+Differences from Llama: factors in config.json multiply embeddings, scores and residuals, and one
+divides the logits.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ MODELS = (
             "logits_scaling": 4.0,
         },
     ),
-    # What is not written multiplies with 1.
+    # Missing factors are 1.
     TinyModel(
         "granite-biases",
         _config(

@@ -1,7 +1,7 @@
 """LFM2 (Liquid AI 2025), with every activation kept.
 
-Beside Llama: most layers have a short convolution, gated before and after it, instead of attention; heads of q
-and k are normed; tensors have names of their own.
+Differences from Llama: most layers have a short convolution, gated before and after it, instead of
+attention; heads of q and k are normed; tensors have other names.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def _config(**changes: Any) -> dict[str, Any]:
 
 
 MODELS = (
-    # The last layer convolves, so the last state is no cache. The style of the first files.
+    # The last layer is a convolution, so the last state is not a KV cache. The style of the first
+    # files.
     TinyModel(
         "lfm2-conv-last",
         _config(

@@ -1,6 +1,6 @@
 """Mixtral (Jiang et al. 2024), with every activation kept.
 
-Beside Mistral: each row goes to a few of many feed-forward blocks.
+Difference from Mistral: each row is computed by a few of many feed-forward blocks.
 """
 
 from __future__ import annotations

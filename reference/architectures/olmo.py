@@ -1,6 +1,6 @@
 """OLMo 1 (Groeneveld et al. 2024), with every activation kept.
 
-Beside Llama: LayerNorm without weights and biases; q, k and v may be clipped.
+Differences from Llama: LayerNorm without weights and biases; q, k and v may be clipped.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def shapes(raw: dict[str, Any]) -> dict[str, tuple[int, ...]]:
 
 class _Olmo(LayerNormDecoder):
     def norm(self, x: Tensor, name: str) -> Tensor:
-        self.raw = {self.eps_name: 1e-5} | self.raw  # no file says it
+        self.raw = {self.eps_name: 1e-5} | self.raw  # no file has it
         return super().norm(x, name)
 
 

@@ -1,6 +1,7 @@
 """OLMo 2 (Walsh et al. 2024), with every activation kept.
 
-Beside Llama: norms after each half of a layer instead of before it; whole rows of q and k are normed.
+Differences from Llama: norms after each half of a layer instead of before it; whole rows of q and k
+are normed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def _config(**changes: Any) -> dict[str, Any]:
 
 MODELS = (
     TinyModel("olmo2-gqa2", _config(rms_norm_eps=0.3), seen_by={"rms_norm_eps": 0.2}),
-    # Yarn whose bounds are no whole numbers of pairs: two of four pairs lie between them.
+    # Yarn whose bounds are not whole numbers of pairs: two of four pairs lie between them.
     TinyModel(
         "olmo2-yarn",
         _config(

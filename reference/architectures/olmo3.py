@@ -1,6 +1,7 @@
 """OLMo 3 (Ai2 2025), with every activation kept.
 
-Beside OLMo 2: three of four layers have a window; rope is stretched (yarn) in the others alone.
+Differences from OLMo 2: three of four layers have a window; only in the others RoPE is scaled
+(yarn).
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def _config(**changes: Any) -> dict[str, Any]:
 
 
 MODELS = (
-    # As older files say it: every fourth layer sees everything. The factor of attention is given.
+    # The style of older files: every fourth layer attends to all tokens. The attention factor is
+    # given.
     TinyModel(
         "olmo3-yarn",
         _config(
@@ -39,7 +41,7 @@ MODELS = (
         seq_len=9,
         seen_by={"rope_scaling": None, "sliding_window": 5},
     ),
-    # As newer files say it; the factor of attention follows from the stretch.
+    # The style of newer files; the attention factor follows from the scaling.
     TinyModel(
         "olmo3-layer-types",
         _config(

@@ -1,7 +1,7 @@
 """OLMoE (Muennighoff et al. 2024), with every activation kept.
 
-Beside Llama: whole rows of q and k are normed; q, k and v may be clipped; each row goes to a few of
-many feed-forward blocks.
+Differences from Llama: whole rows of q and k are normed; q, k and v may be clipped; each row is
+computed by a few of many feed-forward blocks.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MODELS = (
         store="embed",
         seen_by={"norm_topk_prob": False, "rms_norm_eps": 0.2, "rope_theta": 100.0},
     ),
-    # A key head per query head and no clip: what a GGUF file can say.
+    # One key head per query head and no clipping: a GGUF file can express only this.
     TinyModel(
         "olmoe-mha",
         _config(num_key_value_heads=4),

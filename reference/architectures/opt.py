@@ -1,7 +1,7 @@
 """OPT (Zhang et al. 2022), with every activation kept.
 
-Beside GPT-2: row i of the positions serves position i - 2; ReLU; norms may come after the blocks;
-embedding and head may be narrower than x.
+Differences from GPT-2: row i of the table of positions belongs to position i - 2; ReLU; norms may
+come after the blocks; embedding and head may be narrower than x.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class _Opt(LayerNormDecoder):
     layers = "model.decoder.layers."
 
     def norm(self, x: Tensor, name: str) -> Tensor:
-        """With PyTorch's eps; a norm without numbers of its own has ones and zeros."""
+        """LayerNorm with PyTorch's eps; a norm without stored numbers has ones and zeros."""
         tensors = self.weights.tensors
         weight, bias = tensors.get(f"{name}.weight"), tensors.get(f"{name}.bias")
         if weight is None or bias is None:

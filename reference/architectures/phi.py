@@ -1,7 +1,7 @@
 """Phi 1, 1.5 and 2 (Gunasekar et al. 2023), with every activation kept.
 
-Beside Llama: one LayerNorm per layer, read by attention and by the feed-forward block; rope of the
-first columns; no gate; biases everywhere.
+Differences from Llama: one LayerNorm per layer, read by attention and by the feed-forward block;
+RoPE of the first columns; no gate; biases everywhere.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Phi-3 (Abdin et al. 2024), with every activation kept.
 
-Beside Llama: one matrix for q, k and v, and one for gate and up.
+Differences from Llama: one matrix for q, k and v, and one for gate and up.
 """
 
 from __future__ import annotations

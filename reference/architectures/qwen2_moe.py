@@ -1,6 +1,6 @@
 """Qwen2-MoE (Qwen Team 2024), with every activation kept.
 
-Beside Qwen2: some layers have experts, and an expert more that every row goes to.
+Differences from Qwen2: some layers have experts, and one more expert that computes every row.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ MODELS = (
         _config(),
         seen_by={"norm_topk_prob": True, "num_experts_per_tok": 3},
     ),
-    # The step gives experts to layers 1 and 3, the list takes them from layer 1. 0 and 2 slide.
+    # decoder_sparse_step gives experts to layers 1 and 3, the list removes them from layer 1.
+    # Layers 0 and 2 have a window.
     TinyModel(
         "qwen2-moe-layers",
         _config(

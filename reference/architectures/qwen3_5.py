@@ -1,8 +1,8 @@
 """Qwen3.5 (Qwen Team 2026), text only, with every activation kept.
 
-Beside Qwen3: three of four layers are Gated DeltaNet (Yang et al. 2024), which keeps a matrix per head
-instead of keys and values; attention is gated, and rope rotates a quarter of each head; norms multiply
-with 1 + weight.
+Differences from Qwen3: three of four layers are Gated DeltaNet (Yang et al. 2024), which keeps a
+matrix per head instead of keys and values; attention is gated, and RoPE rotates a quarter of each
+head; norms multiply with 1 + weight.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _attends(raw: dict[str, Any], n: int) -> bool:
 
 
 def _delta_dims(raw: dict[str, Any]) -> tuple[int, int]:
-    """Numbers of all keys, and of all values."""
+    """The total widths of all keys and of all values."""
     keys = raw["linear_num_key_heads"] * raw["linear_key_head_dim"]
     return keys, raw["linear_num_value_heads"] * raw["linear_value_head_dim"]
 

@@ -1,6 +1,6 @@
 """Qwen3-MoE (Yang et al. 2025), with every activation kept.
 
-Beside Qwen3: some layers have experts.
+Differences from Qwen3: some layers have experts.
 """
 
 from __future__ import annotations

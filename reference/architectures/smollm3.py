@@ -1,6 +1,6 @@
 """SmolLM3 (Hugging Face 2025), with every activation kept.
 
-Beside Llama: some layers have no rope.
+Difference from Llama: some layers have no RoPE.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MODELS = (
         store="embed",
         seen_by={"no_rope_layers": [1, 1]},
     ),
-    # Every second layer has none, and looks back only so far.
+    # Every second layer has no RoPE, and has a window.
     TinyModel(
         "smollm3-interval-window",
         _config(
@@ -41,7 +41,7 @@ MODELS = (
         ),
         seen_by={"no_rope_layer_interval": 3, "use_sliding_window": False},
     ),
-    # As the model that is out there: each fourth layer has no rope.
+    # As in the released model: every fourth layer has no RoPE.
     TinyModel(
         "smollm3-four-layers",
         _config(

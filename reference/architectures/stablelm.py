@@ -1,7 +1,7 @@
 """StableLM (Bellagente et al. 2024), with every activation kept.
 
-Beside Llama: LayerNorm; rope of the first columns; biases of q, k and v; one norm for both halves of
-a layer, if the config says so.
+Differences from Llama: LayerNorm; RoPE of the first columns; biases of q, k and v; one norm for
+both halves of a layer, if the config says so.
 """
 
 from __future__ import annotations

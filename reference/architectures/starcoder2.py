@@ -1,6 +1,6 @@
 """StarCoder2 (Lozhkov et al. 2024), with every activation kept.
 
-Beside Llama: LayerNorm; biases; a window; no gate.
+Differences from Llama: LayerNorm; biases; a window; no gate.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MODELS = (
         ),
         seen_by={"norm_epsilon": 0.2, "rope_theta": 100.0},
     ),
-    # Biases and no window: what a GGUF file can say.
+    # Biases and no window: a GGUF file can express only this.
     TinyModel(
         "starcoder2-no-window",
         _config(sliding_window=None),

@@ -1,4 +1,4 @@
-"""Bits per byte, measured alike for every model: see score.py."""
+"""Bits per byte, measured in the same way for every model: see score.py."""
 
 import math
 
@@ -7,15 +7,15 @@ import torch.nn.functional as F
 
 
 def cut(text, limit=1200):
-    """The first `limit` bytes of the text's UTF-8, less the part of a character at the end."""
+    """The first `limit` bytes of the text's UTF-8, without a cut character at the end."""
     return text.encode()[:limit].decode("utf-8", "ignore")
 
 
 @torch.no_grad()
 def bits_per_byte(model, encode, start, texts, batch=16):
-    """Nats of every token of each cut text, the first one after the start token alone, over the
-    cut texts' bytes. A text longer than the model's context is scored in its first window, and
-    each later window starts with the start token and half a window of text already scored."""
+    """The sum of the nats of all tokens of the cut texts / ln 2 / the bytes of the cut texts. The first token follows
+    the start token alone. A text longer than the model's context is scored in several windows: each later window starts
+    with the start token and half a window of text that is already scored."""
     rows, size = [], 0
     for text in texts:
         text = cut(text)

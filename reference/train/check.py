@@ -1,4 +1,4 @@
-"""transformers opens each folder, its logits are those of llama.py, and it generates."""
+"""Checks each folder: transformers opens it, its logits equal those of llama.py, and it generates."""
 
 import sys
 

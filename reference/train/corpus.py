@@ -1,4 +1,4 @@
-"""The text we train from, read from the data folder (an argument everywhere, never a constant)."""
+"""The training text, read from the data folder (always an argument, never a constant)."""
 
 import json
 import lzma
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 HELD_OUT = 500  # the last stories of tinystories.txt: never trained on, never shown to a teacher
-HELD_OUT_TALKS = 100  # the last dialogues of each source between people: the exam measures bits per byte on them
+HELD_OUT_TALKS = 100  # the last dialogues between people of each source: the exam measures bits per byte on them
 
 
 def stories(data):
@@ -23,14 +23,14 @@ def json_lines(data, name):
 
 
 def tidy(turn):
-    """The people who typed these chats were in a hurry: a capital first, "I", single spaces."""
+    """Tidies text that was typed in a hurry: a capital first, "I", single spaces."""
     turn = " ".join(turn.split())
     turn = re.sub(r"\bi(?=$|[ ,.!?]|'(m|ve|ll|d|s)\b)", "I", turn)
     return turn[:1].upper() + turn[1:]
 
 
 def filled_in(turns):
-    """The longest run of turns without a template left open, as in "Hi, I'm [user 2's name]"."""
+    """The longest run of turns without an unfilled template, such as "Hi, I'm [user 2's name]"."""
     runs = [[]]
     for turn in turns:
         runs += [[]] if "[" in turn else []
@@ -39,17 +39,17 @@ def filled_in(turns):
     return max(runs, key=len)
 
 
-# In an answer: words by which somebody tells of an own life. The model has none.
+# Words in an answer that tell of the speaker's own life. The model has none.
 MOOD = "so|sorry|glad|happy|not sure|sure"
 BIOGRAPHY = re.compile(
     rf"\b(I'm (?!{MOOD})|I am (?!{MOOD})|I was|I have|I've|I had|I grew|I work|I live|I got|I do|I went|I go|"
     r"I play|I ate|I love|I like|I enjoy|I also|I prefer|me too|my|we|our|mine|I usually|I used|I did|I can|"
     r"I just|I don't|I will|I'll|I can't)\b", re.I)
-# How a sentence begins that asks, or reacts to what was said.
+# Beginnings of sentences that ask, or react to what was said.
 REACTS = ("That", "What ", "What's", "How ", "Oh", "Wow", "I'm sorry", "I am sorry", "Nice", "Cool", "Do you",
           "Have you", "Are you", "Great", "Those", "Where", "Who", "Why", "Congrat", "Did you", "Is ", "Awesome",
           "Amazing", "Thank")
-# The user's turn is itself a reaction: what it is about has been said before.
+# The user's turn is itself a reaction to something said earlier.
 GOES_ON = ("me too", "you should", "no problem", "i agree", "you're welcome", "yeah", "it is", "i will", "thanks",
            "i do", "i know", "exactly", "sure", "i did", "i can", "i bet", "i'm sure", "i hope", "i am", "that",
            "oh", "those", "nice to", "hi", "hello", "it was", "it's")
@@ -61,7 +61,7 @@ def sentences(turn):
 
 
 def reaction(user, answer):
-    """The sentences of a person's answer that react or ask without telling of an own life, or None."""
+    """The sentences of a person's answer that react or ask without telling of the speaker's life, or None."""
     tells = re.search(r"\b(I|I'm|my|My|I've)\b", user)
     if "?" in user or user.lower().startswith(GOES_ON) or not tells:
         return None
@@ -72,7 +72,7 @@ def reaction(user, answer):
 
 
 def reacting(turns):
-    """Runs of (what one person says, how the other one reacts) in which the reaction fits anybody."""
+    """Runs of (what one person says, the other one's reaction) in which the reaction fits any speaker."""
     run = []
     for user, answer in zip(turns[::2], turns[1::2]):
         said = reaction(user, answer)
@@ -87,7 +87,7 @@ def reacting(turns):
 
 
 def persona(data):
-    """Both speakers may be the user: what counts is that the other one reacts."""
+    """Either speaker may be the user, if the other one reacts."""
     for turns in json_lines(data, "synthetic_persona_chat")[:-HELD_OUT_TALKS]:
         turns = filled_in([tidy(t) for t in turns if t.strip()])
         for start in (0, 1):

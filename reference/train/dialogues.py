@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent / "exam"))
 import corpus
 import glosses
-import questions  # of the exam: left out
+import questions  # questions of the exam are left out
 import rules_events
 import rules_facts
 import rules_memory
@@ -23,11 +23,11 @@ import written
 from systems import NEUTRAL, STYLES, person
 from wording import typed
 
-# (what a piece of a conversation is, how often)
+# (function that makes a piece of a conversation, weight)
 PIECES = [(rules_talk.small_talk, 36), (rules_facts.fact, 46), (rules_talk.itself, 15), (rules_talk.greeting, 3),
           (rules_talk.thanks, 2), (rules_talk.joke, 2), (rules_talk.riddle, 1.5), (rules_talk.politely, 3),
           (rules_talk.repeat, 2.5)]
-LENGTHS = {1: 20, 2: 25, 3: 20, 4: 15, 5: 12, 6: 8, 12: 1, 20: 1, 30: 1}  # pieces: how often
+LENGTHS = {1: 20, 2: 25, 3: 20, 4: 15, 5: 12, 6: 8, 12: 1, 20: 1, 30: 1}  # {number of pieces: weight}
 
 
 def piece(r):
@@ -35,7 +35,8 @@ def piece(r):
 
 
 def conversation(r, people):
-    """Pieces in a row; what the user tells is asked again some pieces later. `people`: what rules_retold knows."""
+    """Pieces one after the other; what the user tells is asked for some pieces later. `people`: data for
+    rules_retold."""
     n = r.choices(list(LENGTHS), list(LENGTHS.values()))[0]
     parts = [piece(r) for _ in range(n)]
     if r.random() < 0.55:
@@ -94,7 +95,7 @@ def from_rules(r, data, number):
 
 
 class Drawn:
-    """Goes through all members in random order, again and again."""
+    """Draws all members in random order, again and again."""
 
     def __init__(self, r, members):
         self.r, self.members, self.left = r, members, []
@@ -106,7 +107,7 @@ class Drawn:
 
 
 def spread(r, block, parts):
-    """Puts the parts of a block among the others, in their order: one after the other, or with some of these between."""
+    """Inserts the parts of a block, in order: one after the other, or with other pieces between them."""
     at = 0
     for part in block:
         at = r.choice([at, at, r.randrange(at, len(parts) + 1)])
@@ -115,8 +116,7 @@ def spread(r, block, parts):
 
 
 def from_written(r, number):
-    """Conversations of what written/ holds, and now and then a piece made by rules. Each block is used as often as
-    any other of its kind."""
+    """Conversations from written/, with some pieces made by rules. All blocks of a kind are used equally often."""
     blocks = written.read_all()
     prompts, told, asked = (Drawn(r, [b for b in blocks if b.kind == kind]) for kind in ("prompt", "told", "asked"))
     for _ in range(number):

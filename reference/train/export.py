@@ -16,7 +16,7 @@ AVERAGE = ":average"
 STARTS = {"story": ("<|start_story|>", ["<|end_story|>"], None),
           "chat": ("<|im_start|>", ["<|im_end|>", "<|endoftext|>"], "<|endoftext|>")}
 
-# As compressed-tensors names what llama.packed() makes.
+# The description of llama.packed()'s format in compressed-tensors' terms.
 IN_4_BITS = {
     "quant_method": "compressed-tensors", "format": "pack-quantized", "quantization_status": "compressed",
     "ignore": ["lm_head"],
@@ -86,7 +86,7 @@ def main():
     c = Config(**p["config"])
     bos, pad = t.token_to_id(start), t.token_to_id(pad) if pad else None
     if o.kind == "chat":
-        bos = t.token_to_id("<|endoftext|>")  # named because config.json has the field: unused
+        bos = t.token_to_id("<|endoftext|>")  # config.json has this field; the token is unused
     config = c.to_hf(bos, ends[0], pad)
     if p["in_4_bits"]:
         config["quantization_config"] = IN_4_BITS

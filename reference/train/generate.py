@@ -11,7 +11,7 @@ from llama import read_folder
 
 
 def pick(logits, temperature, top_k, top_p, generator):
-    """One id a row of logits [batch, vocab]."""
+    """One id per row of logits [batch, vocab]."""
     if temperature == 0:
         return logits.argmax(-1, keepdim=True)
     p, order = (logits / temperature).softmax(-1).sort(dim=-1, descending=True, stable=True)
@@ -26,8 +26,8 @@ def pick(logits, temperature, top_k, top_p, generator):
 
 
 def read_tokenizer(path):
-    """Of a tokenizer.json. The library numbers a special token anew where the vocabulary lacks it,
-    whatever its id: `./stage convert` writes such files from GGUF."""
+    """Reads a tokenizer.json. If a special token is missing in the vocabulary, the library gives it a new id, whatever
+    its own is: `./stage convert` writes such files from GGUF."""
     t = json.loads(path.read_text())
     for token in t["added_tokens"]:
         t["model"]["vocab"].setdefault(token["content"], token["id"])
@@ -40,7 +40,7 @@ class Folder:
         self.model = read_folder(path)
         self.tokenizer = read_tokenizer(path / "tokenizer.json")
         config = path / "generation_config.json"
-        config = config if config.exists() else path / "config.json"  # of a converted GGUF file
+        config = config if config.exists() else path / "config.json"  # a converted GGUF file
         end = json.loads(config.read_text())["eos_token_id"]
         self.ends = set(end if isinstance(end, list) else [end])
 
@@ -50,8 +50,8 @@ class Folder:
 
     @torch.no_grad()
     def continue_each(self, prompts, max_tokens, temperature, top_k=0, top_p=1.0, seed=7):
-        """One continuation of each prompt, as above. All rows start at position 0: where a prompt
-        is longer than the shortest one, its own ids go in, one at a time, before those picked."""
+        """One continuation of each prompt, as above. All rows start at position 0: if a prompt is longer than the
+        shortest one, its own ids are fed, one at a time, before sampling starts."""
         g = torch.Generator().manual_seed(seed)
         shortest, longest = min(map(len, prompts)), max(map(len, prompts))
         max_tokens = min(max_tokens, self.model.c.context - longest)

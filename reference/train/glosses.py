@@ -1,5 +1,5 @@
-"""What common nouns and verbs mean, from the glosses of WordNet 3.0 (a folder with
-index.* and data.*, as Debian's wordnet-base installs it)."""
+"""The meanings of common nouns and verbs, from the glosses of WordNet 3.0 (a folder with index.* and data.*, as
+installed by Debian's wordnet-base)."""
 
 import re
 from collections import Counter
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from wording import Turn, a, punctuated, spin, upper_first
 
-# Words whose first sense is not the one a child means, and words for grown-ups.
+# Words whose first sense is not the one that a child means, and words for adults.
 UNWANTED = set("jungle spade cut use flies parts lots bow lifetime mini burn degree excitement convertible return "
                "pass sex sexual sexually penis vagina intercourse genital drug slave kill murder fart breast "
                "breasts nazi slang genus taxonomic obsolete archaic offensive ethnic nipple urine feces anus "
@@ -32,7 +32,7 @@ def first_senses(folder, part):
 
 
 def uses(folder):
-    """(word, part of speech) -> how often WordNet's tagged texts use it so"""
+    """(word, part of speech) -> its frequency in WordNet's tagged texts"""
     parts, counts = {"1": "noun", "2": "verb", "3": "adj", "4": "adv", "5": "adj"}, Counter()
     for line in (Path(folder) / "cntlist.rev").open():
         key, _, n = line.split()
@@ -42,7 +42,7 @@ def uses(folder):
 
 
 def simple(gloss, word, known):
-    """The first clause of a gloss, if a child knows its words and it does not explain a word by itself."""
+    """The first clause of a gloss, if a child knows its words and it does not explain a word with itself."""
     gloss = re.sub(r"\([^)]*\)", "", gloss.split('"')[0])
     gloss = " ".join(re.split(r"[;:]", gloss)[0].split()).strip(" ,")
     words = re.findall(r"[a-z]+", gloss.lower())
@@ -53,16 +53,16 @@ def simple(gloss, word, known):
     return gloss
 
 
-BEGINNINGS = ("a ", "an ", "the ", "any ", "something ", "someone ")  # of a noun's gloss
+BEGINNINGS = ("a ", "an ", "the ", "any ", "something ", "someone ")  # beginnings of a noun's gloss
 
 
 def asked_for(word, part):
-    """Not a plural and not "the act of doing": those glosses explain another word."""
+    """False for plurals and for "the act of doing": those glosses explain another word."""
     return word not in UNWANTED and not re.search(r"[^s]s$", word) and not (part == "noun" and word.endswith("ing"))
 
 
 def glosses(folder, texts, known_words=8000, asked_words=9000):
-    """[(part of speech, word, gloss, whether people say "a word")] of words that `texts` use often."""
+    """[(part of speech, word, gloss, True if people say "a word")] for words that are frequent in `texts`."""
     counts, article = Counter(), Counter()
     for text in texts:
         text = text.lower()

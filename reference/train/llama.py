@@ -1,7 +1,7 @@
-"""A plain Llama in PyTorch, and the readers of the checkpoints we train from.
+"""A plain Llama in PyTorch, and readers for the checkpoints that training starts from.
 
-One definition serves the teacher, the students and the scorer. Parameter names are those of
-Hugging Face's LlamaForCausalLM, so `Llama.state_dict()` is what goes into model.safetensors.
+The teacher, the students and the scorer use one definition. Parameter names are those of Hugging Face's
+LlamaForCausalLM, so `Llama.state_dict()` is written to model.safetensors as it is.
 """
 
 import json
@@ -70,7 +70,7 @@ class Config:
 
 
 def rope_table(head_dim, positions, theta):
-    """cos and sin [positions, head_dim], the two halves of a row alike (half-split RoPE)."""
+    """cos and sin [positions, head_dim]; both halves of a row are equal (half-split RoPE)."""
     inv = theta ** (-torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim)
     angle = torch.outer(torch.arange(positions, dtype=torch.float64), inv)
     angle = torch.cat([angle, angle], dim=1)
@@ -78,7 +78,7 @@ def rope_table(head_dim, positions, theta):
 
 
 def rope(x, cos, sin):
-    """x [..., seq, head_dim]; pair (i, i + head_dim / 2) turns by the position's angle."""
+    """x [..., seq, head_dim]; rotates pair (i, i + head_dim / 2) by the position's angle."""
     a, b = x.chunk(2, dim=-1)
     return x * cos + torch.cat([-b, a], dim=-1) * sin
 
@@ -94,15 +94,15 @@ def weighted_values(p, v):
 
 
 def attend_one(q, k, v):
-    """Attention of one new token, q [batch, heads, 1, head_dim]: on a CPU and in bf16 three
-    times as fast as scaled_dot_product_attention, which is made for longer queries."""
+    """Attention of one new token, q [batch, heads, 1, head_dim]. On a CPU in bf16 it is three times as fast as
+    scaled_dot_product_attention, which is made for longer queries."""
     scores = weighted_keys(q.flatten(0, 1)[:, 0], k.flatten(0, 1)) * q.shape[-1] ** -0.5
     return weighted_values(scores.softmax(-1), v.flatten(0, 1)).to(q.dtype).view(q.shape)
 
 
 def attend(q, k, v):
-    """Causal attention written out: compiled, and at these lengths, its backward pass is faster
-    on a CPU than that of scaled_dot_product_attention."""
+    """Causal attention written out. At these lengths its compiled backward pass is faster on a CPU than that of
+    scaled_dot_product_attention."""
     seq = q.shape[-2]
     scores = (q @ k.transpose(-1, -2)).float() * q.shape[-1] ** -0.5
     later = torch.ones(seq, seq, dtype=torch.bool, device=q.device).triu(1)
@@ -125,8 +125,8 @@ GROUP = 32  # inputs that share a scale in 4 bits
 
 
 def to_4_bits(weight):
-    """(integers -8 to 7, scales) of weight [outputs, inputs]: the number furthest from 0 of each group becomes -8,
-    the others the nearest integer times the scale, as in Q4_0. The scales are f16 numbers."""
+    """(integers -8 to 7, scales) for weight [outputs, inputs]. In each group, the number furthest from 0 becomes -8,
+    the others the nearest multiples of the scale, as in Q4_0. The scales are f16 numbers."""
     groups = weight.unflatten(-1, (-1, GROUP))
     furthest = groups.gather(-1, groups.abs().argmax(-1, keepdim=True))
     scales = (furthest / -8).half().float()
@@ -135,8 +135,8 @@ def to_4_bits(weight):
 
 
 def packed(name, weight):
-    """The tensors of a matrix in 4 bits as compressed-tensors stores it ("pack-quantized"): the integers + 8, eight in
-    a word of 32 bits, the first one lowest."""
+    """The tensors of a 4-bit matrix in compressed-tensors' format ("pack-quantized"): the integers + 8, eight per word
+    of 32 bits, the first one in the lowest bits."""
     integers, scales = to_4_bits(weight)
     eights = (integers.flatten(-2).unflatten(-1, (-1, 8)).long() + 8) << (4 * torch.arange(8))
     words = eights.sum(-1)
@@ -145,7 +145,7 @@ def packed(name, weight):
 
 
 def unpacked(state):
-    """`state` with a tensor of f32 numbers in place of the three that packed() makes."""
+    """`state` with one f32 tensor in place of each three that packed() makes."""
     names = [name.removesuffix("_packed") for name in state if name.endswith("_packed")]
     for name in names:
         words, scales = state.pop(f"{name}_packed").long(), state.pop(f"{name}_scale").float()
@@ -156,7 +156,8 @@ def unpacked(state):
 
 
 class Linear(nn.Linear):
-    """A matrix without bias. With in_4_bits its product uses numbers rounded to 4 bits; the gradient ignores that."""
+    """A matrix without bias. With in_4_bits, its product uses weights rounded to 4 bits; the gradient ignores the
+    rounding."""
 
     in_4_bits = False
 
@@ -235,7 +236,7 @@ class Backbone(nn.Module):
 
 
 class Llama(nn.Module):
-    """Logits are tied to the embedding, as in every small model here."""
+    """The output head is tied to the embedding, as in every small model here."""
 
     def __init__(self, c):
         super().__init__()
@@ -255,7 +256,7 @@ class Llama(nn.Module):
                 nn.init.normal_(p, std=std)
 
     def hidden(self, ids, cache=None, past=0):
-        """ids [batch, seq] to the final norm's output [batch, seq, dim]."""
+        """ids [batch, seq] -> the final norm's output [batch, seq, dim]."""
         x = self.model.embed_tokens(ids)
         cos, sin = self.cos[past:past + ids.shape[1]], self.sin[past:past + ids.shape[1]]
         cos, sin = cos.to(x.dtype), sin.to(x.dtype)
@@ -273,8 +274,8 @@ class Llama(nn.Module):
 
 
 def read_llama2c(path):
-    """A llama2.c checkpoint, header v0. Its RoPE turns neighbours (2i, 2i + 1); the rows of
-    q and k are reordered here so that the half-split RoPE above gives the same result."""
+    """Reads a llama2.c checkpoint, header v0. Its RoPE rotates neighbours (2i, 2i + 1); the rows of q and k are
+    reordered here, so that the half-split RoPE above gives the same result."""
     data = Path(path).read_bytes()
     dim, ffn, layers, heads, kv_heads, vocab, context = struct.unpack("7i", data[:28])
     c = Config(abs(vocab), dim, ffn, layers, heads, kv_heads, context)
@@ -315,7 +316,7 @@ def read_llama2c(path):
 
 
 def read_folder(folder):
-    """A Hugging Face folder, its numbers in f32: config.json and model.safetensors, in 4 bits or any float type."""
+    """Reads a Hugging Face folder into f32: config.json and model.safetensors, in 4 bits or any float type."""
     from safetensors.torch import load_file
     folder = Path(folder)
     model = Llama(Config.from_hf(json.loads((folder / "config.json").read_text())))
@@ -328,8 +329,8 @@ def read_folder(folder):
 
 
 class SentencePiece:
-    """llama2.c's tokenizer.bin: pieces with scores; encode merges the best-scored pair first,
-    as run.c does, with the space put before the text and bytes as fallback."""
+    """llama2.c's tokenizer.bin: pieces with scores. encode merges the pair with the best score first, as run.c does,
+    with a space added before the text and bytes as fallback."""
 
     def __init__(self, path, vocab_size):
         data, at = Path(path).read_bytes(), 4
@@ -339,7 +340,7 @@ class SentencePiece:
             self.pieces.append(data[at + 8:at + 8 + length])
             self.scores.append(score)
             at += 8 + length
-        # Ids 3 to 258 are the single bytes, some spelt like a later piece: that one goes first.
+        # Ids 3 to 258 are single bytes; some have the same text as a later piece, which takes precedence.
         self.ids = {p: i for i, p in enumerate(self.pieces) if i >= 259}
         self.words = {}
 
@@ -359,7 +360,7 @@ class SentencePiece:
             ids[where:where + 2] = [new]
 
     def encode(self, text):
-        """No piece has a space after another character, so words merge on their own."""
+        """No piece has a space after another character, so each word can be merged separately."""
         import re
         out = []
         for word in re.findall(r" *[^ ]+| +", " " + text):
@@ -369,7 +370,7 @@ class SentencePiece:
         return out
 
     def decode(self, ids):
-        """ids without the start token; the space put before the text is taken off again."""
+        """The text of ids without the start token; removes the space that was added before the text."""
         import re
         out = b""
         for i in ids:

@@ -6,7 +6,7 @@ import torch
 
 
 def orthogonalized(g, steps=5):
-    """Newton-Schulz towards U V^T of each matrix in g [n, rows, columns], in bf16."""
+    """Newton-Schulz iterations towards U V^T for each matrix in g [n, rows, columns], in bf16."""
     x = g.bfloat16()
     tall = x.shape[1] > x.shape[2]
     if tall:

@@ -1,6 +1,6 @@
-"""Sentences put together of parts (who, what, where, when, with whom), and a question for one of the parts.
+"""Sentences made of parts (who, what, where, when, with whom), and a question about one of the parts.
 
-A part is drawn from many, so that the model learns to look for what was asked and not to know the sentence.
+Each part is drawn from many, so that the model learns to find the answer in the sentence, not to know it.
 """
 
 import re
@@ -32,7 +32,7 @@ REPLIES = ["All right.", "I see.", "Thank you for telling me.", "That is interes
            "I will remember that for this chat.", "Oh, really?", "Interesting! Do you want to tell me more?",
            "That is good to know.", "Okay, I will keep that in mind for this chat."]
 
-# The user's words, said back to the user.
+# The user's words, addressed back to the user.
 SECOND = {"I": "you", "I'm": "you're", "I've": "you've", "I'll": "you'll", "I'd": "you'd", "my": "your",
           "My": "your", "me": "you", "myself": "yourself", "mine": "yours", "am": "are", "we": "you", "We": "you",
           "our": "your", "Our": "your", "us": "you", "ours": "yours"}
@@ -46,7 +46,7 @@ def to_you(text):
 
 
 def people(r):
-    """Somebody as the user says it: "I", "my aunt", "Anna"."""
+    """A person as the user says it: "I", "my aunt", "Anna"."""
     x = r.random()
     if x < 0.4:
         return "I"
@@ -116,7 +116,7 @@ def question_of(who, verb="do"):
     return f"{mine} I" if is_user(who) else f"{theirs} {who}"
 
 
-# Each of the next functions: (what the user says, [(question, answer)]) of a thing of its kind.
+# Each of the next functions returns (what the user says, [(question, answer)]) for one kind of thing.
 
 
 def place(r, thing):
@@ -180,7 +180,7 @@ def count(r, things):
 
 
 def doing(singular, base):
-    """What somebody likes, wants, ..."""
+    """What a person likes, wants, ..."""
     def make(r, thing):
         who = people(r)
         told = f"{who} {base if is_user(who) else singular} {thing}"
@@ -195,7 +195,7 @@ def doing(singular, base):
 
 
 def being(mine, theirs, ask, verb="be"):
-    """What somebody is, or where: DO stands for "am I" or "does Anna" in the question."""
+    """What a person is, or where: DO stands for "am I" or "does Anna" in the question."""
     def make(r, thing):
         who = people(r)
         told = f"{who} {mine if is_user(who) else theirs} {thing}"
@@ -216,13 +216,13 @@ KINDS = {
 
 
 def state(r):
-    """(turns that tell, turns that ask later): what is where, when, of which colour, called how"""
+    """(turns that tell, turns that ask later): where something is, when, its colour, its name"""
     kind = r.choice(list(STATES))
     return tell_and_ask(r, *KINDS[kind](r, r.choice(STATES[kind])))
 
 
 def several(r):
-    """Two or three such sentences in one turn or in turns of their own, and a question about one of them."""
+    """Two or three such sentences in one turn or in separate turns, and a question about one of them."""
     made = [r.choice([event, state])(r) for _ in range(r.choice([2, 2, 3]))]
     tells = [tell for tell, _ in made]
     which = r.randrange(len(made))

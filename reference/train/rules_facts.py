@@ -1,4 +1,4 @@
-"""Questions whose answer is known, from the tables of facts/; facts/wordings.txt has their wordings."""
+"""Questions with a known answer, from the tables of facts/; facts/wordings.txt has their wordings."""
 
 from wording import Turn, a, joined, lines, punctuated, spin, table, upper_first
 
@@ -23,7 +23,7 @@ class Animal:
 ANIMALS = [Animal(row) for row in table("animals.txt")]
 THINGS, COUNTRIES, YES_NO = table("things.txt"), table("capitals.txt"), table("yesno.txt")
 HOW_TO = table("howto.txt")
-# Their wordings have choices, written with "|", so only the last two are columns.
+# Their wordings contain choices written with "|", so only the last two "|" separate columns.
 COUNTED, ANSWERS = ([line.rsplit("|", 2) for line in lines(name)] for name in ("numbers.txt", "answers.txt"))
 
 
@@ -93,7 +93,7 @@ def can_animal(r):
     x, deed = r.choice(ANIMALS), r.choice(["swim", "fly", "talk", "read", "drive a car", "walk"])
     can = deed in x.can or (deed == "walk" and x.legs != "0")
     if deed == "swim" and not can and x.name not in SURE_NOT_TO_SWIM:
-        return yes_no(r)  # the table names only good swimmers
+        return yes_no(r)  # the table has only good swimmers
     if deed not in ("swim", "fly", "walk") and x.name == "parrot":
         return yes_no(r)
     reason = REASONS[deed][0 if can else 1]
@@ -108,7 +108,7 @@ def can_animal(r):
     return turns
 
 
-# Comparisons: numbers far enough apart that nobody disputes the order.
+# Comparisons: the numbers are so far apart that the order is clear.
 BIGNESS = [("an ant", 0), ("a mouse", 2), ("a cat", 4), ("a dog", 5), ("a chair", 5.5), ("a horse", 7),
            ("a car", 8), ("an elephant", 9), ("a house", 10.5), ("a whale", 10), ("a mountain", 14),
            ("the moon", 17), ("the Earth", 18), ("the sun", 20), ("a grain of sand", -2), ("an apple", 2.5),
@@ -160,7 +160,7 @@ def either_way(r, row):
 
 
 def opposite_way(r, row):
-    """"light" and "short" have two opposites each: nobody is asked for one of theirs."""
+    """The row, sometimes reversed; never asks for the opposite of "light" or "short", which have two each."""
     return row if r.random() < 0.5 or row[1] in ("light", "short") else row[::-1]
 
 
@@ -383,7 +383,7 @@ OTHER_GROUPS = "fruit colour instrument flower planet sport month".split()
 
 
 def lists_of(names):
-    """In a fixed order: the lists whose name is a part of this text."""
+    """The lists whose name is a part of this text, in a fixed order."""
     text = " ".join(names)
     return [row for row in LISTS if row[1] in text]
 
@@ -395,7 +395,7 @@ def belongs(r):
     be, group = ("Are", many) if x[0].islower() and x.endswith("s") else ("Is", a(one))
     yes = r.random() < 0.5
     if one == "colour" and x == "orange":
-        return belongs(r)  # it is a fruit as well
+        return belongs(r)  # an orange is also a fruit
     if yes:
         return [turn(r, f"{be} {x} {group}", f"Yes, {x} {be.lower()} {group}.", "Yes")]
     if x in other[2]:

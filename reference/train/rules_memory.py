@@ -1,11 +1,11 @@
-"""Things that the user tells and asks for later: other pieces may stand between."""
+"""Things that the user tells and asks for later, possibly with other pieces between."""
 
 from typing import NamedTuple
 
 from wording import Turn, a, joined, lines, lower_first, punctuated, spin, upper_first
 
 class Thing(NamedTuple):
-    """Something that the user may tell. X stands for its value in all the texts."""
+    """Something that the user may tell. X is its value in all the texts."""
     values: list
     tell: str
     reply: str
@@ -42,7 +42,7 @@ ENDS = "a,o,e,i,y,an,en,in,on,us,is,ia,ella,ette,ert,old,ine".split(",")
 
 
 def invented(r):
-    """A name that nobody has: who has only seen names of a list cannot repeat another one."""
+    """A name that nobody has: a model that has only seen names of a list cannot repeat another one."""
     name = r.choice(BEGINNINGS) + r.choice(MIDDLES) + r.choice(JOINTS)
     return name + (r.choice(MIDDLES) + r.choice(JOINTS) if r.random() < 0.3 else "") + r.choice(ENDS)
 
@@ -120,13 +120,13 @@ def two_things(r):
 
 
 def in_one_sentence(first, second):
-    """Two things told in one turn: the answer reacts to the first."""
+    """Two things told in one turn; the answer reacts to the first."""
     user = f"{first.user.rstrip('.!')} and {lower_first(second.user)}"
     return Turn(user, first.answer, "Okay.")
 
 
 def an_object(r):
-    """Something that the user or somebody else has put somewhere."""
+    """An object that the user or another person has put somewhere."""
     thing, place = r.choice(OBJECTS), r.choice(PLACES)
     others = [(name, "put", "put") for name in r.sample(NAMES, 2)]
     who, put, verb = r.choice([("I", "put", "put"), ("I", "left", "leave")] + others)

@@ -1,6 +1,6 @@
-"""Sentences of people about themselves (Synthetic-Persona-Chat), and questions for what was said about something.
+"""People's sentences about themselves (Synthetic-Persona-Chat), and questions about them.
 
-The answer says the sentence back with "you" for "I": the model learns to find a sentence and to repeat it.
+The answer repeats the sentence with "you" for "I": the model learns to find a sentence and to repeat it.
 """
 
 import re
@@ -11,7 +11,7 @@ from rules_events import reply, sentence, to_you
 from wording import Turn, punctuated, spin
 
 GOOD = re.compile(r"(I|My) [A-Za-z' ,]+\.")
-# Sentences that only mean something after what was said before them.
+# Sentences that need what was said before them.
 NO_FACT = re.compile(r"\b(that|this|it|you|your|too|it's|they|them|also|so|agree|know|think|guess|hope|bet|sure|will|"
                      r"would|can't|wish|he|she|him|her|his|there|mean|should|one|those|these|either)\b", re.I)
 

@@ -1,10 +1,10 @@
-"""Small talk, advice, the model's own person, jokes, riddles: pieces read from facts/."""
+"""Small talk, advice, questions about the model itself, jokes, riddles: pieces read from facts/."""
 
 from wording import Turn, lines, punctuated, spin, table, upper_first
 
 
 class Block:
-    """Wordings that get the same answers, and what may follow."""
+    """Wordings with the same answers, and the possible continuations."""
 
     def __init__(self, text):
         by_mark = {mark: [] for mark in "?!~>="}
@@ -15,7 +15,7 @@ class Block:
         assert self.questions and self.answers and len(self.more) == len(self.then), text
 
     def weight(self):
-        """A block with more wordings is drawn more often."""
+        """Blocks with more wordings are drawn more often."""
         return min(4, 1 + sum(q.count("|") for q in self.questions) / 12)
 
     def piece(self, r):
@@ -33,7 +33,7 @@ class Block:
 def blocks(name):
     found, block = [], []
     text = lines(name)
-    for i, line in enumerate(text):  # a block ends where a question follows another mark
+    for i, line in enumerate(text):  # a question after a line of another kind begins a block
         if line[0] == "?" and block and block[-1][0] != "?":
             found.append(Block(block))
             block = []

@@ -33,7 +33,7 @@ def somebody(r):
 
 
 def coined(r):
-    """Slots whose value is in no list."""
+    """Slots with values that are in no list."""
     return {"surname": invented(r), "coined": invented(r), "someone": somebody(r),
             "digits": "".join(r.choice("0123456789") for _ in range(r.choice([2, 3, 4])))}
 
@@ -52,11 +52,11 @@ def sentence(r):
 
 
 def two(r):
-    """The same of two people, and a question about one of them."""
+    """The same for two people, and a question about one of them."""
     tell, about, answer, whose = r.choice(PAIRS)
     slot = re.search(r"\$(\w+)", tell)[1]
     values = r.sample(SLOTS[slot], 2)
-    no_age = "years" not in tell  # nobody's mother is six
+    no_age = "years" not in tell  # a mother cannot be six years old
     people = [r.choice(KIN) if no_age and r.random() < 0.5 else somebody(r) for _ in range(2)]
     if people[0] == people[1]:
         return two(r)

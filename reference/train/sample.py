@@ -1,4 +1,4 @@
-"""Ten stories of a model, in Markdown for its card. The answers of models/chat are the exam's (exam/exam.py)."""
+"""Ten stories of a model, in Markdown for its card. For models/chat, the exam's answers are used (exam/exam.py)."""
 
 import argparse
 

@@ -1,9 +1,9 @@
-"""Bits per byte on the held-out stories: ours and the three models we compare with, alike.
+"""Bits per byte on the held-out stories, for our model and three others, measured in the same way.
 
-The last 500 stories of tinystories.txt, each stripped, its UTF-8 cut at 1,200 bytes and then back
-to the last whole character. A model sees its start token, then the text's tokens in its own
-tokenization (no end token). Score: the nats of all those tokens / ln 2 / the bytes of the cut
-texts. What does not fit a model's context is scored in further windows (bits.py).
+The last 500 stories of tinystories.txt, each stripped, with its UTF-8 cut at 1,200 bytes and then back to the last
+whole character. A model sees its start token, then the text's tokens in its own tokenization (no end token). Score: the
+nats of all those tokens / ln 2 / the bytes of the cut texts. Text beyond a model's context is scored in further windows
+(bits.py).
 """
 
 import argparse

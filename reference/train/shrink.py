@@ -3,15 +3,15 @@
     python reference/train/shrink.py build/train/smollm2 --layers 12 --ffn 768 --vocab 6144
 
 Three cuts, each measured on the training dialogues:
-vocabulary   the tokens that the dialogues and the template use most, the tokens they are merged from, and single bytes
-layers       again and again, the layer without which the loss is smallest goes
-MLP          of each layer, the neurons with the largest mean |activation| x norm of the outgoing weights stay
+vocabulary   keeps the tokens that the dialogues and the template use most, their parts in merges, and single bytes
+layers       repeatedly removes the layer without which the loss is smallest
+MLP          in each layer, keeps the neurons with the largest mean |activation| x norm of the outgoing weights
 
-What is left talks nonsense until train_chat.py --init has trained it.
+The result writes nonsense until train_chat.py --init has trained it.
 
-With --trained FOLDER only the vocabulary is cut. The layers are those of an earlier run, and so are the embeddings of the
-tokens that it had. The other tokens have the larger model's embeddings, multiplied with a matrix. The matrix is fitted to the
-tokens that both models have.
+With --trained FOLDER only the vocabulary is cut. The layers are those of an earlier run, and so are the embeddings of
+the tokens that it had. The other tokens have the larger model's embeddings, multiplied with a matrix. The matrix is
+fitted to the tokens that both models have.
 """
 
 import argparse
@@ -32,9 +32,9 @@ from train_chat import END, START, TEXT_END, examples, read_dialogues, read_star
 
 
 def kept_tokens(data, t, dialogues, size):
-    """Pieces of the new vocabulary, in the order of the old ids: `size` of them, the special ones first."""
+    """`size` pieces of the new vocabulary, in the order of the old ids, the special ones first."""
     vocab = data["model"]["vocab"]
-    made_of = {}  # piece: the two that it is merged from
+    made_of = {}  # {piece: the two pieces that it is merged from}
     for merge in data["model"]["merges"]:
         left, right = merge.split(" ") if isinstance(merge, str) else merge
         made_of.setdefault(left + right, (left, right))
@@ -49,7 +49,7 @@ def kept_tokens(data, t, dialogues, size):
         return {piece} if piece in kept or piece not in made_of else (
             {piece} | closure(made_of[piece][0]) | closure(made_of[piece][1]))
 
-    # After the pieces that occur: those that the larger model's own training text has most often.
+    # After the pieces that occur: the most frequent ones in the larger model's own training text.
     ranking = [p for p, _ in counts.most_common()] + sorted(vocab, key=vocab.get)
     for piece in ranking:
         if piece in vocab and piece not in kept:
@@ -127,7 +127,8 @@ def cut_mlp(model, batches, ffn):
 
 @torch.no_grad()
 def trained_table(trained, folder, kept, larger):
-    """Embeddings of the kept tokens: `trained` ones, or those of the larger model [kept, dim], mapped by least squares."""
+    """The embeddings of the kept tokens [kept, dim]: those in `trained`, else the larger model's, mapped by least
+    squares."""
     ids = json.loads((Path(folder) / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
     common = [i for i, p in enumerate(kept) if p in ids]
     rows = trained[[ids[kept[i]] for i in common]]

@@ -1,5 +1,5 @@
-"""Short stories on request, put together of the plots in facts/plots.txt. Each is about what the user asks for, has
-one trouble and one end, and fits into 80 tokens: a small model cannot keep a longer story together."""
+"""Short stories on request, made of the plots in facts/plots.txt. Each is about what the user asks for, has one trouble
+and one end, and fits into 80 tokens: a small model cannot keep a longer story coherent."""
 
 from rules_memory import invented
 from wording import Turn, a, lines, punctuated, spin
@@ -52,7 +52,7 @@ def sex(r, name, hero=""):
 
 
 def a_name(r, hero=""):
-    """A name that fits, invented in one of five stories: a model must copy it, not know it."""
+    """A fitting name, invented in one of five stories: the model must copy it, not know it."""
     if r.random() < 0.2:
         return invented(r)
     fits = [n for n in NAMES if hero not in GIRLS + BOYS or (n in HER_NAMES) == (hero in GIRLS)]
@@ -102,7 +102,7 @@ ABOUT = "(about|about|about|with)"
 
 
 def story(r):
-    """(what is asked for, the story, the hero's name, what the hero is)"""
+    """(the request, the story, the hero's name, what the hero is)"""
     kind = r.choices(["hero", "quality", "named", "two", "thing", "friends", "event", "place", "any"],
                      [20, 10, 8, 10, 20, 5, 10, 9, 8])[0]
     hero, thing = r.choice(HEROES), r.choice(THINGS)

@@ -1,5 +1,5 @@
-"""System prompts: those that change nothing, those that set a style, and those that give the
-assistant a name or a part to play. Each takes turns and returns (prompt, turns that obey it)."""
+"""System prompts: without effect, for a style, or with a name or a role for the assistant. Each function takes turns
+and returns (prompt, turns that follow it)."""
 
 import re
 
@@ -85,7 +85,7 @@ WORK_ASKED = "(What do you do|What do you do all day|What can you do|What is you
 
 
 def about_itself(r, name, role):
-    """Turns about the name and the part; one of them may be missing."""
+    """Turns about the name and the role; one of them may be missing."""
     turns, part = [], a(role) if role else ""
     both = ", ".join(filter(None, (name, part)))
     if name:
@@ -128,5 +128,5 @@ def person(r, turns):
     return prompt, turns[:8]
 
 
-# (style, how often)
+# (style, weight)
 STYLES = [(one_word, 45), (yes_or_no, 8), (one_sentence, 15), (polite, 6), (exclaim, 8), (call_user, 14)]

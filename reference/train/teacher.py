@@ -1,12 +1,11 @@
-"""Lets stories15M tell stories for the student to learn from.
+"""Generates stories with stories15M, the teacher, for the student to learn from.
 
-Stories are told in batches over a KV cache, one shard of a few hundred stories at a time, each
-shard from its own seed: an interrupted run goes on with the first shard that is missing.
-A shard is JSON lines: {"text": ..., "done": bool}. "done" is false for a story that the
-teacher's context of 256 tokens cut off; the student then learns its text but no end.
+Stories are generated in batches over a KV cache, in shards of a few hundred stories, each with its own seed. An
+interrupted run continues with the first missing shard. A shard is JSON lines: {"text": ..., "done": bool}. "done" is
+false if the teacher's context of 256 tokens cut the story off; the student then learns its text but no end.
 
-The teacher may only use the tokens that occur in the training stories: that leaves 6 thousand
-of 32 thousand rows in its largest matrix, and no junk in its stories.
+The teacher may only use tokens that occur in the training stories. This leaves 6 thousand of the 32 thousand rows in
+its largest matrix, and keeps junk out of its stories.
 """
 
 import argparse
@@ -21,11 +20,11 @@ import torch.nn.functional as F
 import corpus
 from llama import SentencePiece, read_llama2c
 
-START, END = 1, 2  # the teacher's training put START between stories, so both end one
+START, END = 1, 2  # the teacher was trained with START between stories, so both end a story
 
 
 def tell(model, allowed, batch, temperature, min_p, generator):
-    """`batch` stories as lists of ids, the last id START if the story ended."""
+    """`batch` stories as lists of ids; the last id is START if the story ended."""
     c = model.c
     head = model.model.embed_tokens.weight[allowed]
     dtype = head.dtype
@@ -47,13 +46,13 @@ def tell(model, allowed, batch, temperature, min_p, generator):
         length[rows[~live]] = past + 2
         if live.sum() == 0:
             break
-        if live.sum() < 0.9 * len(live):  # copying the cache costs, so not at every end
+        if live.sum() < 0.9 * len(live):  # not at every end, because copying the cache takes time
             keep = live.nonzero()[:, 0]
             rows, new = rows[keep], new[keep]
             cache = [(shrink(k, keep, past + 1), shrink(v, keep, past + 1)) for k, v in cache]
         else:
-            # Ended rows go on babbling until the next cut; `length` was set at the first end
-            # only, so mark them by an end token again.
+            # Ended rows keep generating until the next cut. `length` was set only at the first end, so mark them with
+            # an end token again.
             new = torch.where(live[:, None], new, START)
         ids = new
     return [t[:n].tolist() for t, n in zip(told, length)]
@@ -103,7 +102,7 @@ def main():
             text = pieces.decode(ids[1:-1] if done else ids[1:])
             text = text.decode("utf-8", "ignore").strip()
             if len(text) < 100:
-                continue  # a few stories end where they begin
+                continue  # a few stories are empty
             size += len(text.encode())
             lines.append(json.dumps({"text": text, "done": done}, ensure_ascii=False))
         part = path.with_suffix(".part")

@@ -8,7 +8,7 @@ from tokenizers import trainers
 
 
 def byte_level(texts, size, specials):
-    """`size` ids in all: the special tokens first, the 256 bytes, then merges learned."""
+    """A vocabulary of `size` ids: the special tokens first, the 256 bytes, then learned merges."""
     t = Tokenizer(models.BPE())
     t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     t.decoder = decoders.ByteLevel()
@@ -21,7 +21,7 @@ def byte_level(texts, size, specials):
 
 
 def put_before(t, token):
-    """encode(..., add_special_tokens=True) puts `token` before the text."""
+    """Makes encode(..., add_special_tokens=True) add `token` before the text."""
     t.post_processor = processors.TemplateProcessing(
         single=f"{token} $A", pair=f"{token} $A {token} $B:1",
         special_tokens=[(token, t.token_to_id(token))])

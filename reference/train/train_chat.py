@@ -1,5 +1,5 @@
-"""Trains models/chat: dialogues in the ChatML template, the loss on the assistant's turns, and a
-small weight on the user's, which are the same kind of English and would be wasted otherwise."""
+"""Trains models/chat on dialogues in the ChatML template. The loss counts the assistant's turns, and with a small
+weight the user's, which are the same kind of English."""
 
 import argparse
 import json
@@ -20,11 +20,11 @@ START, END, TEXT_END = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
 TEMPLATE = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + "
             "message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}"
             "{% if add_generation_prompt %}{{'<|im_start|>assistant\\n'}}{% endif %}")
-# Shares of the training tokens, and the loss weight of the user's turns: little where they are
-# templates, more where people wrote them.
+# {source: (share of the training tokens, loss weight of the user's turns)}: a low weight if these are templates, a
+# higher one if people wrote them.
 SHARES = {"written": (0.60, 0.1), "rules": (0.26, 0.1), "stories": (0.05, 0.1), "glosses": (0.01, 0.1),
           "persona": (0.06, 0.3), "taskmaster": (0.02, 0.3)}
-HELD_OUT = 100  # examples of each source that the training is judged by
+HELD_OUT = 100  # examples per source for measuring the training
 
 
 def read_dialogues(folder):
@@ -49,7 +49,7 @@ def make_tokenizer(sources, out, size, context):
     if not path.exists():
         texts = [turn for dialogues, _ in sources.values() for d in dialogues for turn in d["turns"]]
         texts += [d["system"] for dialogues, _ in sources.values() for d in dialogues if d["system"]]
-        texts += ["user\n", "assistant\n", "system\n"] * 10000  # a token each
+        texts += ["user\n", "assistant\n", "system\n"] * 10000  # so that each becomes one token
         t = tokenizer.byte_level(texts, size, [TEXT_END, START, END])
         tokenizer.save(t, out, tokenizer_config(context))
     return Tokenizer.from_file(str(path))
@@ -63,7 +63,7 @@ def take_tokenizer(folder, out):
 
 
 def read_start(runs):
-    """A model to begin with: a folder of shrink.py, or the mean of the weights of earlier trainings."""
+    """The initial model: a folder from shrink.py, or the mean of the weights of earlier trainings."""
     if not (folder_of(runs[0]) / "checkpoint.pt").exists():
         return read_folder(runs[0])
     saved = torch.load(folder_of(runs[0]) / "checkpoint.pt", weights_only=False)
@@ -89,7 +89,7 @@ def chat_ml(t, turns, user_weight, system=None):
 
 
 def examples(t, dialogues, user_weight, context):
-    """Each dialogue is one example. The rest of one that is too long is an example of its own."""
+    """Each dialogue is one example. If one is too long, its rest is another example."""
     pairs = []
     for dialogue in dialogues:
         turns = dialogue["turns"]
@@ -144,7 +144,8 @@ def main():
 
     @torch.no_grad()
     def evaluate(m):
-        """Bits per byte of the assistant's turns (and their end) in the held-out dialogues of each source."""
+        """Bits per byte of the assistant's turns, including their end tokens, in the held-out dialogues of each
+        source."""
         result = {}
         for name, (held_out, said) in test.items():
             nats = 0.0

@@ -1,4 +1,4 @@
-"""Trains models/story on TinyStories and on what the teacher told (teacher.py)."""
+"""Trains models/story on TinyStories and on the teacher's stories (teacher.py)."""
 
 import argparse
 import json
@@ -26,7 +26,7 @@ def make_tokenizer(data, out, size):
 
 
 def examples(t, stories, context):
-    """stories: (text, whether it ends). A story longer than the context loses its end."""
+    """stories: (text, True if it ends). A story longer than the context loses its end."""
     start, end = t.token_to_id(START), t.token_to_id(END)
     pairs = []
     encoded = t.encode_batch([text for text, _ in stories], add_special_tokens=False)

@@ -1,9 +1,8 @@
-"""One training loop for both models: Muon, warm up, hold, decay to zero; bf16 products with f32
-weights; a moving average of the weights for looking at the model before the decay.
+"""One training loop for both models: Muon; a learning rate that warms up, holds, and decays to zero; bf16 products with
+f32 weights; a moving average of the weights, to test the model before the decay.
 
-A step takes a handful of whole examples, sorts them by length and cuts them into micro-batches
-with hardly any padding. So every example has a row of its own, starts at position 0, and no
-attention crosses from one into another.
+A step takes some whole examples, sorts them by length and cuts them into micro-batches with little padding. So each
+example has its own row, starts at position 0, and attends to no other example.
 """
 
 import json
@@ -20,7 +19,7 @@ from muon import Optimizer
 
 
 class Examples:
-    """Sequences of ids with a loss weight each (of predicting that id), in two flat arrays."""
+    """Sequences of ids, each with a loss weight for predicting that id, in two flat arrays."""
 
     def __init__(self, pairs):
         self.ids = np.concatenate([np.asarray(i, np.uint16) for i, _ in pairs])
@@ -36,7 +35,7 @@ class Examples:
 
 
 class Shuffled:
-    """Goes through examples in an order that depends on the seed and the epoch alone."""
+    """Draws examples in an order that depends only on the seed and the epoch."""
 
     def __init__(self, examples, seed):
         self.examples, self.seed, self.at = examples, seed, 0
@@ -82,7 +81,7 @@ class Mixture:
 
 
 def micro_batches(examples, tokens):
-    """Rows sorted by length, so many a batch that rows x longest stays near `tokens`."""
+    """Rows sorted by length; per batch, rows x longest is near `tokens`."""
     examples = sorted(examples, key=lambda e: len(e[0]))
     while examples:
         n = max(2, round(tokens / len(examples[-1][0])))
@@ -114,14 +113,14 @@ def add_arguments(a):
 
 
 def schedule(step, o):
-    """Warm up, hold, and linearly to zero."""
+    """Warms up, holds, and decays linearly to zero."""
     decay = max(1, int(o.steps * o.decay))
     return min(1.0, (step + 1) / o.warmup, (o.steps - step) / decay)
 
 
 def run(model, mixture, o, evaluate, shares=None):
-    """Trains to o.steps, going on from o.out/checkpoint.pt if that is there.
-    evaluate(model) returns a dict for the log; shares(progress 0..1, decaying) the mixture."""
+    """Trains to o.steps, and continues from o.out/checkpoint.pt if it exists. evaluate(model) returns a dict for the
+    log; shares(progress 0..1, decaying) the mixture."""
     out = Path(o.out)
     out.mkdir(parents=True, exist_ok=True)
     optimizer = Optimizer(model, o.lr, o.adam_lr)

@@ -1,5 +1,5 @@
-"""Wordings of a sentence: choices written (a|b), slots written $food, and the small mistakes of
-people who type in a hurry."""
+"""Wordings of a sentence: choices written (a|b), slots written $food, and the small mistakes of people who type in a
+hurry."""
 
 import re
 from pathlib import Path
@@ -9,14 +9,14 @@ FACTS = Path(__file__).resolve().parent / "facts"
 
 
 class Turn(NamedTuple):
-    """What the user says, what the assistant answers, and the answer in one word, if there is one."""
+    """The user's text, the assistant's answer, and the answer in one word, if there is one."""
     user: str
     answer: str
     short: str = ""
 
 
 def lines(name):
-    """The lines of a table of facts/, without its comments."""
+    """The lines of a table in facts/, without comments."""
     text = (FACTS / name).read_text(encoding="utf-8")
     return [line for line in text.split("\n") if line.strip() and not line.startswith("# ")]
 
@@ -43,8 +43,8 @@ def lower_first(text):
 
 
 def spin(r, text, chosen=None):
-    """Draws every (a|b) and fills every $slot. `chosen` keeps the slots of a whole piece; it may also hold slots that are in
-    no table."""
+    """Draws every (a|b) and fills every $slot. `chosen` keeps the slots of a whole piece; it may also contain slots
+    that are in no table."""
     chosen = {} if chosen is None else chosen
     while True:
         found = re.search(r"\(([^()]*\|[^()]*)\)", text)
@@ -92,7 +92,7 @@ def is_question(text):
 
 
 def punctuated(text):
-    """A wording ends as it should, whatever mark its table gives to all the wordings of a line."""
+    """Gives a wording the right final mark, whatever mark its table has for the wordings of a line."""
     bare = text.rstrip(".?! ")
     if not bare:
         return text
@@ -109,7 +109,7 @@ MISTYPED = {"what": "waht", "the": "teh", "please": "pleas", "where": "wher", "w
 
 
 def typo(r, text):
-    """One of the common words is typed wrongly; never the word that the answer depends on."""
+    """Adds a typing mistake to a common word, never to a word that the answer depends on."""
     places = [m for m in re.finditer(r"[a-z]+", text) if m[0] in MISTYPED]
     if not places:
         return text
@@ -118,7 +118,7 @@ def typo(r, text):
 
 
 def introduced(r, user, answer):
-    """Sometimes words before the question, or a greeting that is answered."""
+    """Sometimes adds words before the question, or a greeting with its reply."""
     if r.random() < 0.10:
         return r.choice(BEFORE) + lower_first(user), answer
     if r.random() < 0.05:
@@ -129,7 +129,7 @@ def introduced(r, user, answer):
 
 
 def typed(r, turn, typos=True):
-    """The turn as somebody may type it."""
+    """The turn as a person may type it."""
     user, answer = turn.user, turn.answer
     follows = user.startswith(("And", "What about"))
     if is_question(user) and user[0].isupper() and "!" not in user and not follows:

@@ -27,7 +27,7 @@ FOLDER = Path(__file__).resolve().parent / "written"
 class Block(NamedTuple):
     system: str
     slots: dict
-    parts: list  # of lists of Turn: what may stand apart
+    parts: list  # lists of Turn; other pieces may come between them
 
     @property
     def kind(self):

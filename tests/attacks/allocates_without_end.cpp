@@ -1,4 +1,4 @@
-// Attack: all of the memory. (What is not touched costs nothing where there are no walls.)
+// Attack: takes all memory. (Memory that is not touched costs nothing where there is no sandbox.)
 // Ends as: wrong
 #include <new>
 
@@ -7,7 +7,7 @@
 static void attack() {
   for (int n = 0; n < 100; ++n) {
     char* volatile room =
-        new (std::nothrow) char[64 << 20];  // or Clang leaves it out: nobody looks
+        new (std::nothrow) char[64 << 20];  // nothrow: Clang would leave out a plain new
     if (room == nullptr) throw std::bad_alloc();
   }
   harmed("6 GB of memory");

@@ -1,4 +1,4 @@
-// Attack: right in the number of numbers, but in a shape in which the judge would look outside it.
+// Attack: an answer whose shape would make the judge read out of bounds.
 // Ends as: wrong
 #include <string>
 

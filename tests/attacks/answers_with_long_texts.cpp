@@ -1,4 +1,4 @@
-// Attack: an answer in which every text is as long as a header may be, for reports without end.
+// Attack: an answer in which each text is as long as a header may be, to make endless reports.
 // Ends as: no_answer
 #include <string>
 

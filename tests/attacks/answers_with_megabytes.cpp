@@ -1,4 +1,4 @@
-// Attack: an answer with as many numbers as fit into a file, to fill the judge's memory.
+// Attack: an answer with as many numbers as a file may hold, to fill the judge's memory.
 // Ends as: no_answer
 #include "attack.h"
 

@@ -1,13 +1,13 @@
 #pragma once
 
-// What every attack is made of: a student's answer to stage 2 that does something else instead.
-// The test compiles it with these names:
+// Each attack is a student's answer to stage 2 that does something else instead. The test compiles
+// it with these names:
 //
 //   ROOT           our repository
 //   SECRET         a file that only the judge may read
-//   CANARY         a file that must stay as it is
-//   CANARY_PID     a process that must stay alive
-//   FOLDER         a folder in which nothing may appear
+//   CANARY         a file that must not change
+//   CANARY_PID     a process that must not end
+//   FOLDER         a folder in which no file may be made
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@
 
 #include "operators/rms_norm.h"
 
-// What has been achieved that should be impossible. The test reads it.
+// Reports an effect that should be impossible. The test reads the output.
 inline void harmed(const char* what) { dprintf(STDOUT_FILENO, "harmed: %s\n", what); }
 
 inline void harmed_if(bool done, const char* what) {

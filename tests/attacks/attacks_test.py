@@ -1,13 +1,13 @@
-"""What student code can't do: every file here that is an attack is compiled, linked and judged as a
-student's answer to stage 2.
+"""What student code cannot do: each file here that is an attack is compiled, linked and judged as a student's answer to
+stage 2.
 
     attacks_test.py BUILD [CLASS...]    (where worker_attacked and gate are built)
 
-Three questions to each: did it earn points? Did it harm what lies around (a file, a folder, a process, a
-secret)? Was another stage of the same student graded, in time and in little memory? It ends as its second
-line says. Attacks that say so do harm where there are no walls: that is tried as well, or
-these tests could not fail. Standard library only; ctest runs it. Where nothing can be confined it is
-skipped.
+Each attack is checked for three things. Did it earn points? Did it harm its surroundings (a file, a folder, a process,
+a secret)? Was another stage of the same student graded, in time and in little memory? It must end as its line "Ends as"
+says. Attacks with the line "Without walls: harms" do harm where there is no sandbox; this is tried as well, because
+otherwise these tests could not fail. Standard library only; ctest runs it. It is skipped on machines that cannot
+confine.
 """
 import contextlib
 import json
@@ -37,21 +37,21 @@ from grading import submission  # noqa: E402
 
 HELLO, STAGE = (course.find_stage(number, course.stages()) for number in "02")
 SKIPPED = 77
-SECONDS = int(os.environ.get("STAGE_ATTACK_SECONDS", 3))  # for a compiler; a worker gets 1 a question
+SECONDS = int(os.environ.get("STAGE_ATTACK_SECONDS", 3))  # for a compiler; a worker gets 1 per question
 LIMITS = {"seconds": SECONDS, "memory": 1 << 30, "file": 16 << 20}
-MOST = 60 + 8 * SECONDS  # for all of an attack, on a machine that has other things to do
-MOST_MEMORY = 300 << 10  # kilobytes of all that judges one student: the gate and Python
+MOST = 60 + 8 * SECONDS  # per attack, on a busy machine
+MOST_MEMORY = 300 << 10  # kilobytes of the processes that judge one student: the gate and Python
 MOST_OF_A_CHILD = 2200 << 10  # kilobytes of a compiler or a worker
 ENDINGS = {"exited", "crashed", "hung", "no_answer", "wrong", "uncompiled"}
 
 
 def headers():
-    """All that a student's code may include of ours, and none of our answers."""
+    """The headers of ours that a student's code may include, and none of our answers."""
     return (ROOT / "src").rglob("*.h")
 
 
 class Attacked(unittest.TestCase):
-    """With what an attack would like to have: a secret, a canary, a process, a folder."""
+    """The targets of an attack: a secret, a canary, a process, a folder."""
 
     @classmethod
     def setUpClass(cls):
@@ -71,10 +71,10 @@ class Attacked(unittest.TestCase):
         self.addCleanup(self.process.wait)
         self.addCleanup(self.process.kill)
         self.start = time.monotonic()
-        self.peak = 0  # kilobytes of the judge
+        self.peak = 0  # memory of the judge, in kilobytes
 
     def compile(self, source, reads=()):
-        """(the exit code, what the compiler says) for a source; the object is out/object."""
+        """(the exit code, the compiler's output) for a source; the object is out/object."""
         names = {"ROOT": f'"{ROOT}"', "SECRET": f'"{self.secret}"', "CANARY": f'"{self.canary}"',
                  "FOLDER": f'"{self.folder / "around"}"', "CANARY_PID": self.process.pid}
         words = [self.link[0], "-std=c++20", "-O1", "-w", "-I", ROOT / "src", "-I", HERE,
@@ -92,7 +92,7 @@ class Attacked(unittest.TestCase):
             return code, said.read(4000)
 
     def make(self, source, tries=1):
-        """The worker of a source, or None. tries: 2 where a busy machine may give the compiler too little time."""
+        """The worker of a source, or None. tries: 2 if a busy machine may give the compiler too little time."""
         code, said = self.compile(source)
         if code != 0 and tries > 1:
             return self.make(source, tries - 1)
@@ -107,7 +107,7 @@ class Attacked(unittest.TestCase):
         return worker if done.returncode == 0 else None
 
     def judge(self, source, tries=1):
-        """(how it ended, what it printed, its points)"""
+        """(how it ended, its output, its points)"""
         worker = self.make(source, tries)
         if worker is None:
             return "uncompiled", (self.folder / "said").read_text(errors="replace")[:4000], 0
@@ -128,7 +128,7 @@ class Attacked(unittest.TestCase):
         self.assertLess(time.monotonic() - self.start, MOST)
 
     def left_running(self):
-        """Processes that run what is in the folder of this attack."""
+        """Processes that run a program in the folder of this attack."""
         found = []
         for exe in pathlib.Path("/proc").glob("[0-9]*/exe"):
             try:
@@ -148,7 +148,7 @@ class Attacked(unittest.TestCase):
 
 
 class Attack(Attacked):
-    """One test an attack, made below."""
+    """One test per attack, made below."""
 
 
 class Graded(Attacked):
@@ -170,7 +170,7 @@ class Graded(Attacked):
             "#pragma once\n", "")
 
     def test_a_number_that_no_integer_holds_is_no_problem_of_ours(self):
-        """What earlier graders fell over, said by the compiler itself."""
+        """A compiler message at which an earlier grader crashed."""
         self.check(self.grade(f'#line 7 "{course.unit_name(STAGE, STAGE.units[0])}:{"9" * 4500}: error: x"\nint x = ;\n'),
                    "uncompiled")
 
@@ -184,7 +184,7 @@ class Graded(Attacked):
             self.check(self.grade("int x = ;\n"), "wrong")
 
     def test_answers_over_which_the_judge_ends_cost_that_stage_alone(self):
-        """The gate is told to end, as a flaw of its own would do it."""
+        """The gate is made to end, as a bug of its own would do."""
         real = course.run_judge
 
         def run_judge(suites, worker, environment, folder):
@@ -220,7 +220,7 @@ def graded_test(source):
 
 
 class WithoutWalls(Attacked):
-    """The attacks are no empty threats."""
+    """Proves that the attacks would work without a sandbox."""
 
 
 def attack_test(source, ending):
@@ -253,7 +253,7 @@ for path in sorted(HERE.glob("*.cpp")):
 
 
 class Files(Attacked):
-    """What stands where a student's file should be."""
+    """What may be in the place of a student's file."""
 
     def test_two_gigabytes(self):
         source = self.folder / "large.cpp"
@@ -298,7 +298,8 @@ class Judge(Attacked):
         self.assertLess(time.monotonic() - self.start, MOST)
 
     def left_after_kill_9(self, program):
-        """What still runs 10 s after kill -9 of a Python that runs this program, of all that it had started."""
+        """Starts a Python program and kills it with kill -9; returns those of its descendants that still run 10 s
+        later."""
         head = f"import sys; sys.path[:0] = [{str(ROOT / 'course')!r}, {str(ROOT / 'tools')!r}]\n"
         head += "import pathlib\nfrom sandbox import confine, limited\nfrom shared import course\n"
         head += f"course.BUILD = pathlib.Path({str(course.BUILD)!r})\n"
@@ -312,7 +313,7 @@ class Judge(Attacked):
         return processes.still_running(before, 10)
 
     def test_nothing_is_left_running_when_whoever_started_it_is_killed(self):
-        """Neither what hides in a session of its own, nor the gate and its worker, nor a compiler's passes."""
+        """Neither a process in its own session, nor the gate and its worker, nor a compiler's passes."""
         sleeper = self.folder / "worker"
         sleeper.write_text("#!/bin/sh\nkill -STOP $$\n")
         sleeper.chmod(0o755)
@@ -326,7 +327,7 @@ class Judge(Attacked):
             self.assertEqual(self.left_after_kill_9(program), [], program)
 
     def test_one_that_takes_too_long_is_ended_with_what_it_started(self):
-        start, long = time.monotonic(), f"1000.{os.getpid()}"  # by which they are found
+        start, long = time.monotonic(), f"1000.{os.getpid()}"  # the processes are found by this argument
         words = ["sh", "-c", f"setsid sleep {long} & trap '' TERM; sleep {long} & wait; sleep {long}"]
         ended = limited.run(confine.limited(words, 1), "/", 5)
         self.assertIsNone(ended.code)
@@ -336,12 +337,12 @@ class Judge(Attacked):
                 self.assertNotIn(long.encode(), path.read_bytes())
 
     def test_its_memory_is_closed_to_its_own_user(self):
-        """The gate cannot be dumped: what is in /proc about it is root's."""
+        """The gate cannot be dumped: its files in /proc belong to root."""
         worker = self.folder / "worker"
         worker.write_text("#!/bin/sh\nkill -STOP $$\n")
         worker.chmod(0o755)
         self.folder.chmod(0o755)
-        user = {"user": 65534} if os.geteuid() == 0 else {}  # root owns its own in any case
+        user = {"user": 65534} if os.geteuid() == 0 else {}  # root owns its own files in any case
         gate = course.BUILD / "course" / "gate"
         if user and subprocess.run(["test", "-x", str(gate)], **user).returncode != 0:
             self.skipTest("the build folder is closed to others")
@@ -356,9 +357,9 @@ class Judge(Attacked):
 
 if __name__ == "__main__":
     course.BUILD = pathlib.Path(os.path.abspath(sys.argv.pop(1)))
-    course.build = lambda *targets, only: None  # by ctest's fixtures
-    grader.PLACE = course.BUILD / "-".join(["attacks_test", *sys.argv[1:2]])  # ctest runs several at once
-    os.environ["STAGE_SECONDS"] = "3"  # two calls at once may take more than one
+    course.build = lambda *targets, only: None  # built by ctest's fixtures
+    grader.PLACE = course.BUILD / "-".join(["attacks_test", *sys.argv[1:2]])  # ctest runs several at the same time
+    os.environ["STAGE_SECONDS"] = "3"  # two simultaneous calls may take more than one second
     if confine.why_not():
         print(f"not confined: {confine.why_not()}")
         sys.exit(SKIPPED)

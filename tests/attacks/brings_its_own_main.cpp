@@ -1,4 +1,4 @@
-// Attack: a worker of its own.
+// Attack: replaces the worker's main.
 // Ends as: uncompiled
 #include "attack.h"
 

@@ -1,4 +1,4 @@
-// Attack: an error that begins as a compiler cache's own do.
+// Attack: an error that begins like an error of the compiler cache.
 // Ends as: uncompiled
 #line 1 "ccache: error"
 int x = ;

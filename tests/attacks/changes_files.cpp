@@ -1,4 +1,4 @@
-// Attack: changes what it may not even read, and what it runs from.
+// Attack: changes files that it may not even read, and the program that it runs.
 // Ends as: wrong
 // Without walls: harms
 #include <sys/stat.h>

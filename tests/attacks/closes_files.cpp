@@ -1,4 +1,4 @@
-// Attack: closes and doubles every file it has, and takes more.
+// Attack: closes and duplicates all of its files, and opens more.
 // Ends as: wrong
 #include "attack.h"
 

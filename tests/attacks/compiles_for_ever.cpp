@@ -1,4 +1,4 @@
-// Attack: templates without end.
+// Attack: endless templates.
 // Ends as: uncompiled
 #include "attack.h"
 

@@ -1,4 +1,4 @@
-// Attack: lets the assembler read what the worker may not.
+// Attack: lets the assembler read a file that the worker may not read.
 // Ends as: uncompiled
 #include "attack.h"
 

@@ -1,3 +1,3 @@
-// Attack: lets the compiler read what the worker may not.
+// Attack: lets the compiler read a file that the worker may not read.
 // Ends as: uncompiled
 #include "/proc/self/environ"

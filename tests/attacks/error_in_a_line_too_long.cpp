@@ -1,4 +1,4 @@
-// Attack: an error in a file that calls itself another one, with a number that no integer holds.
+// Attack: an error with another file's name and a line number that no integer type can hold.
 // Ends as: uncompiled
 #include "attack.h"
 

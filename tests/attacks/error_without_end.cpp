@@ -1,4 +1,4 @@
-// Attack: an error message as long as a compiler writes one.
+// Attack: an error message of the greatest length that a compiler writes.
 // Ends as: uncompiled
 #define X1 aaaaaaaaaa
 #define CAT(a, b) a##b

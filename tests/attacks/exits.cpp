@@ -1,4 +1,4 @@
-// Attack: ends the worker as a program does that has done all right.
+// Attack: ends the worker with the exit code of success.
 // Ends as: exited
 #include "attack.h"
 

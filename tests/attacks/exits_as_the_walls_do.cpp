@@ -1,4 +1,4 @@
-// Attack: ends with the code by which the walls say that a command could not be started.
+// Attack: ends with the exit code that means that the sandbox could not start the command.
 // Ends as: exited
 #include "attack.h"
 

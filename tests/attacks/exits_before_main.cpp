@@ -1,4 +1,4 @@
-// Attack: the same, before anything of ours runs.
+// Attack: ends with the exit code of success, before main().
 // Ends as: exited
 #include "attack.h"
 

@@ -1,4 +1,4 @@
-// Attack: takes memory where a sanitizer needs so many addresses that they have no limit.
+// Attack: takes memory under a sanitizer, where the address space has no limit.
 // Ends as: crashed
 #include "attack.h"
 

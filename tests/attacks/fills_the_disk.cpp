@@ -1,5 +1,5 @@
-// Attack: writes until the disk is full: to what it may write, in new files, in memory that is a
-// file. (Each file only a little; the next attack writes much.)
+// Attack: writes until the disk is full: to files that it may write, to new files, to files in
+// memory. (Only a little per file; the next attack writes much.)
 // Ends as: wrong
 // Without walls: harms
 #include <sys/mman.h>

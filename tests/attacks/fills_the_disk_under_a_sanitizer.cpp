@@ -1,4 +1,4 @@
-// Attack: makes new files beside the answer of the program that only looks for the line of a crash.
+// Attack: makes new files beside the answer while the sanitizers look for the line of a crash.
 // Ends as: crashed
 #include "attack.h"
 

@@ -1,4 +1,4 @@
-// Attack: a response whose header says that it is larger than any memory.
+// Attack: a response whose header claims to be larger than any memory.
 // Ends as: no_answer
 #include "attack.h"
 

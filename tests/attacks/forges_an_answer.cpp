@@ -1,4 +1,4 @@
-// Attack: writes the response itself, one that says that all is done.
+// Attack: writes the response itself, and reports success.
 // Ends as: wrong
 #include "attack.h"
 

@@ -1,4 +1,4 @@
-// Attack: as many processes as there can be. (Were there no walls, it would end itself.)
+// Attack: starts as many processes as possible. (Without a sandbox, it ends itself.)
 // Ends as: wrong
 // Without walls: harms
 #include <sys/wait.h>

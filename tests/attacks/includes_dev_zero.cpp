@@ -1,3 +1,3 @@
-// Attack: a source without end.
+// Attack: an endless source.
 // Ends as: uncompiled
 #include "/dev/zero"

@@ -1,4 +1,4 @@
-// Attack: ends, stops or starves the process that judges it, so that it cannot say what it found.
+// Attack: ends, stops or starves the process that judges it, so that it cannot report.
 // Ends as: wrong
 // Without walls: harms
 #include <sys/resource.h>
@@ -11,7 +11,7 @@ static void attack() {
   const rlimit nothing{0, 0};
   harmed_if(prlimit(victim, RLIMIT_NOFILE, &nothing, nullptr) == 0, "another's limits");
   int ends[2];
-  if (pipe(ends) == 0) {  // the kernel is asked to send it
+  if (pipe(ends) == 0) {  // asks the kernel to send the signal
     const bool owned = fcntl(ends[0], F_SETOWN, victim) == 0;
     harmed_if(owned && fcntl(ends[0], F_SETSIG, SIGKILL) == 0, "signals by a pipe");
   }

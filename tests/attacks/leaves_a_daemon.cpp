@@ -1,4 +1,4 @@
-// Attack: leaves something running that nobody waits for, to change what comes later.
+// Attack: leaves a process running, to change the grading of later code.
 // Ends as: wrong
 // Without walls: harms
 #include <sys/wait.h>
@@ -16,7 +16,7 @@ static void attack() {
   }
   setsid();
   if (fork() != 0) _exit(0);
-  close(STDOUT_FILENO);  // it lives for a moment, and is gone
+  close(STDOUT_FILENO);  // the daemon runs for one second, then ends
   close(STDERR_FILENO);
   sleep(1);
   _exit(0);

@@ -1,4 +1,4 @@
-// Attack: calls the engine's own answer, by the name under which composed stages have it.
+// Attack: calls the engine's own answer by its name in the workers of composed stages.
 // Ends as: uncompiled
 #include "operators/rms_norm.h"
 

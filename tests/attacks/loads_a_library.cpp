@@ -1,4 +1,4 @@
-// Attack: has the work done by a library that the machine has and the worker is not linked with.
+// Attack: loads a library of the machine, which the worker is not linked with, to do the work.
 // Ends as: wrong
 // Without walls: harms
 #include <dlfcn.h>

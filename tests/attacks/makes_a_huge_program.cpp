@@ -1,4 +1,4 @@
-// Attack: an object file larger than a disk should have to hold.
+// Attack: an object file that is too large for the disk.
 // Ends as: uncompiled
 #include "attack.h"
 

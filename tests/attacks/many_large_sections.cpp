@@ -1,4 +1,4 @@
-// Attack: twenty thousand sections say that they are large: who copies each does not end.
+// Attack: 20,000 sections claim to be large: a program that copies each of them never ends.
 // Ends as: crashed
 #include "attack.h"
 

@@ -1,4 +1,4 @@
-// Attack: asks somebody else, or sends the questions away.
+// Attack: asks another machine, or sends the questions to it.
 // Ends as: wrong
 // Without walls: harms
 #include <sys/socket.h>

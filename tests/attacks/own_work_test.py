@@ -1,11 +1,11 @@
-"""What is not a student's own work earns nothing: every file of not_own_work is graded as ./stage grade does.
+"""Code that is not a student's own work earns nothing: each file in not_own_work is graded as ./stage grade does.
 
     own_work_test.py BUILD    (where grading and worker_attacked are built)
 
-Of each attack three things are asked. Did it earn points? Did it harm: is a file beside it as it was, has its
-author read where the grader lies? Was the rest graded within the time limit: does another stage of the same
-repository have its points? `Would earn` is what the same file earns where nobody looks whose work it is, or
-these tests could not fail. Speed is not judged here. Standard library only; ctest runs it.
+Each attack is checked for three things. Did it earn points? Did it harm: is a file beside it unchanged, and is the
+grader's folder hidden? Was the rest graded within the time limit: does another stage of the same repository have its
+points? `Would earn` is what the same file earns without the check of own work; otherwise these tests could not fail.
+Speed is not judged here. Standard library only; ctest runs it.
 """
 import json
 import os
@@ -31,9 +31,9 @@ from grading import submission  # noqa: E402
 
 STAGES = course.stages()
 SEED = 11
-SECONDS = 120  # for an attack, on a machine that has other things to do
-# No answer may be in a program in whose place it would stand, nor what the engine computes it with. (Stages 7 and 8
-# are handed sessions, which could run the fast layers.)
+SECONDS = 120  # per attack, on a busy machine
+# A stage's worker must not contain the answer to the stage, nor the engine's fast version of it. (Stages 7 and 8
+# receive sessions, which could run the fast layers.)
 WITH_SESSIONS = ("07", "08")
 FAST = {"stagecraft::kernels", "stagecraft::compiled_kernels"}
 NOT_IN = {"03": {"stagecraft::matmul_packed", "stagecraft::pack_b"},
@@ -51,7 +51,7 @@ def submitted(files):
 
 
 class OwnWork(unittest.TestCase):
-    """One test an attack, made below."""
+    """One test per attack, made below."""
 
     def graded(self, stage, text):
         unit, = stage.units
@@ -60,7 +60,7 @@ class OwnWork(unittest.TestCase):
 
 
 class OtherFiles(unittest.TestCase):
-    """What no single file shows."""
+    """Attacks that need more than one file."""
 
     def graded(self, stage, files):
         handed_in = submitted({name: text.encode() for name, text in files.items()})
@@ -69,8 +69,8 @@ class OtherFiles(unittest.TestCase):
         return entry
 
     def test_a_name_that_brings_the_kernels(self):
-        """An instance of a template of the standard library, which only the CPU backend has: whoever names it has that
-        backend in the worker, and the kernels at a distance that is always the same."""
+        """A template instance of the standard library that only the CPU backend defines. A program that names it links
+        this backend, and then the kernels are at a known distance from it."""
         member, names = "", set()
         for line in links.run_nm(course.BUILD, ["course/libengine_03.a"]):
             member = line if line.endswith(".o:") else member
@@ -86,7 +86,7 @@ class OtherFiles(unittest.TestCase):
         self.assertIn(name[:60], entry["message"])
 
     def test_a_file_of_another_stage(self):
-        """By its own file a stage is dated, and compared with those of others."""
+        """Deadlines and likeness are checked only for a stage's own files."""
         name, other = "stages/02-rms-norm/rms_norm.cpp", "stages/08-chat/chat_turn.cpp"
         text = (ROOT / "src/operators/rms_norm.cpp").read_text()
         files = {name: '#include "../08-chat/chat_turn.cpp"\n', other: text}
@@ -96,7 +96,7 @@ class OtherFiles(unittest.TestCase):
         self.assertGreater(self.graded(STAGES[2], {name: text})["earned"], 0)
 
     def test_where_nothing_is_confined(self):
-        """There the compiler's notes show it."""
+        """Without a sandbox, the compiler's notes show which files were read."""
         own, stage = "/repository/stages/02-rms-norm/rms_norm.cpp", "stages/02-rms-norm/rms_norm.cpp"
         folders = ["/repository", "/usr/local/src/course"]
         for path, key in {own: None, "/usr/include/math.h": None, "/usr/include/c++/12/vector": None,
@@ -126,7 +126,7 @@ class OtherFiles(unittest.TestCase):
 
 
 def table_of_logits():
-    """A forward that looks up the tiny models of tests/data."""
+    """A forward that looks up the logits of the tiny models in tests/data."""
     text = ['#include "model/forward.h"', "#include <algorithm>", '#include "base/error.h"', "namespace stagecraft {"]
     for at, model in enumerate(("llama-mha", "llama-gqa3", "llama-tied-embed-only", "qwen3-qk-norm", "llama-gqa2")):
         data = (ROOT / "tests/data/models" / model / "trace.safetensors").read_bytes()
@@ -156,7 +156,7 @@ void forward(const Model& model, std::span<const TokenId> ids, KvCache& cache, W
 
 
 class WithoutConfinement(unittest.TestCase):
-    """The attacks are no empty threats."""
+    """Proves that the attacks would earn points without the check."""
 
     def earned(self, stage, path):
         link = recipe.ninja_runs("course/worker_attacked")
@@ -208,14 +208,14 @@ for path in sorted((HERE / "not_own_work").glob("*.cpp")):
 
 
 class WithNames(grader.Work):
-    """Its programs keep the names of their functions, which a graded one does not know."""
+    """Its programs keep their symbols; those of the grader are stripped."""
 
     def link(self, words, files, program):
         super().link([word for word in words if word != "-s"], files, program)
 
 
 class Workers(unittest.TestCase):
-    """What a stage may not call is not in its program, so no address leads to it either."""
+    """Functions that a stage may not call are not in its program, so it cannot call them by address either."""
 
     @classmethod
     def setUpClass(cls):
@@ -223,7 +223,7 @@ class Workers(unittest.TestCase):
 
     @staticmethod
     def names(stage):
-        """Of what the worker is linked from that has an answer in it: the starters, linked as grading does."""
+        """The names that the worker of the starters defines, linked as grading does."""
         handed_in = submitted({})
         with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
             worker = WithNames(handed_in, {}, folder).make(stage)

@@ -1,4 +1,4 @@
-// Attack: prints what the gate prints where all is right.
+// Attack: prints what the gate prints if all is right.
 // Ends as: wrong
 #include "attack.h"
 

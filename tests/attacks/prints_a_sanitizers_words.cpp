@@ -1,4 +1,4 @@
-// Attack: crashes with a sanitizer's words about a file that nobody has.
+// Attack: crashes with a sanitizer's message about a file that does not exist.
 // Ends as: crashed
 #include <string>
 

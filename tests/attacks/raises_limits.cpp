@@ -1,4 +1,4 @@
-// Attack: gives itself more.
+// Attack: raises its own limits.
 // Ends as: wrong
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -11,6 +11,6 @@ static void attack() {
   harmed_if(setrlimit(RLIMIT_CPU, &endless) == 0, "time");
   harmed_if(setrlimit(RLIMIT_FSIZE, &endless) == 0, "files");
   harmed_if(setrlimit(RLIMIT_AS, &endless) == 0, "memory");
-  harmed_if(syscall(SYS_setuid, 0) == 0, "root");  // setuid() waits for other threads, for ever
+  harmed_if(syscall(SYS_setuid, 0) == 0, "root");  // setuid() would wait for other threads for ever
   harmed_if(nice(-5) != -1, "priority");
 }

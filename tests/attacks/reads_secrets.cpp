@@ -1,4 +1,4 @@
-// Attack: looks for the answers: dumps, our sources, the seed, the judge's files and environment.
+// Attack: looks for the answers in dumps, our sources, the seed, the judge's files and environment.
 // Ends as: wrong
 // Without walls: harms
 #include <dirent.h>

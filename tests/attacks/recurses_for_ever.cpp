@@ -1,4 +1,4 @@
-// Attack: a stack without end.
+// Attack: endless recursion.
 // Ends as: crashed
 #include "attack.h"
 

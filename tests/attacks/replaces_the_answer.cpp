@@ -1,4 +1,4 @@
-// Attack: lets the judge read something else than a file: a link, a pipe; or its question changed.
+// Attack: replaces the response with a link or a pipe, or changes the request.
 // Ends as: wrong
 #include <sys/stat.h>
 

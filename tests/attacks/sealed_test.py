@@ -1,5 +1,5 @@
 """The checker of stage 11 shares a process with the code that it checks. These programs try to switch it off, to forge
-its counts or to compute the result elsewhere. Each is graded as ./stage grade does, and must earn no points:
+its counts, or to compute the result elsewhere. Each is graded as ./stage grade does, and must earn no points:
 
     sealed_test.py BUILD    (where the target grading is built)
 
@@ -37,7 +37,7 @@ RETURNS_ELSEWHERE = """  unsigned long here[2] = {};
       break;
     }"""
 
-# Passed by value, and returned, a class is copied by code that the compiler tells the checker nothing of.
+# A class that is passed by value, or returned, is copied by code that the compiler does not instrument.
 PART = """struct Part { float v[6]; };
 float squares(Part p, int from) {
   float sum = 0.0f;
@@ -63,7 +63,7 @@ def with_code(place, code, before="", headers=""):
     return edited(("#include", f"{headers}#include"), (BEGIN, BEGIN + before), (place, f"{code}\n{place}"))
 
 
-# {what it does: (program, a part of what is said)}
+# {what it does: (program, a part of the message)}
 ATTACKS = {
     "a kernel that is not instrumented":
         (edited(("__global__ void", '__attribute__((no_sanitize("thread"))) __global__ void')), "checker sees"),
@@ -167,7 +167,7 @@ class Sealed(unittest.TestCase):
         self.assertEqual(graded(text)["line"]["line"], line)
 
     def test_nothing_hides_behind_a_report_that_is_too_long(self):
-        """Of the right answer its result counts, and neither that the checker found nothing, nor its bytes."""
+        """The right answer earns the points for its result, but none for "no findings" or for its number of bytes."""
         name = "a" * 1800
         entry = graded(with_code(LAUNCH, f"  for (int i = 0; i < 200; ++i) cuda_launch({name}, {{1, 1}}, eps);",
                                  f"__global__ void {name}(float) {{}}\n"))

@@ -1,4 +1,4 @@
-// Attack: never ends, and takes no time of the processor's; deaf to what can be ignored.
+// Attack: sleeps for ever without CPU time, and ignores all signals that it can.
 // Ends as: hung
 #include "attack.h"
 

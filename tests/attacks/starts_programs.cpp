@@ -1,4 +1,4 @@
-// Attack: becomes another program: a compiler, or an interpreter that knows more.
+// Attack: becomes another program: a compiler, or an interpreter with more abilities.
 // Ends as: wrong
 #include "attack.h"
 

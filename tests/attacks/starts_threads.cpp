@@ -1,4 +1,4 @@
-// Attack: as many threads as there can be, each with little memory.
+// Attack: starts as many threads as possible, each with little memory.
 // Ends as: wrong
 #include <pthread.h>
 

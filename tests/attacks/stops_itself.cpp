@@ -1,4 +1,4 @@
-// Attack: stops, so that who waits for its end waits long.
+// Attack: stops itself, so that a process that waits for its end waits long.
 // Ends as: hung
 #include "attack.h"
 

@@ -1,4 +1,4 @@
-// Attack: an error message as long as an answer may be, with what is no text in it.
+// Attack: an error message as long as an answer may be, with bytes that are not valid text.
 // Ends as: wrong
 #include <stdexcept>
 #include <string>

@@ -14,7 +14,7 @@ static void attack() {
   for (const pid_t victim : {static_cast<pid_t>(CANARY_PID), getppid()}) {
     const std::string memory = "/proc/" + std::to_string(victim) + "/mem";
     harmed_if(can_open(memory.c_str(), O_RDWR), "opened another's memory");
-    // At an address where nothing is: EFAULT comes after the question whether one may.
+    // Nothing is mapped at this address: EFAULT means that the permission check has passed.
     const iovec there{reinterpret_cast<void*>(1), 1};
     process_vm_writev(victim, &here, 1, &there, 1, 0);
     harmed_if(errno == EFAULT, "process_vm_writev");

@@ -1,5 +1,5 @@
 // A student's own tests of stage 6: a my_tests.cpp is linked with the stage's functions and with
-// our operators as they are, not with those that tell a worker what they computed.
+// our plain operators, not with those that record their results for a worker.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -1,4 +1,4 @@
-// The gates of stages 4 and 6: the MLP, and attention piece by piece.
+// The gates of stages 4 and 6: the MLP, and attention in parts.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace stagecraft::stages {
 namespace {
 
-// A dumped case of a block: its last result is x, the others are what it shows on its way.
+// A dumped case of a block: its last result is x, the others are intermediate results.
 Case block_case(Case dumped, const std::vector<std::string>& order) {
   Case one{dumped.name, dumped.request, {}, {}};
   for (const std::string& name : order) {
@@ -25,7 +25,7 @@ Case block_case(Case dumped, const std::vector<std::string>& order) {
 const std::vector<std::string> kMlpOrder = {"mlp_norm", "gate", "up",
                                             "swiglu",   "down", "mlp_residual"};
 
-// Fresh numbers through a block of these sizes.
+// A block of these sizes with fresh numbers.
 Case fresh_mlp(Inputs& inputs, std::size_t rows, std::size_t dim, std::size_t ffn_dim) {
   const Tensor x = inputs.tensor({rows, dim}, 2.0f);
   const Tensor norm = inputs.tensor({dim});
@@ -83,7 +83,7 @@ TEST(MlpResidual, AddsToWhatWasThere) {
   for (const auto& [rows, dim, ffn_dim] : sizes) {
     Case one = fresh_mlp(inputs, rows, dim, ffn_dim);
     Tensor& down = one.request.inputs.at("mlp.down_proj.weight");
-    for (float& weight : down.values) weight = 0.0f;  // so that nothing but x is left
+    for (float& weight : down.values) weight = 0.0f;  // so that the result is x
     one.name = fmt::format("a block that adds nothing to {} rows of {}", rows, dim);
     one.expected["x"] = exact(one.request.inputs.at("x"));
     one.on_the_way.clear();
@@ -189,7 +189,7 @@ TEST(Rope, CountsFromTheFirstPositionForEveryHead) {
 
 TEST(Rope, KeepsNothing) {
   Inputs inputs;
-  const std::size_t sizes[][3] = {{2, 1, 2}, {5, 3, 4}, {40, 2, 16}};  // rows, heads, half of one
+  const std::size_t sizes[][3] = {{2, 1, 2}, {5, 3, 4}, {40, 2, 16}};  // rows, heads, head_dim / 2
   judge_together([&](std::size_t size) {
     const auto& [rows, heads, half] = sizes[size];
     Tensor inv_freq = inputs.tensor({half});
@@ -253,7 +253,7 @@ TEST(AttentionWholePrompt, TakesThousandsOfTokensAndWideHeads) {
 TEST(AttentionWholePrompt, LetsNoQueryLookAhead) {
   Inputs inputs;
   Case one = fresh_attention(inputs, 6, 0, 1, 1, 8);
-  // What comes last is huge: whoever looks ahead sees nothing else.
+  // The last position is huge: code without a causal mask gives clearly wrong numbers.
   Tensor& v = one.request.inputs.at("v");
   for (std::size_t d = 0; d < 8; ++d) v.values[5 * 8 + d] = 1e6f;
   const TwinAttention twin = twin_attention(exact(one.request.inputs.at("q")),
@@ -266,8 +266,8 @@ TEST(AttentionWholePrompt, LetsNoQueryLookAhead) {
 TEST(AttentionWholePrompt, MasksScoresOfAnySize) {
   Inputs inputs;
   Case one = fresh_attention(inputs, 5, 0, 1, 1, 8);
-  // The scores of key j are near -58,000 + 11,600 j: a future key wins where its score becomes
-  // -10,000, and where 10,000 is taken from it.
+  // The scores of key j are near -58,000 + 11,600 j: a future key wins if its masked score is
+  // -10,000, or its score minus 10,000.
   Tensor& q = one.request.inputs.at("q");
   Tensor& k = one.request.inputs.at("k");
   for (float& number : q.values) number = 128.0f;
@@ -326,11 +326,11 @@ const std::vector<std::string> kAttentionOrder = {
 TEST(AttentionBlock, EqualsPyTorch) {
   for (const Case& dumped : dumped_cases("attention_block")) {
     Case one = block_case(dumped, kAttentionOrder);
-    // The cache holds keys after rope, behind those of the past.
+    // The cache has the past keys, then the new keys after RoPE.
     const auto& inputs = one.request.inputs;
     one.expected["cached keys"] = stacked(exact(inputs.at("past_k")), dumped.expected.at("k_rope"));
     one.expected["cached values"] = stacked(exact(inputs.at("past_v")), dumped.expected.at("v"));
-    one.expected["scratch probabilities"] = dumped.expected.at("attn_probs");  // where peek reads
+    one.expected["scratch probabilities"] = dumped.expected.at("attn_probs");  // for peek
     if (!judge(one)) return;
   }
 }

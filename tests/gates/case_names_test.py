@@ -1,8 +1,8 @@
-"""Each case is named in Chinese, too: the gate asks our own code, in Chinese, and keeps the names.
+"""Each case has a name in Chinese, too: the gate asks our own code, in Chinese, and stores the names.
 
     case_names_test.py BUILD
 
-A name of symbols and of names in code ("m = 3, n = 5", "head_dim: 15", "BF16") says the same in each language.
+A name made of symbols and of names in code ("m = 3, n = 5", "head_dim: 15", "BF16") is the same in each language.
 Standard library only; ctest runs it.
 """
 import json
@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 WORD = re.compile(r"[a-z_]{2,}")
-SAME = {"alpha", "beta", "eps", "rows", "dim", "top", "and", "null", "small", "models", "story"}  # and the like: head_dim
+SAME = {"alpha", "beta", "eps", "rows", "dim", "top", "and", "null", "small", "models", "story"}  # also as in head_dim
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -26,7 +26,7 @@ def main():
     course = pathlib.Path(sys.argv[1]) / "course"
     with tempfile.TemporaryDirectory() as folder:
         environment = dict(os.environ, STAGECRAFT_LANG="zh", STAGE_KEEP=folder, STAGE_WORKER=str(course / "worker_ours"))
-        # Whether the answers are right other tests say: this worker has no kernels for the GPU, for instance.
+        # Other tests check the answers: this worker has no kernels for the GPU, for example.
         done = subprocess.run([course / "gate", "--gtest_filter=-*Speed*"], env=environment, stdout=subprocess.DEVNULL)
         assert done.returncode in (0, 1), done.returncode
         names = sorted(set((pathlib.Path(folder) / "names").read_text(encoding="utf-8").splitlines()))

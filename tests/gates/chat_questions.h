@@ -9,16 +9,16 @@
 
 namespace stagecraft::stages {
 
-// What both gates of stage 8 ask with.
+// What both gates of stage 8 use for their questions.
 
-// The model and tokenizer of most questions. It lies there until the end, for a diagnosis asks the
-// questions again.
+// The model and tokenizer of most questions. Its files exist until the end, because a diagnosis
+// asks the questions again.
 const TinyChatModel& usual();
 
-// Something to say, another thing each time.
+// Random words for a message, different each time.
 std::string words(Inputs& inputs, std::size_t count);
 
-// A token as a person would write it: <|im_end|>, "he", "\n".
+// A token in readable form: <|im_end|>, "he", "\n".
 using Spell = std::function<std::string(int)>;
 Spell spelling(const std::filesystem::path& folder);
 

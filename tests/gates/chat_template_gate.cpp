@@ -1,4 +1,4 @@
-// The gate of stage 8.1: the frame around a message.
+// The gate of stage 8.1: the chat template around a message.
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -10,8 +10,8 @@
 namespace stagecraft::stages {
 namespace {
 
-// A tokenizer as people type text: a word's first letter tells whether a space stood before it
-// (Metaspace), and a text begins with a token for its beginning.
+// A tokenizer for ordinary text: a word's first letter says whether a space is before it
+// (Metaspace), and a text begins with a beginning token.
 const TinyChatModel& with_beginnings() {
   static const TinyChatModel model;
   static const bool changed = [] {

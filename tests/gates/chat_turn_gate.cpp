@@ -1,4 +1,4 @@
-// The gate of stage 8.2: a turn over the kept cache.
+// The gate of stage 8.2: a turn that reuses the KV cache.
 #include "base/error.h"
 #include "course/judge/messages.h"
 #include "generation/chat_turn.h"
@@ -9,7 +9,7 @@
 namespace stagecraft::stages {
 namespace {
 
-// A conversation in the making: who says what, and its tokens up to the opening of the answer.
+// A conversation as it grows: the messages, and its tokens up to the opening of the answer.
 class Talk {
  public:
   explicit Talk(Inputs& inputs) : inputs_(inputs) {}
@@ -46,7 +46,7 @@ struct Plan {
   bool refusable = false;
 };
 
-// What is wrong with one output of a turn.
+// Describes what is wrong with one output of a turn.
 std::string tell_turn(const std::string& turn, const std::string& output,
                       const std::vector<double>& right, const std::vector<float>& got,
                       const Spell& spell) {
@@ -61,8 +61,8 @@ std::string tell_turn(const std::string& turn, const std::string& output,
   return say("turn", turn) + say("reason_wrong", reason_name(right[0]), reason_name(got[0]));
 }
 
-// Turns over one kept session, ours and the student's: chat_turn composes what is judged elsewhere,
-// so there is one right answer.
+// Several turns over one session, ours and the student's. chat_turn only composes functions that
+// are judged elsewhere, so there is one right answer.
 class Turns {
  public:
   Turns(const std::string& name, Inputs& inputs, const Plan& plan = {})
@@ -87,7 +87,7 @@ class Turns {
                             {"stop_after", static_cast<double>(plan.stop_after)}};
   }
 
-  // One more turn; returns our answer.
+  // Adds a turn; returns our answer.
   std::string take(std::span<const TokenId> conversation) {
     const std::string turn = fmt::format("turn {}", ++n_turns_);
     TextOptions options;
@@ -165,7 +165,7 @@ TEST(ChatTurn, AnswersAConversation) {
 
 TEST(ChatTurn, StopsWhenTheListenerSays) {
   Inputs inputs;
-  for (bool shown = false; !shown;) {  // until an answer has a third piece
+  for (bool shown = false; !shown;) {  // until an answer has three pieces
     Talk talk(inputs);
     talk.ask();
     Turns answer("stopped at the third piece of the answer", inputs,
@@ -242,7 +242,7 @@ TEST(ChatKeptCache, ForgetsWhatDepartsFromTheConversation) {
   undone.take(after);
   if (!undone.judge()) return;
 
-  // Of one length, and after a single token the same again.
+  // Both texts have the same length and differ in a single token.
   for (const std::size_t part : {2, 3}) {
     Turns changed(fmt::format("one token at 1/{} of the conversation is another", part), inputs);
     std::vector<TokenId> conversation = talk.tokens();

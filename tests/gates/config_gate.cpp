@@ -1,4 +1,4 @@
-// The gate of stage 5.1, first half: a config.json becomes the model's Config.
+// The gate of stage 5.1, first half: config.json is parsed into the model's Config.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -42,12 +42,12 @@ Case config_case(const std::string& name, const nlohmann::json& json, const Conf
   });
   one.expected["windows"] = list(right.windows);
   std::vector<TokenId> ends = right.eos_ids;
-  std::ranges::sort(ends);  // as the worker tells them: their order says nothing
+  std::ranges::sort(ends);  // sorted like the worker's: their order means nothing
   one.expected["eos_ids"] = list(ends);
   return one;
 }
 
-// A model of sizes that are all different, so that one taken for another shows.
+// A model whose sizes are all different, so that a confusion of two of them is found.
 struct Model {
   nlohmann::json json;
   Config right;
@@ -108,7 +108,7 @@ std::string text(const std::string& member, const Numbers& numbers) {
   return texts.size() == 1 ? texts[0] : fmt::format("[{}]", fmt::join(texts, ", "));
 }
 
-// "config.json says "num_key_value_heads": 2", or that it says nothing.
+// The source of a value: "config.json says "num_key_value_heads": 2", or that it has no such key.
 std::string source_of(const Case& question, const std::string& member) {
   std::string field = member == "eos_ids" ? "eos_token_id" : "sliding_window";
   Config any;
@@ -229,7 +229,7 @@ TEST(Config, ReadsTheFilesOfTinyModels) {
                            "mistral-window4", "qwen2-layer-types", "qwen3-qk-norm"}) {
     const std::string path = test_data() / "models" / name / "config.json";
     const std::string file = read_text_file(path, kMaxConfigBytes);
-    const Config right = parse_config(file, path);  // ours, which runs these models as PyTorch does
+    const Config right = parse_config(file, path);  // ours; with it, these models run as in PyTorch
     if (!judge_config(config_case(name, nlohmann::json::parse(file), right))) return;
   }
 }
@@ -261,7 +261,7 @@ TEST(Config, RefusesByName) {
     return judge_refused(one, {{field}, may});
   };
   if (!judge_without("vocab_size", {})) return;
-  // A message may name what the missing number would be computed with.
+  // A message may also name the keys from which the missing number could be computed.
   judge_without("hidden_size", {}, {"num_attention_heads", "head_dim"});
   judge_without("intermediate_size", {});
   judge_without("num_hidden_layers", {});
@@ -271,7 +271,7 @@ TEST(Config, RefusesByName) {
   judge_without("num_hidden_layers", 0);
   judge_without("num_hidden_layers", kMaxLayers + 1);
   judge_without("rms_norm_eps", "small");
-  judge_without("head_dim", 15, {"hidden_size", "num_attention_heads"});  // RoPE turns pairs
+  judge_without("head_dim", 15, {"hidden_size", "num_attention_heads"});  // RoPE rotates pairs
 
   nlohmann::json json = model.json;
   json["num_key_value_heads"] = model.right.n_heads - 1;

@@ -7,8 +7,8 @@ namespace stagecraft::stages {
 namespace {
 
 constexpr double kSmallest = 0x1p-126;  // below this, f32 loses bits
-// How far off a sigmoid may be below zero, where it is small: a formula like (1 + tanh(x / 2)) / 2
-// is as right as another and knows it to a few units in the last place of 1.
+// The tolerance of a sigmoid below zero, where it is small: a formula like (1 + tanh(x / 2)) / 2 is
+// equally right, and has an error of a few units in the last place of 1.
 constexpr double kSigmoid = 4 * kUlp;
 
 double silu(double x) { return x / (1.0 + std::exp(-x)); }
@@ -22,7 +22,7 @@ void push(Expected& e, double value, double allowed) {
 std::size_t rows(const Expected& e) { return e.shape.size() == 2 ? e.shape[0] : 1; }
 std::size_t cols(const Expected& e) { return e.shape.back(); }
 
-// sum of a[i] * b[i], both off by so much.
+// sum of a[i] * b[i]; both factors have errors.
 struct Product {
   double sum = 0.0;
   double allowed = 0.0;
@@ -105,7 +105,7 @@ Expected twin_rms_norm(const Expected& x, const Tensor& weight, double eps) {
     }
     const double mean_eps = squares / static_cast<double>(dim) + eps;
     const double scale = 1.0 / std::sqrt(mean_eps);
-    // What the sum is off by enters through a root, which halves it.
+    // The error of the sum goes through a square root, which halves it.
     const double relative = (static_cast<double>(dim) / 2 + 8) * kUlp +
                             squares_off / static_cast<double>(dim) / mean_eps / 2;
     for (std::size_t i = 0; i < dim; ++i) {
@@ -156,7 +156,7 @@ Expected twin_softmax(const Expected& x) {
     double off = 0.0;
     for (std::size_t i = 0; i < n; ++i) {
       sum += std::exp(in[i] - max);
-      // The difference to the maximum is rounded once, which exp() turns into a factor.
+      // The difference to the maximum is rounded once; exp() turns this error into a factor.
       const double difference = std::isfinite(in[i]) ? std::fabs(in[i] - max) : 0.0;
       off = std::max(off, x.allowed[r * n + i] + kUlp * std::min(difference, 110.0));
     }

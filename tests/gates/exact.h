@@ -6,11 +6,11 @@ namespace stagecraft::stages {
 
 inline constexpr double kUlp = 0x1p-24;  // half a unit in the last place of a float, relative
 
-// The staged functions in f64, for questions made on the spot. Each takes numbers that may already
-// be off (`allowed`) and says how far off its result may be then, so that blocks are judged like
-// operators. The rules: a sum of n products, in any order, is off by at most
-// n * 2^-24 * sum(|products|) (Higham 2002, section 3.1); a rounding adds 2^-24 of the result; a
-// libm's exp, sin and cos a few of those.
+// The functions of the stages in f64, for questions made at run time. Inputs may already have
+// errors (`allowed`), and each function returns the error that its result may then have. So blocks
+// are judged like operators. The rules: a sum of n products, in any order, has an error of at most
+// n * 2^-24 * sum(|products|) (Higham 2002, section 3.1); a rounding adds 2^-24 of the result; exp,
+// sin and cos of a libm add a few times that.
 Expected exact(const Tensor& tensor);
 
 Expected twin_add(const Expected& x, const Expected& y);
@@ -31,7 +31,7 @@ struct TwinAttention {
 TwinAttention twin_attention(const Expected& q, const Expected& k, const Expected& v,
                              std::size_t n_heads, std::size_t n_kv_heads, std::size_t window);
 
-// The rows of `a`, then those of `b`.
+// The rows of `a`, then the rows of `b`.
 Expected stacked(const Expected& a, const Expected& b);
 
 }  // namespace stagecraft::stages

@@ -1,4 +1,4 @@
-// The gates of stage 7: the pass through the whole model, the choice of a token, the loop.
+// The gates of stage 7: the forward pass, the choice of a token, the loop.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ namespace {
 
 // ---- forward ------------------------------------------------------------------------------------
 
-// PyTorch's logits of a tiny model: [seq, vocab] in f64, and how far off is right.
+// PyTorch's logits of a tiny model, [seq, vocab] in f64, and the allowed error.
 struct DumpedLogits {
   std::string model;
   std::vector<int> ids;
@@ -47,8 +47,8 @@ DumpedLogits dumped_logits(const std::string& name) {
   return dump;
 }
 
-// `rows` logits are asked of each pass, or of one with fewer tokens all. The cache has room for
-// more than the text, so that code which loses count does not end there.
+// Asks for `rows` rows of logits per pass. The cache has room for more than the text, so that code
+// with a wrong position does not end there.
 Case forward_case(const DumpedLogits& dump, const std::vector<int>& pieces,
                   const std::vector<int>& rows) {
   Case one;
@@ -79,7 +79,7 @@ Case forward_case(const DumpedLogits& dump, const std::vector<int>& pieces,
   return one;
 }
 
-// Does it refuse the second of two passes, and leave the cache as it was?
+// True if it refuses the second of two passes and does not change the cache.
 bool judge_refused_pass(const std::string& name, const DumpedLogits& dump,
                         const std::vector<int>& ids, std::size_t capacity) {
   const std::vector<int> pieces = {3, static_cast<int>(ids.size()) - 3};
@@ -119,9 +119,9 @@ TEST(Forward, GoesOnFromTheCacheHoweverThePromptIsCut) {
   judge(forward_case(dump, {seq_len - 1, 1}, {0, 1}));
 }
 
-// A model that no file of the course holds, so that nobody can know its logits. The expected logits
-// are those of our own forward, in f32: a few times the tolerance of the dumps, which is 3 to 5
-// millionths of the largest logit.
+// A model that is in no file of the course, so that nobody can know its logits. The expected logits
+// are those of our own forward in f32. The tolerance is a few times that of the dumps, which is
+// 3e-6 to 5e-6 of the largest logit.
 DumpedLogits fresh_logits(Inputs& inputs) {
   RandomModelSizes sizes;
   sizes.vocab_size = inputs.size(40, 90);
@@ -196,7 +196,7 @@ TEST(Forward, RefusesWhatItHasNoRowOrNoRoomForAndLeavesTheCacheAsItWas) {
 
 constexpr std::size_t kSweep = 4000;
 
-// Each token's share of [0, 1) by the contract, in f64.
+// The probability of each token according to the contract, in f64.
 std::vector<double> shares(const Tensor& logits, double temperature, std::size_t top_k,
                            double top_p) {
   std::vector<std::size_t> order(logits.values.size());
@@ -236,8 +236,8 @@ Case sample_case(const std::string& name, const Tensor& logits, double temperatu
   return one;
 }
 
-// The token for each u: shares side by side, likeliest first. Where u comes so close to the end of
-// one that rounding decides, any token will do.
+// The token for each u: the probabilities side by side, likeliest first. If u is so close to a
+// boundary that rounding decides, any token is right.
 Expected draws(const Tensor& us, const std::vector<double>& shares) {
   constexpr double kRounding = 1e-5;
   std::vector<std::size_t> order(shares.size());
@@ -259,7 +259,7 @@ Expected draws(const Tensor& us, const std::vector<double>& shares) {
   return expected;
 }
 
-// Sweeps u through [0, 1): counts how often each token is chosen, and then looks at the order.
+// Sweeps u through [0, 1): first compares how often each token is chosen, then the order.
 bool judge_shares(const std::string& name, const Tensor& logits, double temperature,
                   std::size_t top_k, double top_p) {
   Case one = sample_case(name, logits, temperature, top_k, top_p);
@@ -290,8 +290,8 @@ TEST(Sample, TakesTheLargestAtTemperatureZeroAndTheLowerOfEquals) {
   }
 }
 
-// Random logits of which no two are so near to each other, and no sum of the likeliest so near to
-// one of these p, that rounding decides what is kept.
+// Random logits. No two are so close, and no sum of the largest probabilities is so close to one of
+// these p, that rounding decides which tokens are kept.
 Tensor clear_logits(Inputs& inputs, std::size_t n, float scale,
                     const std::vector<std::pair<std::size_t, double>>& cuts = {}) {
   constexpr double kClear = 1e-4;
@@ -315,7 +315,7 @@ Tensor clear_logits(Inputs& inputs, std::size_t n, float scale,
 
 TEST(Sample, GivesEveryTokenItsShare) {
   Inputs inputs;
-  // No number of them is a multiple of 4, and the last token is the likeliest: a rest is seen.
+  // Their number is never a multiple of 4, and the last token is the likeliest: finds a wrong tail.
   Tensor logits = clear_logits(inputs, 4 * inputs.size(2, 7) + inputs.size(1, 3), 2.0f);
   std::iter_swap(std::ranges::max_element(logits.values), logits.values.end() - 1);
   if (!judge_shares("temperature 1", logits, 1.0, 0, 1.0)) return;
@@ -354,7 +354,7 @@ Case drawn_case(Inputs& inputs, std::size_t vocab_size, double temperature, std:
                 std::size_t n_draws = 40) {
   Tensor logits =
       vocab_size > 100 ? inputs.tensor({vocab_size}, 2.0f) : clear_logits(inputs, vocab_size, 2.0f);
-  if (vocab_size > 100) {  // of so many, some are near to each other: not those that are kept
+  if (vocab_size > 100) {  // many logits: some are close together, but not those that are kept
     for (std::size_t i = 0; i < top_k; ++i) {
       logits.values[i * (vocab_size / top_k) + vocab_size / top_k - 1] =
           12.0f + 0.1f * static_cast<float>(i);
@@ -386,7 +386,7 @@ TEST(Sample, TakesLargeVocabularies) {
   judge(one);
 }
 
-// Logits whose softmax are these shares; in any order, and nowhere near 0.
+// Logits whose softmax gives these probabilities; in any order, and not near 0.
 Tensor logits_of(const std::vector<double>& shares) {
   Tensor logits{{shares.size()}, {}};
   for (const double share : shares) {
@@ -397,7 +397,7 @@ Tensor logits_of(const std::vector<double>& shares) {
 
 TEST(SampleTopKTopP, CutsAndSharesTheRest) {
   Inputs inputs;
-  // What is kept at a temperature of 0.8 is near enough to what is kept at 1 to be clear, too.
+  // At temperature 0.8 the boundaries are close enough to those at 1 to be clear, too.
   const Tensor logits = clear_logits(inputs, inputs.size(12, 40), 1.5f, {{0, 0.7}, {6, 0.6}});
   if (!judge_shares("top-k 3", logits, 1.0, 3, 1.0)) return;
   if (!judge_shares("top-p 0.7", logits, 1.0, 0, 0.7)) return;
@@ -407,7 +407,7 @@ TEST(SampleTopKTopP, CutsAndSharesTheRest) {
 
 TEST(SampleTopKTopP, TakesTopPOfWhatTopKLeaves) {
   const Tensor logits = logits_of({0.04, 0.18, 0.10, 0.26, 0.02, 0.14, 0.08, 0.12, 0.06});
-  // 0.26 + 0.18 are more than 0.6 of the first four, and of all only with 0.14 and 0.12 as well.
+  // 0.26 + 0.18 exceed 0.6 of the first four; of all tokens, only with 0.14 and 0.12 as well.
   if (!judge_shares("top-k 4, top-p 0.6", logits, 1.0, 4, 0.6)) return;
   judge_shares("top-p 0.1, which the first alone reaches", logits, 1.0, 0, 0.1);
 }
@@ -416,7 +416,7 @@ TEST(SampleTopKTopP, CountsTheLowerOfEqualsAsLikelier) {
   const Tensor logits = logits_of({0.1, 0.2, 0.2, 0.05, 0.2, 0.05, 0.2});
   if (!judge_shares("top-k 2 of four equals", logits, 1.0, 2, 1.0)) return;
   if (!judge_shares("top-p 0.5 of four equals", logits, 1.0, 0, 0.5)) return;
-  // So many that std::sort, which promises no order of equals, changes it.
+  // So many that std::sort, which is not stable, changes the order of equals.
   std::vector<double> many;
   for (int i = 0; i < 40; ++i) many.push_back(0.04 - 0.01 * (i % 4));
   judge_shares("top-k 15 of 40, ten of each likelihood", logits_of(many), 1.0, 15, 1.0);
@@ -425,7 +425,7 @@ TEST(SampleTopKTopP, CountsTheLowerOfEqualsAsLikelier) {
 
 // ---- generate -----------------------------------------------------------------------------------
 
-// A small vocabulary, so that a text repeats itself and a penalty shows.
+// A small vocabulary, so that a text repeats itself and the penalty has an effect.
 const std::filesystem::path& small_model() {
   static const std::filesystem::path folder = [] {
     RandomModelSizes sizes;
@@ -478,8 +478,8 @@ Answer our_answer(const Loop& loop) {
   return answer;
 }
 
-// generate composes functions that are judged elsewhere, so there is one right sequence of tokens:
-// that of our own loop.
+// generate only composes functions that are judged elsewhere, so there is one right sequence of
+// tokens: that of our own loop.
 Case loop_case(const std::string& name, const Loop& loop) {
   const Answer answer = our_answer(loop);
   Case one;
@@ -528,7 +528,7 @@ TEST(Generate, MakesTheTokensThatFollow) {
   }
   loop.options.max_tokens = 100;
   loop.context = 140;
-  loop.options.sampler.temperature = 0.0f;  // so many by chance would meet a rounding one day
+  loop.options.sampler.temperature = 0.0f;  // sampled ones could meet a rounding
   judge_loop("100 greedy tokens", loop);
 }
 
@@ -554,7 +554,7 @@ TEST(Generate, PenalizesRepeats) {
     const std::vector<int> for_all = our_answer(loop).made;
     loop.options.repeat_last_n = 4;
     const std::vector<int> right = our_answer(loop).made;
-    if (right == without || right == for_all) continue;  // a prompt that would show nothing
+    if (right == without || right == for_all) continue;  // this prompt shows nothing
     if (!judge_loop("a penalty over the last 4", loop)) return;
     ++found;
   }
@@ -579,7 +579,7 @@ TEST(Generate, StopsForEveryReason) {
 
 TEST(Generate, StopsAtAnEndToken) {
   Inputs inputs;
-  for (;;) {  // until a token is new when it comes fourth: that shall be the end
+  for (;;) {  // until the fourth token is a new one: it becomes the end token
     Loop loop = fresh_loop(inputs);
     loop.options.max_tokens = 4;
     const std::vector<int> made = our_answer(loop).made;

@@ -1,10 +1,10 @@
-"""What a student reads when a gate fails, compared with what it should be, in both languages:
+"""Compares what a student reads when a gate fails with the expected text, in both languages:
 
     golden_test.py BUILD [--update]
 
-Programs of course/mistakes are judged on numbers from a fixed seed; tests/gates/golden holds what
-./stage test then prints. Numbers may differ in the last digits from libm to libm. Standard library
-only; ctest runs it once the programs are built.
+Programs of course/mistakes are judged with numbers from a fixed seed; tests/gates/golden contains the output of ./stage
+test. The last digits of numbers may differ between libm versions. Standard library only; ctest runs it once the
+programs are built.
 """
 import contextlib
 import io
@@ -21,7 +21,7 @@ from commands import test as stage_test  # noqa: E402
 
 GOLDEN = ROOT / "tests" / "gates" / "golden"
 SEED = 7
-CASES = {  # each shows another part of a diagnosis
+CASES = {  # each shows a different part of a diagnosis
     "00": ("into_x", "stride_ignored"),
     "01": ("overflow_below", "up_overwritten", "tail_left_out"),
     "02": ("no_mean", "left_in_a_static", "in_double"),
@@ -30,8 +30,8 @@ CASES = {  # each shows another part of a diagnosis
     "05": ("k_and_v_swapped", "kv_heads_ignored", "f16_hidden_one"),
     "08": ("end_forgotten",),  # texts are shown as texts
 }
-if platform.machine() == "x86_64":  # elsewhere the emulator's unset numbers are finite
-    CASES["11"] = ("sums_unset",)  # a nan tells where it comes from
+if platform.machine() == "x86_64":  # on other processors the emulator's unset numbers are finite
+    CASES["11"] = ("sums_unset",)  # the source of a NaN is named
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
@@ -49,7 +49,7 @@ def close(one, other):
     if one == other:
         return True
     if "." not in one + other and "e" not in one + other:
-        return False  # counts and places
+        return False  # counts and places must be equal
     return abs(float(one) - float(other)) <= 1e-3 * abs(float(one))
 
 

@@ -10,7 +10,7 @@ struct HalfFormat {
   std::string function;  // that converts it to f32
   int exponent_bits;
   int mantissa_bits;
-  std::vector<unsigned> familiar;  // words that a person knows by sight: 1, 1.5, -2.5, 0.15625
+  std::vector<unsigned> familiar;  // well-known values: 1, 1.5, -2.5, 0.15625
 
   unsigned exponent(unsigned word) const;
   unsigned mantissa(unsigned word) const;

@@ -1,4 +1,4 @@
-// The gate of stage 5.2: every one of the 65,536 words of both 16-bit formats.
+// The gate of stage 5.2: all 65,536 bit patterns of both 16-bit formats.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t kWords = 65536;
 
-// Nothing is lost on the way to 32 bits, so there is one right answer, -0 included. Any NaN is NaN.
+// The conversion to 32 bits is exact, so there is one right answer, including -0. Any NaN equals
+// NaN.
 bool is_right(double expected, float got) {
   if (std::isnan(expected)) return std::isnan(got) && !is_untouched(got);
   return expected == static_cast<double>(got) && std::signbit(expected) == std::signbit(got);
@@ -89,7 +90,7 @@ void judge_format(const HalfFormat& format) {
   }
   if (!judge_words(format, fmt::format("{} words", few.size()), few)) return;
   if (!judge_words(format, "no words", {})) return;
-  const std::size_t sizes[] = {5, 300, 6'007};  // all words have been asked above
+  const std::size_t sizes[] = {5, 300, 6'007};  // all bit patterns are asked above
   judge_together([&](std::size_t size) {
     Case one;
     one.request.function = format.function;

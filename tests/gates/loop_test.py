@@ -1,9 +1,9 @@
-"""What the student's loop asks of gate and build: requests that are kept, workers for a debugger and for
-the sanitizers, tests of the student's own:
+"""Tests what the student's loop needs from the gate and the build: kept requests, workers for a debugger and for the
+sanitizers, and tests of the student's own:
 
     loop_test.py BUILD    (where the catalogue of stage 0 is built)
 
-Standard library only; ctest runs it. What the commands make of it: tests/course/commands/loop_test.py.
+Standard library only; ctest runs it. The commands that use these are tested in tests/course/commands/loop_test.py.
 """
 import os
 import pathlib
@@ -42,7 +42,7 @@ class Scratch(unittest.TestCase):
 
 class KeptRequests(Scratch):
     def judge(self, worker):
-        """(the requests kept, how each failed)"""
+        """(the kept requests, how each failed)"""
         keep = self.folder / "kept"
         result = course.run_gate(STAGE, worker, keep=keep)
         failed = result.groups[0].failed_requests
@@ -113,10 +113,10 @@ class Workers(Scratch):
 
 
 class Writes(Scratch):
-    """Where a write lands outside an argument, its line is found, though nothing crashes."""
+    """If a write lands outside an argument, its line is found, even if nothing crashes."""
 
     def where(self, body):
-        """What a student reads whose add() has this body, in its line 5."""
+        """What a student reads if line 5 of add() is this body."""
         name = course.unit_name(STAGE, STAGE.units[0])
         source = self.folder / name
         source.parent.mkdir(parents=True)
@@ -160,7 +160,7 @@ class Writes(Scratch):
 
 class MyTests(Scratch):
     def test_are_a_target_of_their_own_that_nothing_else_builds(self):
-        """A repository with a my_tests.cpp that no compiler would take; configured, not built."""
+        """Configures, but does not build, a repository whose my_tests.cpp does not compile."""
         tree, out = self.folder / "tree", self.folder / "out"
         tree.mkdir()
         for path in ROOT.iterdir():

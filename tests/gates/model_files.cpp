@@ -26,7 +26,7 @@ class WeightList {
   std::vector<Weight> weights;
 };
 
-// A word of a half-precision format that is neither infinite nor NaN.
+// A random bit pattern of a half-precision format, neither infinite nor NaN.
 std::uint16_t random_word(const HalfFormat& format, Inputs& inputs) {
   for (;;) {
     const std::size_t word = inputs.size(0, 0xffff);
@@ -77,7 +77,7 @@ Config fresh_config(Inputs& inputs) {
   c.n_kv_heads = 2;
   c.n_heads = c.n_kv_heads * inputs.size(2, 3);
   c.head_dim = 2 * inputs.size(3, 5);  // q_dim from 24 to 60
-  c.dim = inputs.odd_size(61, 70);     // so that F32 after a half of odd size is not aligned
+  c.dim = inputs.odd_size(61, 70);     // odd, so that F32 after a 16-bit tensor is not aligned
   c.ffn_dim = inputs.size(71, 80);
   c.vocab_size = inputs.odd_size(81, 90);
   return c;

@@ -14,7 +14,7 @@ struct StoredTensor;
 
 namespace stagecraft::stages {
 
-// Model folders written on the spot, and the gate's own list of what a model is made of.
+// Model folders that are written at run time, and the gate's own list of a model's parameters.
 
 inline constexpr const char* kEmbedding = "model.embed_tokens.weight";
 inline constexpr const char* kHead = "lm_head.weight";
@@ -27,10 +27,10 @@ struct Weight {
 };
 std::vector<Weight> weights_of(const Config& config);
 
-// The names of all that a model of that many layers, and one more, may hold.
+// The names of all parameters that a model of this many layers plus one may have.
 std::vector<std::string> every_name(const Config& config);
 
-// A config of three layers, whose sizes are all different.
+// A config of three layers whose sizes are all different.
 Config fresh_config(Inputs& inputs);
 
 struct FileTensor {
@@ -41,14 +41,14 @@ struct FileTensor {
 std::vector<FileTensor> tensors_of(const Config& config, Inputs& inputs);
 
 struct FileOptions {
-  std::vector<DType> dtypes = {DType::F32};  // dealt out in turn; of a half, the words are random
+  std::vector<DType> dtypes = {DType::F32};  // assigned in turn; 16-bit: random bits
 };
-// Writes them into a folder of their own and returns it. It stays: known mistakes are asked the
-// same questions later.
+// Writes the tensors into a new folder and returns it. The folder stays, because known mistakes are
+// asked the same questions later.
 std::filesystem::path write_model(const std::vector<FileTensor>& tensors,
                                   const FileOptions& options = {});
 
-// The numbers of a stored F32, F16 or BF16 tensor, by the definition of the formats.
+// The numbers of a stored F32, F16 or BF16 tensor, computed from the definition of the formats.
 Expected values_of(const StoredTensor& tensor);
 
 }  // namespace stagecraft::stages

@@ -19,7 +19,7 @@ constexpr double kOnline = 4.0;
 struct Question {
   Case one;
   std::string output;       // "y"
-  std::uint64_t bytes = 0;  // the least that must move: each input and the output once
+  std::uint64_t bytes = 0;  // the minimum: each input and the output once
 };
 
 Question question(const std::string& name, Request request, const std::string& output,
@@ -79,8 +79,8 @@ Question attention(Inputs& inputs, std::size_t n_heads, std::size_t n_kv_heads,
                       q, keys, values, n_heads, n_kv_heads);
 }
 
-// The scores of the upper half of the heads are far below 0, those of the others near it: exp of
-// the lower ones is 0 unless their own maximum is subtracted.
+// The scores of the upper half of the heads are far below 0, those of the others near it. So exp of
+// the lower scores is 0 unless their own maximum is subtracted.
 Question attention_far_below(Inputs& inputs) {
   constexpr std::size_t kHeads = 4, kKvHeads = 2, kDim = 16, kLength = 40;
   Tensor q = inputs.tensor({kHeads * kDim}, 2.0f);
@@ -100,15 +100,15 @@ std::string said(const Watched::Finding& finding) {
   return say("gpu_finding", finding.place, finding.kind, finding.text);
 }
 
-// The mark of local variables without a value (UNSET in tools/cuda_check.py) and, behind it, that
-// of doubles which became floats. Arithmetic on a NaN keeps its bits.
+// The fill value of local variables without a value (UNSET in tools/cuda_check.py), and the same
+// after conversion from double to float. Arithmetic on a NaN keeps its bits.
 bool comes_from_unset(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value) & 0x7fffffff;
   return bits == 0x7ffefffe || bits == 0x7ff7fff7;
 }
 
-// What is wrong with the numbers. If the checker ended a launch, its finding explains wrong
-// numbers.
+// Describes what is wrong with the numbers. If the checker ended a launch, its finding explains
+// wrong numbers.
 std::string problem_with_result(const Case& one, const std::string& output,
                                 const Outcome& outcome) {
   const std::string broken = broken_rule(outcome);
@@ -153,7 +153,7 @@ std::string problem_with_findings(const Question& asked, const Outcome& outcome)
 }
 
 void judge_findings(Question asked) {
-  asked.one.expected["findings"] = exactly({});  // known mistakes are known by them
+  asked.one.expected["findings"] = exactly({});  // known mistakes are recognised by these
   judge_by(asked.one,
            [asked](const Outcome& outcome) { return problem_with_findings(asked, outcome); });
 }
@@ -163,8 +163,8 @@ void judge_findings(Question asked) {
 constexpr std::uint64_t kRequests = 10;
 
 struct CountBand {
-  double times;                // bytes in sectors, as a multiple of the least
-  bool few_conflicts = false;  // at most one per kRequests of shared memory
+  double times;                // bytes in sectors, relative to the minimum
+  bool few_conflicts = false;  // at most one per kRequests requests of shared memory
 };
 
 std::string measured(const Question& asked, const Watched& watched) {
@@ -173,7 +173,7 @@ std::string measured(const Question& asked, const Watched& watched) {
              watched.conflicts());
 }
 
-// The line to begin with: its requests touch the most sectors beyond the ideal, or have the most
+// The line to improve first: its requests touch the most sectors beyond the ideal, or have the most
 // bank conflicts.
 std::string worst_line(const Watched& watched, bool of_conflicts) {
   const auto waste = [=](const Watched::Line& line) {
@@ -207,10 +207,10 @@ std::string problem_with_counts(const Question& asked, const CountBand& band,
   return {};
 }
 
-// Counts are whole numbers: two cases are needed to name the mistake behind them.
+// Counts are whole numbers: naming a mistake needs two cases.
 void judge_counts(Question asked, const CountBand& band) {
   asked.one.expected["findings"] = exactly({});
-  asked.one.expected["counts"] = exactly({0, 0});  // for known mistakes
+  asked.one.expected["counts"] = exactly({0, 0});  // to compare with known mistakes
   const auto is_slow = std::make_shared<bool>(false);
   judge_by(asked.one, [asked, band, is_slow](const Outcome& outcome) {
     const std::string wrong = problem_with_findings(asked, outcome);
@@ -249,9 +249,9 @@ TEST(GpuRmsNormChecked, HasNoFindings) {
   judge_findings(rms_norm(inputs, 3, 300));
 }
 
-// One thread per row makes 32 lanes touch 32 sectors, 16 times the least; a warp per row touches 4.
-// Reading x twice makes 2 times the least, because the weight is read once per row. `x[i] * x[i]`
-// makes 2.5, because no compiler merges the two reads here.
+// With one thread per row, 32 lanes touch 32 sectors: 16 times the minimum; a warp per row touches
+// 4 sectors. Reading x twice makes 2 times the minimum, because the weight is read once per row.
+// `x[i] * x[i]` makes 2.5, because no compiler merges the two reads here.
 void count_rms_norm(const CountBand& band) {
   Inputs inputs;
   judge_counts(rms_norm(inputs, 64, 192), band);
@@ -290,8 +290,8 @@ TEST(GpuMatmulChecked, HasNoFindings) {
   judge_findings(matmul(inputs, 1, 70, 40));
 }
 
-// One thread per element of C reads 33 sectors for 32 products: 132.5 times the least. One warp per
-// element: 36 times. A tile of 16 x 16: 2.5 times, of 32 x 32: 1.5 times.
+// One thread per element of C reads 33 sectors for 32 products: 132.5 times the minimum. One warp
+// per element: 36 times. A tile of 16 x 16: 2.5 times, of 32 x 32: 1.5 times.
 void count_matmul(const CountBand& band) {
   Inputs inputs;
   judge_counts(matmul(inputs, 64, 64, 32), band);
@@ -303,7 +303,7 @@ TEST(GpuMatmulCounts, ReachTheLastBand) { count_matmul({2.6, true}); }
 
 // ---- attention ----------------------------------------------------------------------------------
 
-// Uses the last query of each case, because a new token sees all keys.
+// Uses the last query of each case, because a new token attends to all keys.
 TEST(GpuAttention, EqualsPyTorch) {
   for (const Case& whole : dumped_cases("attention")) {
     const auto& inputs = whole.request.inputs;
@@ -346,7 +346,7 @@ TEST(GpuAttentionChecked, HasNoFindings) {
 }
 
 // One thread per key touches 32 sectors per request. Reading keys and values once per query head
-// makes 2 times the least here, because two heads share them.
+// makes 2 times the minimum here, because two query heads share them.
 void count_attention(const CountBand& band) {
   Inputs inputs;
   judge_counts(attention(inputs, 4, 2, 48, 96), band);

@@ -57,8 +57,8 @@ Case silu_case(const std::string& name, const Tensor& x) {
   return {name, {"silu", {{"x", x}}, {}}, {{"y", twin_silu(exact(x))}}};
 }
 
-// A dump's tolerance is measured over sums, of which these have none: what formulas of the sigmoid
-// may differ by is in the twin.
+// The tolerance in a dump is measured over sums, which these functions do not have. The tolerance
+// here comes from the f64 formula, which allows for different formulas of the sigmoid.
 Case with_tolerance_of(const Expected& twin, Case one) {
   Expected& expected = one.expected.at("y");
   for (std::size_t i = 0; i < expected.allowed.size(); ++i) {
@@ -87,7 +87,7 @@ TEST(Silu, EqualsItsTwinOnFreshNumbers) {
   }
 }
 
-// exp(-x) overflows for every other number.
+// exp(-x) overflows for every second number.
 Tensor with_large_negatives() {
   Tensor x = Inputs().tensor({48});
   for (std::size_t i = 0; i < x.values.size(); i += 2) {
@@ -112,7 +112,7 @@ TEST(Silu, IsXFarAboveZero) {
 
 TEST(Silu, KeepsNothing) {
   Inputs inputs;
-  // Whatever goes four or eight at a time leaves a rest.
+  // No multiple of 4 or 8: SIMD code must handle the rest.
   const std::size_t sizes[] = {11, 303, 20'011};
   judge_together(
       [&](std::size_t size) { return silu_case("", inputs.tensor({sizes[size]}, 4.0f)); });
@@ -156,7 +156,7 @@ TEST(Swiglu, IsZeroNotNanFarBelowZero) {
 
 TEST(Swiglu, KeepsNothing) {
   Inputs inputs;
-  // Whatever goes four or eight at a time leaves a rest.
+  // No multiple of 4 or 8: SIMD code must handle the rest.
   const std::size_t sizes[] = {11, 303, 20'011};
   judge_together([&](std::size_t size) {
     return swiglu_case("", inputs.tensor({sizes[size]}, 3.0f), inputs.tensor({sizes[size]}));
@@ -206,7 +206,7 @@ TEST(RmsNormRows, TreatsEveryRowAlone) {
   const std::size_t rows = inputs.size(3, 6);
   const std::size_t dim = inputs.odd_size(20, 70);
   Tensor x = inputs.tensor({rows, dim});
-  for (std::size_t i = 0; i < dim; ++i) x.values[i] *= 50.0f;  // rows of different size
+  for (std::size_t i = 0; i < dim; ++i) x.values[i] *= 50.0f;  // rows of different magnitude
   judge(rms_norm_case("rows of different size", x, inputs.tensor({dim}), 1e-6));
 }
 
@@ -286,7 +286,7 @@ TEST(MatmulTransb, TakesThousandsOfRowsColumnsAndProducts) {
   }
 }
 
-// As the engine does it: each thread has its own columns of C.
+// As in the engine, each thread has its own columns of C.
 TEST(MatmulTransb, KeepsNothing) {
   Inputs inputs;
   const std::size_t sizes[][3] = {{2, 3, 7}, {4, 33, 65}, {20, 90, 301}};

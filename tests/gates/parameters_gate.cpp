@@ -1,4 +1,5 @@
-// The gate of stage 5.1, second half: the named tensors of a checkpoint become the parameters.
+// The gate of stage 5.1, second half: the parameters are loaded from the named tensors of a
+// checkpoint.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +23,7 @@ namespace fs = std::filesystem;
 
 Expected flag(bool value) { return {{1}, {value ? 1.0 : 0.0}, {0.0}, true}; }
 
-// A question about the model in `folder`, without what is right.
+// A question about the model in `folder`, without the right answer.
 Case question_about(const std::string& name, const fs::path& folder, const Config& config) {
   Case one;
   one.name = name;
@@ -35,7 +36,8 @@ Case question_about(const std::string& name, const fs::path& folder, const Confi
   return one;
 }
 
-// Every parameter is to hold the tensor of its name; where tied, of the one table's name.
+// Each parameter must hold the tensor of its name; with tied embeddings, both names mean the one
+// table.
 Case parameters_case(const std::string& name, const fs::path& folder, const Config& config) {
   Case one = question_about(name, folder, config);
   const Checkpoint checkpoint = Checkpoint::open(folder);
@@ -61,7 +63,7 @@ Case fresh_case(const std::string& name, Inputs& inputs, const Config& config,
 
 // ---- what is wrong, in words --------------------------------------------------------------------
 
-// The tensor of the file whose numbers these are; empty if there is none.
+// The name of the tensor in the file that has these numbers; empty if there is none.
 std::string true_name(const Case& question, const Tensor& got) {
   for (const auto& [name, expected] : question.expected) {
     if (expected.shape.size() == got.shape.size() && agrees(expected, got) && !got.values.empty() &&
@@ -133,7 +135,7 @@ TEST(Parameters, HoldTheTensorsOfTheirNames) {
   Config full = plain;
   full.qkv_bias = full.o_bias = full.mlp_bias = full.qk_norm = true;
   judge_parameters(fresh_case("every bias, and norms of q and k", inputs, full), full);
-  Config square = plain;  // where every matrix is square, only names tell them apart
+  Config square = plain;  // all matrices are square, so only names distinguish them
   square.n_kv_heads = square.n_heads;
   square.dim = square.ffn_dim = square.vocab_size = square.n_heads * square.head_dim;
   judge_parameters(fresh_case("matrices that are all square", inputs, square), square);
@@ -183,8 +185,7 @@ TEST(Parameters, RefuseATensorThatIsMissing) {
     const fs::path folder = write_model(others);
     const Case one = question_about("a file without " + name, folder, config);
     Naming naming{{name}};
-    if (name == kHead || name == kEmbedding)
-      naming.may = {kHead, kEmbedding};  // where tied, one table
+    if (name == kHead || name == kEmbedding) naming.may = {kHead, kEmbedding};  // tied: one table
     if (!judge_refused(one, naming)) return;
   }
 }
@@ -273,7 +274,7 @@ TEST(ParametersInF32, FromF16AndBf16) {
   }
 }
 
-TEST(ParametersInF32, FromQuantisedTypes) {  // the file of a model that was pulled
+TEST(ParametersInF32, FromQuantisedTypes) {  // a file as from ./stage pull
   for (const auto& [name, file] : {std::pair("a quantised GGUF file", "whole.gguf"),
                                    std::pair("a GGUF file in types of 4 bits", "four-bits.gguf")}) {
     const fs::path path = test_data() / "gguf" / file;
@@ -291,7 +292,7 @@ TEST(ParametersInF32, RefuseEveryOtherDtype) {
   if (!judge_parameters(one, config)) return;
   folder = write_model(tensors, {{DType::I16}});
   one = question_about("I16", folder, config);
-  std::vector<std::string> all;  // whichever is taken first
+  std::vector<std::string> all;  // any of them may be reported
   for (const auto& tensor : tensors) all.push_back(tensor.name);
   judge_refused(one, {all});
   folder = write_model(tensors, {{DType::BF16, DType::I16}});

@@ -1,5 +1,5 @@
-// The gate of stage 10: the bytes, the numbers they stand for, their products, the story model
-// through them, and the speed of a product.
+// The gate of stage 10: the bytes, the numbers that they represent, their dot products, the story
+// model with them, and the speed of a product.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -29,7 +29,7 @@ float to_f32(std::uint16_t bits) {
   return value;
 }
 
-// The formula of the header, word for word.
+// The formula in the header, computed literally.
 struct Blocks {
   std::vector<int> scales;
   std::vector<int> q;
@@ -61,7 +61,7 @@ Blocks quantized(std::span<const float> x) {
 Case quantize_case(const std::string& name, const Tensor& x) {
   const Blocks blocks = quantized(x.values);
   Expected q = exactly(blocks.q);
-  q.whole = false;  // they are amounts
+  q.whole = false;  // they are amounts, not ids
   Case one{name, {"quantize_q8_0", {{"x", x}}, {}}, {{"scales", exactly(blocks.scales)}, {"q", q}}};
   return one;
 }
@@ -80,7 +80,7 @@ TEST(Quantize, MakesTheBytesOfTheFormat) {
   if (!judge_quantize("one block", inputs.tensor({kBlock}))) return;
   Tensor x = inputs.tensor({inputs.size(3, 8) * kBlock});
   for (std::size_t i = 0; i < x.values.size(); ++i) {
-    x.values[i] *= std::exp2(static_cast<float>(i / kBlock));  // blocks of different size
+    x.values[i] *= std::exp2(static_cast<float>(i / kBlock));  // blocks of different magnitude
   }
   if (!judge_quantize("blocks of different size", x)) return;
   if (!judge_quantize("no blocks", {{0}, {}})) return;
@@ -100,7 +100,7 @@ TEST(Quantize, TakesTheLargestOnEitherSideOfZero) {
   }
 }
 
-// d is 1, so that each number lies in the middle of two whole ones.
+// d is 1, and each number is halfway between two integers.
 TEST(Quantize, RoundsHalvesAwayFromZero) {
   Tensor x{{2 * kBlock}, {}};
   for (std::size_t i = 0; i < 2 * kBlock; ++i) {
@@ -119,13 +119,13 @@ TEST(Quantize, OfZerosIsZeros) {
   judge_quantize("a block of zeros", {{kBlock}, std::vector<float>(kBlock, 0.0f)});
 }
 
-// Blocks in which another way to the same number rounds to another one: by x / d, by the d that was
-// rounded to f16, or by 127 / largest, which rounds once where 1 / d rounds twice.
+// Blocks for which other formulas round to another number: x / d, x divided by the d that was
+// rounded to f16, or 127 / largest, which has one rounding where 1 / d has two.
 TEST(Quantize, MultipliesByTheInverseOfTheUnroundedD) {
   Inputs inputs;
   Tensor x{{0}, {}};
-  constexpr std::size_t kTelling = 8;  // fewer wrong elements name no mistake
-  std::array<std::size_t, 3> shown{};  // by each of the three ways
+  constexpr std::size_t kTelling = 8;  // fewer wrong elements cannot name a mistake
+  std::array<std::size_t, 3> shown{};  // per formula
   const auto is_open = [](std::size_t n) { return n < kTelling; };
   for (int tried = 0; tried < 200'000 && std::ranges::any_of(shown, is_open); ++tried) {
     Tensor block = inputs.tensor({kBlock});
@@ -137,7 +137,7 @@ TEST(Quantize, MultipliesByTheInverseOfTheUnroundedD) {
     const float d = largest / 127.0f;
     std::uint16_t bits = 0;
     f32_to_f16({&d, 1}, {&bits, 1});
-    // Numbers between two steps, where the ways part.
+    // Numbers near the middle of two steps, where the formulas differ.
     std::array<std::size_t, 3> here{};
     for (float& value : between) {
       value = (static_cast<float>(inputs.size(1, 100)) + 0.5f) * d;
@@ -190,7 +190,7 @@ bool judge_dequantize(const std::string& name, const Blocks& blocks) {
 
 Blocks random_blocks(Inputs& inputs, std::size_t n) {
   Blocks blocks = quantized(inputs.tensor({n * kBlock}).values);
-  blocks.q[0] = -128;  // no quantiser of ours makes it, a file may hold it
+  blocks.q[0] = -128;  // our quantiser never writes it, but a file may contain it
   return blocks;
 }
 
@@ -217,7 +217,7 @@ TEST(Dequantize, ReadsEveryKindOfScale) {
 
 // ---- dot_q8_0 -----------------------------------------------------------------------------------
 
-// Each row of b with a.
+// The dot products of a with each row of b.
 Case dot_case(const std::string& name, const Blocks& a, const Blocks& b) {
   const std::size_t rows = a.q.empty() ? 1 : b.q.size() / a.q.size();
   Case one{name, with_blocks("dot_q8_0", {{"a", a}, {"b", b}}), {}};
@@ -229,7 +229,7 @@ Case dot_case(const std::string& name, const Blocks& a, const Blocks& b) {
     double size = 0.0;
     for (std::size_t i = 0; i < a.scales.size(); ++i) {
       double whole = 0.0;
-      double largest = 0.0;  // of a partial sum
+      double largest = 0.0;  // the largest possible partial sum
       for (std::size_t j = i * kBlock; j < (i + 1) * kBlock; ++j) {
         whole += static_cast<double>(a.q[j]) * b.q[r * a.q.size() + j];
         largest += std::fabs(static_cast<double>(a.q[j]) * b.q[r * a.q.size() + j]);
@@ -239,7 +239,7 @@ Case dot_case(const std::string& name, const Blocks& a, const Blocks& b) {
       sum += scale * whole;
       size += std::fabs(scale) * largest;
     }
-    // Whole numbers are exact; what is rounded is a product and a sum a block, in eight lanes.
+    // Integer sums are exact. Per block, one product and one sum are rounded, in eight lanes.
     expected.values.push_back(sum);
     expected.allowed.push_back(static_cast<double>(a.scales.size() + 11) * kUlp * size + 0x1p-126);
   }
@@ -287,7 +287,7 @@ TEST(DotOfBlocks, KeepsTheScaleOfEachBlock) {
   judge_dot("negative scales", negative, random_blocks(inputs, 9 * 3));
 }
 
-// The largest products there are, all of one sign: 32 times 128 times 128 is 524,288.
+// The largest possible products, all of one sign: 32 * 128 * 128 is 524,288.
 TEST(DotOfBlocks, HasRoomForTheLargestSum) {
   Inputs inputs;
   for (const int extreme : {127, -127, -128}) {
@@ -301,9 +301,10 @@ TEST(DotOfBlocks, HasRoomForTheLargestSum) {
 
 // ---- the story model ----------------------------------------------------------------------------
 
-constexpr double kMayRise = 0.01;  // of the perplexity; ours makes it rise by a tenth of that
-// Of the logits, as root mean square: right programs are 0.049 to 0.050 from the f32 model. Without
-// it, and without a lower limit of the perplexity, logits that are merely sure of the story pass.
+constexpr double kMayRise = 0.01;  // of the perplexity; with ours it rises by a tenth of this
+// Root mean square difference of the logits: right programs differ by 0.049 to 0.050 from the f32
+// model. Without this limit, and without a lower limit of the perplexity, logits that simply
+// predict the story with certainty would pass.
 constexpr double kMayDiffer = 0.1;
 
 const char* const kStory =
@@ -378,16 +379,18 @@ TEST(QuantizedModel, IsHardlyMoreSurprisedThanTheModel) {
 
 // ---- fast ---------------------------------------------------------------------------------------
 
-// Our answer is 5 to 8 times the loop on a Skylake with a neighbour on its core, and 11 to 13% of
-// that core. Plain loops reach 9% of a Zen 5: the compiler makes SIMD of them. So all but the first
-// must lie above; scales that are converted by a line of the student's own reach 13 to 18%.
+// Our answer is 5 to 8 times as fast as the loop, and at 11 to 13% of the peak, on a Skylake core
+// with a busy neighbour. Plain loops reach 9% of a Zen 5, because the compiler vectorises them. So
+// all bands but the first must be above that; code with its own conversion of the scales reaches 13
+// to 18%.
 constexpr Band kBands[] = {{2, 0.05}, {3, 0.11}, {4, 0.13}, {5, 0.15}};
 constexpr std::size_t kWidth = 512;
 constexpr std::size_t kSteps = 2000;
 constexpr std::size_t kTextbookSteps = 250;
 
-// The chain by our own functions. A last bit of one answer may tip the rounding of a number in the
-// next: two numbers of a row may be a step of d off, beside the roundings of the sums.
+// The chain computed with our functions. A difference in the last bit of one answer may change a
+// rounding in the next: two numbers per row may be off by a step of d, in addition to the roundings
+// of the sums.
 std::string problem_with_chain(const Blocks& weight, const Tensor& noise,
                                const Response& response) {
   std::vector<BlockQ8_0> blocks(weight.scales.size());

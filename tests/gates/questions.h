@@ -8,9 +8,10 @@
 
 namespace stagecraft::stages {
 
-// What the gates of all stages ask with.
+// Helpers for the questions of all gates.
 
-// The dumped cases for which `wanted` holds, each judged; code that is not written is asked once.
+// Judges the dumped cases for which `wanted` is true; stops at the first if the code is not
+// written.
 template <class Wanted>
 void judge_dumps(const std::string& function, Wanted wanted) {
   for (const Case& one : dumped_cases(function)) {
@@ -30,7 +31,7 @@ inline Tensor filled(std::vector<std::size_t> shape, float value) {
   return tensor;
 }
 
-// Whole numbers (tokens, lengths) as an input, and as the one right answer.
+// Whole numbers (tokens, lengths) as an input, and as the only right answer.
 inline Tensor numbers(const std::vector<int>& values) {
   return {{values.size()}, {values.begin(), values.end()}};
 }
@@ -42,8 +43,8 @@ inline Expected exactly(const std::vector<int>& values) {
           true};
 }
 
-// One case in which all of these are asked: in one process one after the other and the first once
-// more, or at the same time. All call one function with one gap.
+// Several cases as one, in one process: in_turn asks them one after the other and then the first
+// again, at_once at the same time. All call one function with one gap.
 inline Case joined(const std::string& name, const std::vector<Case>& cases) {
   Case all = cases.at(0);
   all.name = name;
@@ -66,16 +67,16 @@ inline Case at_once(const std::string& name, const std::vector<Case>& cases) {
   return all;
 }
 
-// What a function keeps from one call to the next, or has one of for all threads, shows: calls with
-// other numbers, with more and with fewer, and then the first once more; and two calls at once.
-// make(size): a case on fresh numbers; 0 is small, 1 larger, 2 the largest.
+// Finds data that a function keeps from one call to the next, or shares between threads. It makes
+// calls with other numbers, more and fewer of them, then the first again; and two calls at the same
+// time. make(size): a case with fresh numbers; 0 is small, 1 larger, 2 the largest.
 template <class Make>
 bool judge_together(Make make) {
   return judge(in_turn("calls with other arguments", {make(1), make(1), make(2), make(0)})) &&
          judge(at_once("two threads at once", {make(2), make(2)}));
 }
 
-// A StopReason that came as a number.
+// The name of a StopReason that was sent as a number.
 inline std::string reason_name(double reason) {
   constexpr const char* kNames[] = {"EndToken", "MaxTokens", "ContextFull", "Stopped"};
   const bool known = reason >= 0.0 && reason < static_cast<double>(std::size(kNames));

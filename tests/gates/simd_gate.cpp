@@ -1,4 +1,4 @@
-// The gate of stage 9: first right, then fast.
+// The gate of stage 9: first correctness, then speed.
 #include <cmath>
 #include <cstring>
 
@@ -44,7 +44,7 @@ TEST(MatmulPacked, EqualsPyTorch) {
   }
 }
 
-// Shorter than, equal to and no multiple of vectors, panels and tiles of any usual size.
+// Sizes shorter than, equal to, and not multiples of the usual vectors, panels and tiles.
 TEST(MatmulPacked, EqualsItsTwinAtSizesOfEveryKind) {
   if (skips_for_lack_of_instructions()) return;
   Inputs inputs;
@@ -104,7 +104,7 @@ TEST(MatmulPacked, AllowsEverySizeToBeZero) {
   judge(packed_case(inputs, 3, 4, 0));
 }
 
-// A model's weights in a row, activations in the same memory each time.
+// Several products one after the other, with the activations in the same memory each time.
 TEST(MatmulPacked, AnswersForTheNumbersThatAreThereNow) {
   if (skips_for_lack_of_instructions()) return;
   Inputs inputs;
@@ -123,7 +123,7 @@ TEST(MatmulPacked, AnswersForTheNumbersThatAreThereNow) {
       last = twin_matmul_transb(1.0, exact(input), b, 0.0, filled({rows, kWidth}, 0.0f));
       for (std::size_t i = 0; i < last.values.size(); ++i) {
         c.data()[i] = static_cast<float>(last.values[i]);
-        last.allowed[i] *= 2.0;  // what the answer before it was off by
+        last.allowed[i] *= 2.0;  // adds the error of the previous answer
         sum.values[i] += last.values[i];
         sum.allowed[i] += last.allowed[i] + kUlp * std::fabs(sum.values[i]);
       }
@@ -141,9 +141,8 @@ TEST(MatmulPacked, AnswersForTheNumbersThatAreThereNow) {
 
 // ---- fast ---------------------------------------------------------------------------------------
 
-// A single row waits for the second cache, so its bands end lower. Our answer reaches the last ones
-// on a Skylake that shares its core with a neighbour, where it was 14 times the loop and 27% of the
-// core.
+// A single row waits for L2, so its bands end lower. On a Skylake core with a busy neighbour, our
+// answer reaches the last bands: 14 times the loop, and 27% of the peak.
 constexpr Band kBandsOfOneRow[] = {{4, 0.07}, {8, 0.10}, {10, 0.15}, {12, 0.20}};
 constexpr Band kBandsOfManyRows[] = {{4, 0.07}, {8, 0.15}, {12, 0.30}, {18, 0.45}};
 
@@ -151,7 +150,7 @@ struct Size {
   std::size_t rows;
   std::size_t width;  // B is [width, width]
   std::size_t steps;
-  std::size_t textbook_steps;  // it takes its time
+  std::size_t textbook_steps;  // fewer: the loop is slow
 };
 constexpr Size kOneRow{1, 192, 12000, 1500};
 constexpr Size kManyRows{256, 512, 12, 2};
@@ -162,10 +161,10 @@ double norm(std::span<const float> values) {
   return std::sqrt(squares);
 }
 
-// The chain by our own matmul_transb. A sum of k products, in any order, strays from the truth like
-// a walk of k steps, each of a rounding of the largest sum that these rows can have; eight such
-// walks are allowed, and over all steps a walk of walks. Numbers of half the precision stray ten
-// times as far.
+// The chain computed with our matmul_transb. The error of a sum of k products, in any order, grows
+// like a random walk of k steps; each step is a rounding of the largest sum that these rows can
+// have. Eight such walks are allowed, and over all steps of the chain a random walk of these.
+// Half-precision numbers would be ten times as far off.
 std::string problem_with_chain(const Size& size, const Tensor& b, const Tensor& noise,
                                const Response& response) {
   const MatrixView<const float> weight(b.values.data(), size.width, size.width);
@@ -241,8 +240,7 @@ TEST(SpeedOfManyRows, ReachesTheSecondBand) { many_rows(1); }
 TEST(SpeedOfManyRows, ReachesTheThirdBand) { many_rows(2); }
 TEST(SpeedOfManyRows, ReachesTheLastBand) { many_rows(3); }
 
-// ---- and the same alone as among many ----
-// The last test, for speed is measured where this alone is wrong.
+// The last test: if only this one fails, speed is still measured.
 
 std::string problem_with_rows(const Response& response, std::size_t columns) {
   const auto many = response.outputs.find("c");

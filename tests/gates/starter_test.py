@@ -1,8 +1,8 @@
-"""A starter compiles as it was handed out, and its gate finds nothing but "not written yet":
+"""A starter compiles unchanged, and its gate finds nothing but "not written yet":
 
     starter_test.py BUILD STAGE
 
-Exit 77 where a student has begun the stage. Standard library only; ctest runs it.
+Exit code 77 if a student has begun the stage. Standard library only; ctest runs it.
 """
 import pathlib
 import subprocess

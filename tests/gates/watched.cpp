@@ -7,7 +7,7 @@ namespace stagecraft::stages {
 namespace {
 
 constexpr std::uint64_t kSectorBytes = 32;
-constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // no sum of these overflows
+constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // sums of these do not overflow
 
 std::vector<std::string> fields_of(const std::string& record) {
   std::vector<std::string> fields;

@@ -8,7 +8,7 @@
 
 namespace stagecraft::stages {
 
-// What the checker saw of a student's kernels, from the records of src/cuda_emulator/report.cpp.
+// What the checker found in a student's kernels, from the records of src/cuda_emulator/report.cpp.
 // They come from the worker, so they may be forged: a field that is not a number counts as 0.
 struct Watched {
   struct Finding {

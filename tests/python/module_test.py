@@ -1,6 +1,6 @@
-"""What the Python package promises: module_test.py, with a Python that has it, NumPy and Matplotlib
+"""Tests the Python package: module_test.py, with a Python that has the package, NumPy and Matplotlib
 
-./stage selftest --python installs the package into an environment of its own and runs this.
+./stage selftest --python installs the package into its own environment and runs this.
 """
 import json
 import os
@@ -82,7 +82,7 @@ class Story(unittest.TestCase):
         shares = trace["layers.0.attn_probs"]
         self.assertEqual(shares.shape[1:], (len(ids), len(ids)))
         np.testing.assert_allclose(shares.sum(axis=-1), 1, atol=1e-5)
-        self.assertEqual(np.triu(shares, 1).max(), 0)  # no token looks ahead
+        self.assertEqual(np.triu(shares, 1).max(), 0)  # the causal mask
 
     def test_the_plan_is_a_text(self):
         self.assertIn("attention", self.model.plan())

@@ -1,8 +1,8 @@
-"""Does what docs/adding-*.md say, backwards and then forwards: adding_test.py BUILD
+"""Follows docs/adding-*.md, first backwards and then forwards: adding_test.py BUILD
 
-A copy of src/ loses the lines and the files that the pages add, all at once. The rest must build, tell the same story,
-and refuse a model that needs what was taken out. Then each page is followed: the copy must become src/ again. So no
-page forgets a line or a file, and every line that it adds has one place.
+It removes from a copy of src/ all lines and files that the pages add. The rest must build, tell the same story, and
+refuse a model that needs the removed parts. Then it follows each page: the copy must become src/ again. So no page
+forgets a line or a file, and each added line has one place.
 """
 import pathlib
 import shutil
@@ -14,7 +14,7 @@ import pages  # noqa: E402
 from pages import ROOT  # noqa: E402
 
 KEPT = ("CMakeLists.txt", "cmake", "src")
-REFUSED = {  # a model that needs what was taken out: what the error must name
+REFUSED = {  # a model that needs the removed parts: what the error must name
     "tests/data/models/gemma-tied": "gemma",
     "tests/data/models/deepseek-v2-greedy": "deepseek_v2",
     "tests/data/formats/llama2c-v0.bin": "llama2c-v0.bin",
@@ -39,7 +39,7 @@ class Copy:
         self.texts[file] = data.replace(old, new).encode()
 
     def write(self):
-        """Only what differs: what is built goes by the time of a file."""
+        """Writes only files that differ, because the build goes by file times."""
         for path in [path for name in KEPT for path in (self.folder / name).rglob("*") if path.is_file()]:
             if path.relative_to(self.folder).as_posix() not in self.texts:
                 path.unlink()
@@ -51,7 +51,7 @@ class Copy:
 
 
 def take_out(copy):
-    """What all pages add. The files that were new, and the words that no file names any more."""
+    """Removes all that the pages add. Returns the new files, and the words that no file contains any more."""
     taken, words = {}, []
     for page in pages.ADDING:
         text = (ROOT / page).read_text()
@@ -76,7 +76,7 @@ def run(*command):
 
 
 def told(*command):
-    """What it writes to stdout; stderr has times."""
+    """The stdout of a command; stderr contains times."""
     return subprocess.run([str(part) for part in command], cwd=ROOT, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, check=True).stdout
 

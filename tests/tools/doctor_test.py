@@ -1,4 +1,4 @@
-"""What ./stage doctor sees, on this machine and on one where Ninja is hidden from it."""
+"""Tests ./stage doctor on this machine, and with Ninja hidden from it."""
 import os
 import pathlib
 import shutil

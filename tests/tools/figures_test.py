@@ -1,5 +1,5 @@
-"""The figures in docs/figures are what make_figures.py draws from story.json, they can be read, and story.json is
-what the program computes: figures_test.py BUILD. Standard library only.
+"""The figures in docs/figures are those that make_figures.py draws from story.json, they can be read, and story.json
+contains what the program computes: figures_test.py BUILD. Standard library only.
 """
 import json
 import pathlib
@@ -18,7 +18,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def contrast(first, second):
-    """Of two colours as #rrggbb: WCAG's ratio, from 1 to 21."""
+    """The contrast of two colours, as #rrggbb: WCAG's ratio, from 1 to 21."""
     def luminance(colour):
         parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
         return sum(factor * (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4)
@@ -28,7 +28,7 @@ def contrast(first, second):
 
 
 def differences(kept, found, where=""):
-    """Where two trees of JSON differ; numbers by more than another order of summation explains."""
+    """The places where two JSON trees differ; numbers may differ by the effect of another order of summation."""
     if isinstance(kept, dict) and isinstance(found, dict) and kept.keys() == found.keys():
         return [place for key in kept for place in differences(kept[key], found[key], f"{where}.{key}")]
     if isinstance(kept, list) and isinstance(found, list) and len(kept) == len(found):
@@ -74,7 +74,7 @@ class Figures(unittest.TestCase):
                 self.assertTrue(10 <= y <= picture.height - 4, f"{name}: {text}")
             for at, (left, y, width, text) in enumerate(picture.texts):
                 for other_left, other_y, other_width, other in picture.texts[at + 1:]:
-                    # The widths are upper estimates, so a tenth of each may overlap.
+                    # The widths are overestimates, so a tenth of each may overlap.
                     apart = abs(y - other_y) >= 11 or min(left + 0.9 * width, other_left + 0.9 * other_width) <= max(
                         left, other_left)
                     self.assertTrue(apart, f"{name}: '{text}' and '{other}'")

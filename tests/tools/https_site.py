@@ -1,6 +1,6 @@
-"""A web server on this machine that speaks HTTPS, made for a test: its files, and the ways it can misbehave.
+"""A local HTTPS server for a test, with files and ways to misbehave.
 
-The certificate is made on the spot by openssl; SSL_CERT_FILE=site.certificate makes a program trust it.
+openssl makes the certificate at run time; with SSL_CERT_FILE=site.certificate a program trusts it.
 """
 import hashlib
 import http.server
@@ -15,7 +15,7 @@ HAS_OPENSSL = shutil.which("openssl") is not None
 
 
 def make_certificate(folder):
-    """(key, certificate) files of an authority of its own for localhost and 127.0.0.1."""
+    """(key, certificate): files from our own authority, for localhost and 127.0.0.1."""
     key, certificate = folder / "key.pem", folder / "certificate.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test",
                     "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(key),
@@ -27,11 +27,11 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
 
     def handle_error(self, request, client_address):
-        pass  # a client that hangs up is no news
+        pass  # a client that hangs up is normal
 
 
 class Site:
-    """files: path -> bytes. answers: path -> a function that answers in its own way. asked: the requests."""
+    """files: path -> bytes. answers: path -> a function that answers differently. asked: the requests."""
 
     def __init__(self, key, certificate):
         self.files, self.answers, self.asked = {}, {}, []
@@ -67,7 +67,7 @@ class Site:
                     self.respond(200, content, {"ETag": etag}, **how)
 
             def respond(self, code, body, headers=None, length=None, stop=None):
-                """length: what Content-Length says; stop: hang up after so many bytes."""
+                """length: the value of Content-Length; stop: hang up after this many bytes."""
                 self.send_response(code)
                 for name, value in (headers or {}).items():
                     self.send_header(name, value)
@@ -99,7 +99,7 @@ class Site:
 
 
 class Proxy:
-    """A proxy that knows CONNECT; counts what goes through it."""
+    """A proxy that supports CONNECT; counts the connections."""
 
     def __init__(self):
         import socket

@@ -1,4 +1,4 @@
-"""What the pages docs/adding-*.md quote of the repository's files."""
+"""The parts of the repository's files that docs/adding-*.md quote."""
 import pathlib
 import re
 
@@ -22,7 +22,7 @@ def hunks(diff):
 
 
 def parts(page):
-    """[(file, text that is in it)]"""
+    """[(file, text that it must contain)]"""
     for file, language, text in PART.findall(page):
         if language == "diff":
             yield from ((file, after) for _, after in hunks(text))

@@ -1,4 +1,4 @@
-"""The plots and tables of measured figures in docs/ are what docs/make_plots.py makes of docs/measurements.
+"""The plots and tables of measured figures in docs/ are those that docs/make_plots.py makes from docs/measurements.
 
 Standard library only; ctest runs it. Nothing is measured.
 """
@@ -17,7 +17,7 @@ class Plots(unittest.TestCase):
     def test_are_those_of_the_measurements(self):
         for name, text in make_plots.made().items():
             with self.subTest(name):
-                # assertTrue, because nobody wants to read two pictures
+                # assertTrue, so that a failure does not print two pictures
                 self.assertTrue((DOCS / name).read_text(encoding="utf-8") == text,
                                 f"docs/{name}: not what the measurements say; run python3 docs/make_plots.py")
 

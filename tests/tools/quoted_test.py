@@ -1,4 +1,4 @@
-"""What docs quote is what is there: quoted_test.py PROGRAM [--write]
+"""Quotations in docs equal what they quote: quoted_test.py PROGRAM [--write]
 
 A page quotes a file of the repository, or the output of a command, below a line that names it:
 
@@ -7,10 +7,10 @@ A page quotes a file of the repository, or the output of a command, below a line
     ...
     ```
 
-After "In `FILE`:" stands a part of a file, or a diff that ends in one. A page that says "every file in `src/` and
-`tests/` that names `WORD` is on this page" names them all, whatever the case of the word.
+After "In `FILE`:" follows a part of a file, or a diff whose result is in the file. A page that says "every file in
+`src/` and `tests/` that names `WORD` is on this page" must name all such files, in upper or lower case.
 
---write puts into the pages what is there now; the parts are for people to change.
+--write updates the quotations of whole files and of output; parts of files must be changed by hand.
 """
 import re
 import subprocess
@@ -26,14 +26,14 @@ SOURCES = {".cpp", ".h", ".cu", ".py", ".cmake", ".txt"}
 
 
 def parts(name, text):
-    """What is wrong with the parts of files that a page quotes, and how many it quotes."""
+    """What is wrong with the quoted parts of files, and how many a page quotes."""
     quoted = list(pages.parts(text))
     return [f"{name}: {file}: expected this text in it:\n{part}" for file, part in quoted
             if part not in (ROOT / file).read_text()], len(quoted)
 
 
 def not_mentioned(name, text):
-    """The files that name a word of which the page claims to name all."""
+    """The files that contain a word and are missing on a page that claims to name all of them."""
     files = [path for folder in ("src", "tests") for path in (ROOT / folder).rglob("*")
              if path.suffix in SOURCES and "data" not in path.parts] if pages.EVERY.search(text) else []
     for word in pages.EVERY.findall(text):

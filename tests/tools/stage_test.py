@@ -1,6 +1,6 @@
-"""What ./stage promises of itself, tried on a copy of it in a small tree with a program of ten lines.
+"""Tests the script ./stage itself, with a copy of it in a small tree with a program of ten lines.
 
-Standard library only; ctest runs it. What the engine's own commands do is tested elsewhere.
+Standard library only; ctest runs it. The engine's own commands are tested elsewhere.
 """
 import contextlib
 import fcntl
@@ -54,7 +54,7 @@ def has_pseudo_terminals():
 
 
 class Tree(unittest.TestCase):
-    """One small tree for all tests of a class: building it takes seconds."""
+    """One small tree for all tests of a class, because building it takes seconds."""
 
     @classmethod
     def setUpClass(cls):
@@ -85,7 +85,7 @@ class Tree(unittest.TestCase):
 
 
     def on_a_terminal(self, *words, **more):
-        """What a command prints on a terminal of 50 columns."""
+        """The output of a command on a terminal of 50 columns."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 50, 0, 0))
         environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
@@ -93,7 +93,7 @@ class Tree(unittest.TestCase):
                               stdin=theirs, stdout=theirs, stderr=theirs) as child:
             os.close(theirs)
             said = b""
-            with contextlib.suppress(OSError):  # at its end
+            with contextlib.suppress(OSError):  # raised at its end
                 while more := os.read(ours, 4096):
                     said += more
         os.close(ours)
@@ -102,7 +102,7 @@ class Tree(unittest.TestCase):
 
     @contextlib.contextmanager
     def pager(self):
-        """The environment in which less says that it was there."""
+        """An environment in which less prints that it ran."""
         with tempfile.TemporaryDirectory() as folder:
             pager = pathlib.Path(folder) / "less"
             pager.write_text("#!/bin/sh\necho paged; exec cat\n")
@@ -145,7 +145,7 @@ class Help(Tree):
 
     @unittest.skipUnless(has_pseudo_terminals(), "a bare chroot has none (no /dev/pts)")
     def test_fits_the_terminal_and_breaks_between_words(self):
-        lines = self.on_a_terminal("help", TERM="dumb")  # no pager there
+        lines = self.on_a_terminal("help", TERM="dumb")  # without a pager
         self.assertLessEqual(max(map(len, lines)), 50, lines)
         self.assertEqual(" ".join(" ".join(lines).split()), " ".join(self.stage("help").stdout.split()))
         first = lines.index("  story       tell a story, or go on with yours:")
@@ -226,7 +226,7 @@ class Run(Tree):
         self.source.write_text(PROGRAM.replace("MARK", "second"))
         self.assertEqual(self.stage("story").stdout, "<story>second")
         self.assertFalse((folder / "stagecraft").exists())
-        self.assertIn("building", self.stage("info").stderr)  # another command needs the whole program
+        self.assertIn("building", self.stage("info").stderr)  # other commands need the whole program
         (folder / "storyteller").unlink()
         self.assertEqual(self.stage("story").stdout, "<story>second")
         self.assertFalse((folder / "storyteller").exists())
@@ -282,7 +282,7 @@ esac
 
 @unittest.skipUnless(sys.platform == "linux", "apt")
 class Packages(Tree):
-    """With a PATH on which Ninja and ccache are missing and apt-get is a stand-in."""
+    """With a PATH without Ninja and ccache, and with a fake apt-get."""
 
     LINE = "apt-get install -y --no-install-recommends ninja-build ccache"
 
@@ -318,7 +318,7 @@ class Packages(Tree):
         self.assertEqual((answer.returncode, answer.stdout), (0, "<story>first"), answer.stderr)
         self.assertIn(f"\n  {self.LINE}\n", answer.stderr)
         calls = self.log.read_text().splitlines()
-        self.assertEqual(len(calls), 3, calls)  # looked, fetched the lists that were missing, installed
+        self.assertEqual(len(calls), 3, calls)  # it looked, fetched the missing lists, installed
         self.assertIn("update", calls[1])
         self.assertTrue(calls[2].endswith("install -y --no-install-recommends ninja-build ccache"))
 
@@ -407,7 +407,7 @@ class FirstBuild(Tree):
 
 
 class Stale(Tree):
-    """An old binary must never answer for a new tree."""
+    """An old binary must never run for a new tree."""
 
     def says(self):
         answer = self.stage("story")

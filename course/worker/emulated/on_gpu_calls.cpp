@@ -1,4 +1,4 @@
-// Stage 11: a student's kernels run on the emulator, which watches every access. Its findings and
+// Stage 11: a student's kernels run on the emulator, which checks every access. Its findings and
 // counts go to the judge as text, in the format of src/cuda_emulator/report.cpp.
 #include "operators/on_gpu.h"
 
@@ -13,9 +13,9 @@ namespace {
 
 using cuda_emulator::DeviceArray;
 
-constexpr std::size_t kMostReport = 1 << 18;  // bytes: a judge reads no more
+constexpr std::size_t kMostReport = 1 << 18;  // bytes that the judge reads
 
-// What a judge can read of a report; one that goes on is a finding, or the rest would be unseen.
+// The part of a report that the judge reads. If it was cut, a finding says so.
 std::string readable(const std::string& report) {
   if (report.size() <= kMostReport) return report;
   return "finding\treport\t\tthe checker wrote more than 256 KiB about this call, and the rest was "
@@ -23,8 +23,8 @@ std::string readable(const std::string& report) {
          report.substr(0, report.rfind('\n', kMostReport) + 1);
 }
 
-// How the judge recognises a known mistake: the kinds of its findings, and the totals of its
-// sectors and bank conflicts.
+// The judge recognises a known mistake by these: the kinds of the findings, and the total numbers
+// of sectors and bank conflicts.
 void show_summary(Arguments& args, const std::string& report) {
   std::vector<int> findings;
   float sectors = 0.0f;

@@ -1,5 +1,5 @@
-// Our operators for the workers of composed stages: each computes what ours does and tells what
-// came out. "plain_" names our own ones, which CMake compiles a second time under these names.
+// Our operators for the workers of composed stages: each calls ours and records the result.
+// "plain_" are our own operators, which CMake compiles a second time with these names.
 #include "course/worker/operator_record.h"
 #include "model/linear.h"
 #include "operators/rms_norm.h"

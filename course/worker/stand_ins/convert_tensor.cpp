@@ -1,5 +1,5 @@
-// In stage 10's worker in the place of the engine's convert_tensor, which quantises: that would be
-// the other half of the answer. The models that the gate asks about need no conversion.
+// Replaces the engine's convert_tensor in the worker of stage 10: that one quantises, so it would
+// be half of the answer. The models in the gate's questions need no conversion.
 #include "checkpoint/convert_tensor.h"
 
 #include "base/error.h"

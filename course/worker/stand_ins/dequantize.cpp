@@ -1,5 +1,5 @@
-// In stage 10's worker in the place of the engine's dequantize, which would be half of the answer.
-// The models that the gate asks about are not quantised.
+// Replaces the engine's dequantize in the worker of stage 10: that one would be half of the answer.
+// The models in the gate's questions are not quantised.
 #include "operators/dequantize.h"
 
 #include "base/error.h"

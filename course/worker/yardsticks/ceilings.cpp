@@ -1,4 +1,4 @@
-// What a core can do at most: multiply-adds that wait for nothing, with the flags of the stage.
+// The peak of a core: independent multiply-adds, compiled with the flags of the stage.
 #include "course/worker/calls.h"
 
 namespace stagecraft::stages {
@@ -6,7 +6,7 @@ namespace {
 
 using Lanes [[gnu::vector_size(32)]] = float;
 
-// "steps" times 12 vectors of 8, which is 192 operations a step.
+// "steps" times 12 vectors of 8 numbers: 192 operations per step.
 void call_fma(Arguments& args) {
   constexpr std::size_t kChains = 12;
   const std::size_t steps = args.size("steps");

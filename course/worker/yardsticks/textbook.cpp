@@ -1,5 +1,5 @@
-// The loops of the textbook, one number after the other, which is what they are compiled to. And
-// nothing in their place: what a worker spends on the rest.
+// The loops of the textbook, compiled without SIMD. The calls "nothing" leave the product out: they
+// measure the time that a worker spends on everything else.
 #include <bit>
 
 #include "course/worker/calls.h"
@@ -37,8 +37,8 @@ void call_nothing(Arguments& args) {
   run_chain(args, noise, b.cols(), [](MatrixView<const float>, MatrixView<float>) {});
 }
 
-// The same in whole numbers, the weight [width, width] in blocks of Q8_0; quantising the one row of
-// activations is left to ours, a small part of the work.
+// The same with integers: the weight [width, width] is in blocks of Q8_0. Our function quantises
+// the one row of activations, a small part of the work.
 void call_textbook_of_bytes(Arguments& args) {
   const auto noise = args.vector("noise");
   const auto scales = args.vector("b scales");
@@ -65,7 +65,7 @@ void call_textbook_of_bytes(Arguments& args) {
   });
 }
 
-// Numbers that travel as bytes take their time, too.
+// Converting the request's numbers to bytes takes time, too.
 void call_nothing_of_bytes(Arguments& args) {
   const auto noise = args.vector("noise");
   const auto q = args.vector("b q");

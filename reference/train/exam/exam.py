@@ -76,7 +76,8 @@ def everyday(speaker):
 
 
 def pick(teacher, entries, seed=20):
-    """Puts into each entry which of four answers the teacher picks, and whether it is the own."""
+    """Adds to each entry which of four answers the teacher picks, and whether it is the model's answer to this
+    question."""
     draw = random.Random(seed)
     for e in entries:
         own = likelihood.own_words(e["ask"], e["answer"])

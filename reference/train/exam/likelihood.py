@@ -1,4 +1,4 @@
-"""What a model says about texts: pointwise mutual information, and bits per byte."""
+"""Measures of texts under a model: pointwise mutual information, and bits per byte."""
 
 import math
 import re
@@ -9,13 +9,13 @@ import torch.nn.functional as F
 
 @torch.no_grad()
 def log_likelihoods(model, rows, batch=16):
-    """For each row (ids, which of them are scored): the sum of the scored ids' log p."""
+    """For each row (ids, mask of the scored ids): the sum of the scored ids' log p."""
     sums = [0.0] * len(rows)
     order = sorted(range(len(rows)), key=lambda i: len(rows[i][0]))
     for b in range(0, len(order), batch):
         part = order[b:b + batch]
         width = max(len(rows[i][0]) for i in part)
-        x = torch.zeros(len(part), width, dtype=torch.long)  # padding comes last: never attended
+        x = torch.zeros(len(part), width, dtype=torch.long)  # padding is last: no token attends to it
         scored = torch.zeros(len(part), width, dtype=torch.bool)
         for r, i in enumerate(part):
             ids, mask = rows[i]
@@ -32,8 +32,8 @@ def log_likelihoods(model, rows, batch=16):
 
 
 def copied(question, answer, run=3):
-    """Spans of the answer that repeat `run` words of the question, or all of it. A span goes on
-    to the next word: the punctuation after a copied word is copied too."""
+    """Spans of the answer that repeat `run` words of the question, or all of it. A span extends to the next word,
+    because the punctuation after a copied word is copied, too."""
     asked = [w.lower() for w in re.findall(r"\w+", question)]
     words = list(re.finditer(r"\w+", answer))
     run = min(run, len(asked))
@@ -47,7 +47,7 @@ def copied(question, answer, run=3):
 
 
 def own_words(question, answer):
-    """For each character of the answer: is it the answer's own, not copied from the question?"""
+    """For each character of the answer: True if it is not copied from the question."""
     own = [True] * len(answer)
     for start, stop in copied(question, answer):
         own[start:stop] = [False] * (stop - start)
@@ -57,9 +57,10 @@ def own_words(question, answer):
 def mutual_information(teacher, pairs):
     """For each (question, answer, own): log p(answer | question) - log p(answer).
 
-    Both under the teacher in its chat template: log p(answer) after a user's turn without text.
-    Summed over the answer's tokens, the end token not among them; a token counts if its first
-    character that is no space is the answer's own."""
+    Both are computed with the teacher in its chat template; log p(answer) follows a user's turn without text. The sum
+    is over the answer's tokens without the end token; a token counts if its first character that is not a space is the
+    answer's own.
+    """
     rows = []
     for question, answer, own in pairs:
         tokens = teacher.tokenizer.encode(answer, add_special_tokens=False)
@@ -71,7 +72,7 @@ def mutual_information(teacher, pairs):
         for said in question, "":
             prompt = teacher.encode(teacher.prompt([{"role": "user", "content": said}]))
             rows.append((prompt + tokens.ids, [False] * len(prompt) + mask))
-    # A log p(answer) is asked for several times and computed once.
+    # The same log p(answer) is needed several times, and computed once.
     unlike = {(tuple(ids), tuple(mask)): None for ids, mask in rows}
     sums = dict(zip(unlike, log_likelihoods(teacher.model, list(unlike))))
     sums = [sums[tuple(ids), tuple(mask)] for ids, mask in rows]
@@ -79,8 +80,8 @@ def mutual_information(teacher, pairs):
 
 
 def dialogue_rows(speaker, turns):
-    """Rows of one dialogue, the user's turn first: the assistant's texts and their end tokens are
-    scored. What goes beyond the context is a dialogue of its own."""
+    """The rows of one dialogue, the user's turn first. The assistant's texts and their end tokens are scored. Text
+    beyond the context becomes another dialogue."""
     rows = []
     while turns[1:]:
         messages, ids, mask, done = [], [], [], ""
@@ -102,7 +103,7 @@ def dialogue_rows(speaker, turns):
 
 
 def bits_per_byte(speaker, dialogues):
-    """Of the assistant's turns: their bits, with those of the end tokens, over their bytes."""
+    """The bits of the assistant's turns, including their end tokens, divided by their bytes."""
     rows = [row for turns in dialogues for row in dialogue_rows(speaker, turns)]
     size = sum(len(text.encode()) for turns in dialogues for text in turns[1::2])
     return -sum(log_likelihoods(speaker.model, rows)) / math.log(2) / size

@@ -63,14 +63,14 @@ def words(text):
 
 
 def asked():
-    """What the user says first in every question of the exam, as plain(): no dialogue to train on may say it."""
+    """The user's first turn in all questions of the exam, as plain(): no training dialogue may contain it."""
     rows = [q for name in ("checkable", "two_turn", "one_word") for q in read(name)]
     said = [q.get("tell", q["ask"]) for q in rows] + [q for group in topics().values() for q in group]
     return {plain(text) for text in said}
 
 
 def plain(text):
-    """The words alone, for comparing."""
+    """Only the words, for comparing."""
     return " ".join(words(text))
 
 
@@ -98,4 +98,4 @@ def names_only_right(answer, right, wrong):
             return False
         if rest != sentence:
             return True
-    return False  # a match across two sentences
+    return False  # the match spans two sentences

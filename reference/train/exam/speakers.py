@@ -1,4 +1,4 @@
-"""Who sits the exam: a folder with a Llama, or the echo."""
+"""The candidates of the exam: a folder with a Llama, or the echo."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from generate import Folder
 
 
 class Echo:
-    """Repeats what was said: a part of the exam that it passes measures nothing."""
+    """Repeats the user's text. A part of the exam that it passes measures nothing."""
 
     def answer_all(self, conversations, max_tokens):
         return [(f"You said: {c[-1]['content']}", True) for c in conversations]

@@ -1,4 +1,4 @@
-// Attack: calls a destructor of ours, which brings the engine and its kernels into the program.
+// Attack: calls a destructor of ours, which links the engine and its kernels into the program.
 // Stage: 2
 // Refused for: stage 2 may not call Scheduler::~Scheduler
 // Would earn: 0

@@ -1,4 +1,4 @@
-// Attack: includes a library of templates that the machine has (here a harmless one).
+// Attack: includes a template library that the machine has (here a harmless one).
 // Stage: 2
 // Refused for: /usr/include/CLI
 // Would earn: 20

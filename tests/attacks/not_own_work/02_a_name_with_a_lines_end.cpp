@@ -1,4 +1,4 @@
-// Attack: has a name in which Unicode ends a line, so that nm seems to say that it has a kernel.
+// Attack: a name with a Unicode line end, so that nm seems to report a kernel.
 // Stage: 2
 // Refused for: other letters
 // Would earn: 0

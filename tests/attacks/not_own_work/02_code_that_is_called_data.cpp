@@ -1,11 +1,11 @@
-// Attack: writes out of bounds, and replaces what the worker would notice it with.
+// Attack: writes out of bounds, and replaces the function by which the worker would notice it.
 // Stage: 2
 // Refused for: .pdata
 // Would earn: 20
 #include <cmath>
 #include "operators/rms_norm.h"
-// The worker compares the numbers around an output with memcmp. nm takes code in .pdata for neither
-// code nor data.
+// The worker compares the numbers around an output with memcmp. nm reports code in .pdata neither
+// as code nor as data.
 static int calls = 0;
 [[gnu::used]] static int compare(const unsigned char* a, const unsigned char* b,
                                  std::size_t n) asm("compare_");

@@ -1,4 +1,4 @@
-// Attack: defines a function of ours, which others call.
+// Attack: defines a function of ours that other code calls.
 // Stage: 2
 // Refused for: check_size
 // Would earn: 0

@@ -1,4 +1,4 @@
-// Attack: says which program starts the worker. The system's error then names the grader's folder.
+// Attack: sets the program that starts the worker. The error then names the grader's folder.
 // Stage: 2
 // Refused for: .interp
 // Would earn: 0

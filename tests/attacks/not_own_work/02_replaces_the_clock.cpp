@@ -1,4 +1,4 @@
-// Attack: replaces functions of the C++ library for the whole program, weakly, as a header's are.
+// Attack: replaces functions of the C++ library in the whole program, with weak symbols.
 // Stage: 2
 // Refused for: steady_clock
 // Would earn: 0

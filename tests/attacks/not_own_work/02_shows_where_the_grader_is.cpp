@@ -1,4 +1,4 @@
-// Attack: looks for the folders of the machine that grades, in what a compiler says about a header.
+// Attack: looks for the folders of the grading machine in a compiler's message about a header.
 // Stage: 2
 // Refused for: src/tensor/matrix.h
 // Would earn: 0

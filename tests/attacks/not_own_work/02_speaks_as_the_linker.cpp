@@ -1,4 +1,4 @@
-// Attack: a section that makes the linker print a text of the student's.
+// Attack: a section that makes the linker print a text by the student.
 // Stage: 2
 // Refused for: .gnu.warning
 // Would earn: 0

@@ -1,4 +1,4 @@
-// Attack: an object that asks for link-time optimisation, which runs what the object says.
+// Attack: an object that requests link-time optimisation, which runs commands in the object.
 // Stage: 2
 // Refused for: .gnu.lto_
 // Would earn: 0

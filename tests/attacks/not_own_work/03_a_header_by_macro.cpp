@@ -1,4 +1,4 @@
-// Attack: includes the header of stage 9 so that no search for its name finds it.
+// Attack: includes the header of stage 9 with a macro, so that no search for its name finds it.
 // Stage: 3
 // Refused for: packed.h
 // Would earn: 0

@@ -1,4 +1,4 @@
-// Attack: the same without a header, by the names that the linker knows, and weakly.
+// Attack: calls our answer to stage 9 without a header, by its mangled name, as a weak symbol.
 // Stage: 3
 // Refused for: matmul_packed
 // Would earn: 30

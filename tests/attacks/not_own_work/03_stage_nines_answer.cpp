@@ -1,4 +1,4 @@
-// Attack: lets our answer to stage 9 multiply.
+// Attack: multiplies with our answer to stage 9.
 // Stage: 3
 // Refused for: operators/matmul_packed.h
 // Would earn: 30

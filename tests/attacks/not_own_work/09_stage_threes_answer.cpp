@@ -1,4 +1,4 @@
-// Attack: lets our answer to stage 3 multiply.
+// Attack: multiplies with our answer to stage 3.
 // Stage: 9
 // Refused for: matmul_transb
 // Would earn: 10

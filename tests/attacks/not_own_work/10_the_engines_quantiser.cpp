@@ -1,4 +1,4 @@
-// Attack: calls what the engine converts models with.
+// Attack: calls the functions with which the engine converts models.
 // Stage: 10
 // Refused for: operators/dequantize.h
 // Would earn: 12

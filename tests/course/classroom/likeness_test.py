@@ -1,5 +1,5 @@
-"""Likeness, by programs of the catalogue: a copy in other names and another dress is found, right programs that
-were written apart are not taken for copies of each other.
+"""Likeness, tested with programs of the catalogue: it finds a copy with other names and formatting, and does not take
+right programs that were written independently for copies.
 
     likeness_test.py
 """
@@ -65,7 +65,7 @@ class Likeness(unittest.TestCase):
     def setUpClass(cls):
         try:
             course.starters()
-        except course.Problem as problem:  # a clone without its history
+        except course.Problem as problem:  # a clone without history
             raise unittest.SkipTest(str(problem)) from None
 
     def names(self, text):
@@ -116,7 +116,7 @@ class Likeness(unittest.TestCase):
                 self.assertEqual([ids for _, ids in found], expected, f"{stage.id}: {file}, {len(seen)} runs of its own")
 
     def test_leaves_programs_that_were_written_apart_alone(self):
-        """Some of the catalogue's were made of each other: those share most of their lines."""
+        """Some programs of the catalogue are edits of each other: those share most of their lines."""
         for stage in STAGES:
             look = likeness.look_of(stage)
             right = [program["file"] for program in programs(stage) if program["is"] == "right"]
@@ -131,7 +131,7 @@ class Likeness(unittest.TestCase):
         stage = STAGES[likeness.FIRST_STAGE]
         ours = "\n".join((ROOT / twin).read_text() for unit in stage.units for twin in unit["twins"])
         self.assertEqual(likeness.clusters({id: ours for id in "abc"}, likeness.handed_out(stage)), [])
-        files = {f"{at}": OWN for at in range(40)}  # as the lecture had it
+        files = {f"{at}": OWN for at in range(40)}  # as shown in a lecture
         self.assertEqual(likeness.clusters(files, set()), [])
         self.assertEqual(likeness.clusters(dict(list(files.items())[:3]), set()), [(1.0, ["0", "1", "2"])])
 
@@ -149,7 +149,7 @@ class Likeness(unittest.TestCase):
         handed_in["bob"][1].files[third] = handed_in["bob"][0].files[third]
         handed_in["ann"][1].files["stages/04-mlp/mlp.cpp"] = OWN.encode()
         handed_in["bob"][0].files["stages/04-mlp/mlp.cpp"] = renamed(OWN).encode()
-        handed_in["bob"][1].files["stages/04-mlp/mlp.cpp"] = OTHER.encode()  # rewritten since
+        handed_in["bob"][1].files["stages/04-mlp/mlp.cpp"] = OTHER.encode()  # rewritten later
         found = likeness.look_at_these(STAGES, handed_in)
         self.assertEqual([(name, ids) for _, name, _, ids in found], [("stages/04-mlp/mlp.cpp", ["ann", "bob"])])
 

@@ -1,8 +1,8 @@
-"""Makes a class of the catalogue: students who made every mistake of course/mistakes, wrote every right variant,
-tried every attack of tests/attacks, were late, handed in nothing, a link, 2 GB; each with what is expected of
-its grading. class_test.py grades it.
+"""Makes a class from the catalogue. Its students make every mistake of course/mistakes, write every right variant, try
+every attack of tests/attacks, are late, or hand in nothing, a link, or 2 GB; each with the expected result of grading.
+class_test.py grades it.
 
-Time passes in two rounds: `begin` writes the repositories, `go_on` what happened in them later.
+There are two rounds: `begin` writes the repositories, `go_on` makes the later changes.
 """
 import concurrent.futures
 import functools
@@ -23,12 +23,12 @@ from shared import course  # noqa: E402
 from grading import links  # noqa: E402
 from grading import submission  # noqa: E402
 
-ENDINGS = {"exited": "wrong", "no_answer": "wrong"}  # of attacks, where grading has a wider word
+ENDINGS = {"exited": "wrong", "no_answer": "wrong"}  # endings of attacks that grading calls "wrong"
 NOT_OWN_WORK = ("brings_its_own_main", "includes_our_answer", "links_our_answer")  # refused before they are linked
-STATE = re.compile(r"^ +static (?!const)", re.M)  # of a function
+STATE = re.compile(r"^ +static (?!const)", re.M)  # state in a function
 STAGES = course.stages()
 MARKER = "hook-was-here"
-MANY = 500  # students of the whole class
+MANY = 500  # students in the whole class
 
 
 def git(folder, *words):
@@ -73,7 +73,7 @@ def text_of(stage, file):
 
 @functools.lru_cache(maxsize=None)
 def of_the_catalogue(build, number, file):
-    """A program of the catalogue as a student hands it in: where it leaves out functions, with ours."""
+    """A program of the catalogue as a student hands it in; functions that it leaves out are ours."""
     stage = STAGES[int(number)]
     folder = catalogue.folder_of(stage)
     mine = defined(build, [build / catalogue.object_of(folder, catalogue.entry_of(folder, pathlib.Path(file).stem))])
@@ -101,7 +101,7 @@ def attack(source, secret):
 
 
 def renamed(text):
-    """The same program in other names and another dress, as somebody hides a copy."""
+    """The same program with other names and formatting, like a hidden copy."""
     text = re.sub(r"//[^\n]*", "", text)
     declared = re.findall(r"\b(?:const |auto |size_t |float |double |int )(\w+) ?(?==|:(?!:)|;|\{)", text)
     names = [name for name in sorted(set(declared)) if not re.search(rf"[.>]?\b{name}(?:\(|::)|\.{name}\b", text)]
@@ -112,22 +112,22 @@ def renamed(text):
 
 
 class Student:
-    """One of the class, and what is expected: statuses and sentences by stage, points, lateness."""
+    """A student, and the expected result: statuses and sentences by stage, points, lateness."""
 
     def __init__(self, id, repository):
         self.id, self.repository = id, repository
         self.files = {}
-        self.status = {}  # {stage id: status}; "unwritten" else
+        self.status = {}  # {stage id: status}; default: "unwritten"
         self.mistake = {}  # {stage id: name of the mistake}
-        self.earned = {}  # {stage id: points}; all of them where it passes, else 0
+        self.earned = {}  # {stage id: points}; default: all if it passes, else 0
         self.worker = {}  # {stage id: the built program that must get the same points}
-        self.meets = set()  # ids of stages that keep state, which two threads may share: the groups that fail are chance
+        self.meets = set()  # ids of stages that keep state between threads: which groups fail is random
         self.days = {}  # {stage id: days late}
-        self.problem = False  # with pulling
+        self.problem = False  # True if it cannot be pulled
         self.seen = True
         self.more = ("", "")  # extensions and late days in the roster
-        self.later = None  # what happens before the second round
-        self.seen_at = None  # which is late
+        self.later = None  # a change before the second round
+        self.seen_at = None  # hours, if it is late
 
     def passes(self, stage, files=None):
         self.files.update(files or answer(stage))
@@ -137,7 +137,7 @@ class Student:
 
 class Class:
     def __init__(self, folder, build, n=None):
-        """n: how many, 10 for the shortest; by default MANY, among whom is all of the catalogue."""
+        """n: the number of students, at least 10; default: MANY, which includes the whole catalogue."""
         self.folder, self.build = pathlib.Path(folder), pathlib.Path(build)
         self.random = random.Random(500)
         self.students = []
@@ -165,7 +165,7 @@ class Class:
         student.worker[stage.id] = course.mistakes_folder(stage) / catalogue.name_of(program)
         if STATE.search(text_of(stage, program["file"])):
             student.meets.add(stage.id)
-        if "why" not in program:  # which has no sentence of its own
+        if "why" not in program:  # such programs have no sentence
             student.mistake[stage.id] = program.get("same_as", catalogue.name_of(program))
         return student
 
@@ -179,7 +179,7 @@ class Class:
             rest = self.students[self.n_by_hand:]
             if n is not None:
                 self.students = kept + self.random.sample(rest, max(n - len(kept), 0))
-        for student in self.students:  # nobody's file is another's, byte for byte, but partners'
+        for student in self.students:  # no two files are equal, except those of partners
             for name, text in student.files.items():
                 if isinstance(text, str) and student.id not in ("copied", "partner"):
                     student.files[name] = f"// {student.id}\n{text}"
@@ -225,10 +225,10 @@ class Class:
 
     def catalogue(self):
         every = [(stage, program) for stage in STAGES for program in programs(stage)]
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # so that those below are remembered
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # so that those below are known
             list(pool.map(lambda one: of_the_catalogue(self.build, one[0].number, one[1]["file"]), every))
         n = MANY - len(self.students)
-        more = len(every) - n  # programs of the last stages, which those write who already have one of a stage before
+        more = len(every) - n  # students of earlier stages also write programs of the last stages
         authors = [self.add(f"{stage.number}-{catalogue.name_of(program)}") for stage, program in every[:n]]
         for student, (stage, program) in zip(authors + authors[n - more:], every):
             assert stage.id not in student.status.keys() | student.worker.keys(), student.id
@@ -237,14 +237,15 @@ class Class:
             self.stages_before(student)
 
     def stages_before(self, student):
-        """Half of those before the last one that they wrote, and right. (People have nearly all; each takes seconds.)"""
+        """Right answers for half of the stages before the last one written. (Real students have nearly all; each takes
+        seconds.)"""
         written = {*student.status, *student.worker}
         for stage in STAGES[:max(written)]:
             if stage.id not in written and self.random.random() < 0.5:
                 student.passes(stage)
 
     def one_attack(self, source):
-        if confine.why_not():  # it would do what it says
+        if confine.why_not():  # the attack would succeed
             return
         ending = re.search(r"^// Ends as: (\w+)$", source.read_text(), re.M)[1]
         student = self.add(f"attack-{source.stem}").passes(STAGES[0])
@@ -260,10 +261,10 @@ class Class:
         student = self.add(id)
         student.later = lambda: self.commit(student.passes(STAGES[0]).passes(STAGES[2]))
         student.seen_at = 40  # hours after the deadline
-        student.days[2] = 2  # 12 of them are grace
+        student.days[2] = 2  # 12 hours are grace
 
     def spared(self, id):
-        """One of two days is a late day."""
+        """One of two days late is covered by a late day."""
         self.late(id)
         student = self.students[-1]
         student.more, student.days[2] = ("", "1"), 1
@@ -293,7 +294,7 @@ class Class:
         student.days[3] = 1
 
     def force_pushed(self, id):
-        """Another history with the same stage 2, later: it was in time."""
+        """Another history with the same stage 2, pushed later: stage 2 was in time."""
         student = self.add(id).passes(STAGES[2])
 
         def later():
@@ -333,7 +334,7 @@ class Class:
         student.status[2] = "refused"
 
     def linked_repository(self, id):
-        """Whose .git is another's."""
+        """A repository whose .git is that of another one."""
         student = self.add(id)
         student.seen, student.problem = False, True
         student.repository.mkdir(parents=True)
@@ -366,7 +367,7 @@ class Class:
         student.status[2] = "uncompiled"
 
     def copies(self, one, other):
-        """A right stage 6 of somebody's own, and the same again in another dress."""
+        """A right stage 6 that one student wrote, and a copy with other names and formatting."""
         stage = STAGES[6]
         file = "rope_complex.cpp"
         files = of_the_catalogue(self.build, stage.number, file)
@@ -425,8 +426,9 @@ class Class:
                 student.later()
 
     def expect_of_workers(self, seed_of):
-        """The points of each wrong program of the catalogue, by its own worker, as it was built by us: what students
-        hand in is compiled and judged elsewhere and must get the same, but for speed. seed_of: of a student's id."""
+        """The points of each wrong program of the catalogue from the worker that our build made. The same program
+        handed in by a student is compiled and judged separately, and must get the same points, except for speed.
+        seed_of: called with a student's id."""
         def expect(student):
             for number, worker in student.worker.items():
                 if not STAGES[number].timed:

@@ -1,7 +1,7 @@
-"""Does what docs/adding-a-stage.md says, in a copy of the repository: adding_a_stage_test.py BUILD
+"""Follows docs/adding-a-stage.md in a copy of the repository: adding_a_stage_test.py BUILD
 
-The stage is then not written, right with our answer, right with another right program, and wrong, by its
-name, with a wrong one.
+The new stage must be not written, then right with our answer, right with another right program, and wrong with a wrong
+program, whose mistake must be named.
 """
 import json
 import pathlib
@@ -11,7 +11,7 @@ import sys
 from repository_copy import Copy, ROOT
 
 GUIDE = ROOT / "docs" / "adding-a-stage.md"
-DUMP = pathlib.Path(__file__).with_name("gelu.safetensors")  # as section 8 of the guide makes it
+DUMP = pathlib.Path(__file__).with_name("gelu.safetensors")  # made as in section 8 of the guide
 STARTER = "stages/12-gelu/gelu.cpp"
 FILE = re.compile(r"^`([^`\n]+)`\n```\w+\n(.*?)^```$", re.M | re.S)
 ENTRY = re.compile(r"[^`]\n\n```json\n(.*?)^```$", re.M | re.S)
@@ -38,7 +38,7 @@ def main():
     files = add_the_stage(copy)
     mistakes = "course/mistakes/12-gelu/"
     sentence = json.loads(files[mistakes + "mistakes.json"])["programs"][0]["en"]
-    tried = [  # (what stands in the student's file, exit code, what ./stage test must say)
+    tried = [  # (contents of the student's file, exit code, expected output of ./stage test)
         (STARTER, 1, "Gelu                       0/10  not written yet"),
         ("src/operators/gelu.cpp", 0, "Gelu                      10/10  right"),
         (mistakes + "double_accumulator.cpp", 0, "Gelu                      10/10  right"),

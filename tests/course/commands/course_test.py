@@ -1,5 +1,5 @@
-"""The course against itself: registry, folders and handouts agree, in both languages, and every answer
-that a handout gives is the one that models/story gives."""
+"""Checks the course itself: registry, folders and handouts agree, in both languages, and every answer in a handout is
+true for models/story."""
 import collections
 import contextlib
 import importlib
@@ -41,7 +41,7 @@ def handouts():
 
 
 def pages():
-    """Every page of every handout as (stage, English, Chinese): the first page, then one per part."""
+    """All pages of all handouts as (stage, English, Chinese): the first page, then one per part."""
     for stage in STAGES:
         for english in sorted(folder(stage).glob("*.md")):
             if not english.name.endswith(".zh.md"):
@@ -49,12 +49,12 @@ def pages():
 
 
 def has_pages(stage):
-    """Has each part of its handout a page?"""
+    """True if each part of the handout has a page."""
     return sum(of is stage for of, *_ in pages()) > 1
 
 
 def all_pages():
-    """Those, and the page of the final project, which is no stage."""
+    """All pages of handouts, and the page of the final project, which is not a stage."""
     yield from ([english, chinese] for _, english, chinese in pages())
     yield [ROOT / "stages" / "final" / name for name in LANGUAGES.values()]
 
@@ -73,7 +73,7 @@ def whole_handout(stage, language):
 
 
 def numbers_in(text):
-    """What a person reads as a number. Those of links are addresses, and one digit is often a word."""
+    """The numbers that a person reads as such. Those in links are addresses, and a single digit is often a word."""
     found = NUMBER.findall(re.sub(r"\]\([^)]*\)", "]", text))
     return collections.Counter(number for number in found if len(number) > 1)
 
@@ -89,7 +89,7 @@ def sizes_of(model):
 
 
 def model_sizes():
-    """What a check may name: the sizes of models/story, and `chat.` before those of models/chat."""
+    """The names that a check may use: the sizes of models/story, and with `chat.` before them those of models/chat."""
     return sizes_of("story") | {"chat": types.SimpleNamespace(**sizes_of("chat")), "round": round, "__builtins__": {}}
 
 
@@ -142,7 +142,7 @@ TABLE_HEADS = {"en": "| stage | you write | points | minutes |", "zh": "| 阶段
 
 
 def table_of_stages(language):
-    """As the README in that language shows them."""
+    """The table of stages as the README in that language shows it."""
     rows = [TABLE_HEADS[language], "|---|---|---|---|"]
     for stage in STAGES:
         handout = f"stages/{folder(stage).name}/{LANGUAGES[language]}"
@@ -166,7 +166,7 @@ class Readme(unittest.TestCase):
 
 
 class Starters(unittest.TestCase):
-    """What was handed out, whatever a student has made of it since."""
+    """The original starters, whatever a student has changed."""
 
     def units(self):
         for stage in course.stages():
@@ -180,7 +180,7 @@ class Starters(unittest.TestCase):
             try:
                 expected = stage.starter(unit).count(b"NOT_IMPLEMENTED(")
             except course.Problem:
-                expected = 1  # the registry names no starter, or nobody has it
+                expected = 1  # the registry has no hash, or git has no such file
             written = (ROOT / name).read_bytes().count(b"NOT_IMPLEMENTED(") < expected
             self.assertTrue(written, f"""
 {name} is not the starter that stages/stages.json names by its hash.
@@ -219,7 +219,7 @@ class Tutors(unittest.TestCase):
 
 class Verdicts(unittest.TestCase):
     def told(self, *wrong):
-        """What ./stage test says of stage 5 and names as the next step if these groups are wrong."""
+        """What ./stage test says about stage 5, and the next step that it names, if these groups are wrong."""
         result = course.Result(course.Stage(STAGES[5]))
         for group in result.groups:
             group.status = "wrong" if group.name in wrong else "passed"
@@ -269,13 +269,13 @@ ENGLISH = re.compile(r"[a-z]{2,} [a-z]{2,}")
 
 
 def sentences(text):
-    """Without commands, which are the same in every language."""
+    """The text without commands, which are the same in each language."""
     return re.sub(r"(\./stage|git) [ -~]*", "", text)
 
 
 class CommandLines(unittest.TestCase):
     def ask(self, language, command, *words, columns=80):
-        """What the command says about such words, which end it: (exit code, stdout, stderr)."""
+        """The output of a command for words that end it: (exit code, stdout, stderr)."""
         module = importlib.import_module(f"commands.{command}")
         said, complaint = io.StringIO(), io.StringIO()
         with mock.patch.dict(os.environ, STAGECRAFT_LANG=language, COLUMNS=str(columns)), \
@@ -287,7 +287,7 @@ class CommandLines(unittest.TestCase):
     def test_are_explained_in_both_languages_and_fit_the_terminal(self):
         for command in PARSERS:
             for language in LANGUAGES:
-                for columns in 60, 80, 1000:  # the last breaks no line
+                for columns in 60, 80, 1000:  # the last one breaks no line
                     with self.subTest(command=command, language=language, columns=columns):
                         code, said, _ = self.ask(language, command, "--help", columns=columns)
                         self.assertEqual(code, 0)
@@ -335,7 +335,7 @@ class CommandLines(unittest.TestCase):
 
 
 def anchors(path):
-    """What a link may lead to in a Markdown file: its headings as forges name them, and named places."""
+    """The possible targets of links in a Markdown file: its headings as forges name them, and named anchors."""
     text = path.read_text()
     headings = re.findall(r"^#+ (.*)$", text, re.M)
     return {re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-")) for heading in headings} | set(
@@ -375,7 +375,7 @@ class Handouts(unittest.TestCase):
                 self.assertEqual(number, eval(expression, sizes), f"{path}: {expression}")
 
     def test_every_link_resolves(self):
-        """To a file of the repository, and to a heading in it; links to the web are not followed."""
+        """Links to files of the repository and to headings in them; links to the web are not followed."""
         for both in all_pages():
             for path in both:
                 for link in re.findall(r"\]\(([^)]+)\)", path.read_text()):
@@ -398,7 +398,7 @@ class Handouts(unittest.TestCase):
                 self.assertTrue(3 <= len(found) <= 4 if least == 3 else least <= len(found) <= 3 * least, path)
 
     def test_every_hint_can_be_shown(self):
-        """Of a page for all parts, ./stage hint 8.1 shows the hints that begin with "8.1", and no others."""
+        """On a page for all parts, ./stage hint 8.1 shows only the hints that begin with "8.1"."""
         for stage, *both in pages():
             parts = {f"{stage['id']}.{group['part']}" for group in stage["groups"] if "part" in group}
             for path in both:
@@ -431,7 +431,7 @@ class Handouts(unittest.TestCase):
     def test_every_part_that_is_written_has_a_question_before_the_code(self):
         for stage, *both in pages():
             if "## Before you code\n" not in both[0].read_text():
-                continue  # the test of the sections says which pages may lack it
+                continue  # the test of the sections knows which pages may lack it
             for path, heading in zip(both, ("Before you code", "动手之前")):
                 section = re.search(rf"^## {heading}\n(.*?)^## ", path.read_text(), re.M | re.S)[1]
                 self.assertRegex(section, r"<details><summary>.+?</summary>\n\n", path)
@@ -452,25 +452,25 @@ class Handouts(unittest.TestCase):
             self.assertIn(str(points), head, path)
 
 
-# The sections of every handout, in this order.
+# The sections of each handout, in this order.
 SECTIONS = {
     "The problem": "要解决的问题", "A figure": "图", "The formula": "公式", "Shapes": "形状", "By hand": "手算一个例子",
     "Before you code": "动手之前", "The contract": "约定", "Steps": "步骤", "What people get wrong": "常见错误",
     "Hints": "提示", "See it in the model": "在模型里看一看", "Afterwards": "之后", "Further reading": "延伸阅读",
 }
 LACKS = {
-    "06-self-attention/README.md": {"By hand", "The contract", "Hints"},  # the pages of its parts have them
+    "06-self-attention/README.md": {"By hand", "The contract", "Hints"},  # the pages of the parts have them
     "06-self-attention/1-averages.md": {"Before you code", "The contract", "Steps", "Hints"},  # nothing to write
 }
 OTHER_ORDER = {
-    "05-parameters/README.md",  # each of its parts has a formula or shapes, and an example by hand: "5.1 By hand"
+    "05-parameters/README.md",  # each part has a formula or shapes, and an example by hand: "5.1 By hand"
     "06-self-attention/1-averages.md",  # the example leads to the formula
 }
-OTHER_SECTIONS = {"06-self-attention/README.md": ["The six parts"]}  # pages of parts may have any: they explain more
+OTHER_SECTIONS = {"06-self-attention/README.md": ["The six parts"]}  # pages of parts may have others
 
 
 def sections_of(path):
-    """Its headings without the number of a part and what follows a colon: "5.2 Shapes: names" is "Shapes"."""
+    """Its headings without the number of a part and the text after a colon: "5.2 Shapes: names" is "Shapes"."""
     text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.M | re.S)
     return [re.sub(r"^\d\.\d |[:：].*", "", heading) for heading in re.findall(r"^## (.*)$", text, re.M)]
 
@@ -505,14 +505,15 @@ NO_PROSE = (r"^```.*?^```$", r"^<!-- own work.*?^<!-- end of own work -->$", r"<
 
 class Term:
     """An entry of the glossary."""
-    # Of these a program cannot tell the term from the everyday word ("passed by value"). In Chinese that also holds
-    # for every name of one character. They have to be linked somewhere, and on the same pages in both languages.
+    # For these words a program cannot distinguish the term from the everyday word ("passed by value"); in Chinese this
+    # also holds for every term of one character. They must be linked somewhere, and on the same pages in both
+    # languages.
     EVERYDAY = "value", "scale", "参数"
 
     def __init__(self, anchor, name, section):
         self.anchor, self.name = anchor, name
         self.is_everyday = name.lower() in self.EVERYDAY or len(name) == 1
-        self.begins = "cuda" if section == "GPU" else "hello"  # "thread" is an ordinary word of C++ before that
+        self.begins = "cuda" if section == "GPU" else "hello"  # earlier, "thread" is an ordinary word of C++
 
     def pattern(self):
         if not self.name.isascii():
@@ -541,12 +542,12 @@ def terms(language):
 
 
 def blanked(pattern, text):
-    """Without what fits the pattern; every other character stays at its place."""
+    """The text with blanks for what fits the pattern; other characters keep their places."""
     return re.sub(pattern, lambda found: re.sub(r"[^\n]", " ", found[0]), text, flags=re.M | re.S)
 
 
 def prose(path):
-    """What a student reads as sentences: no code, no headings, nothing that is folded."""
+    """The sentences that a student reads: no code, no headings, nothing folded."""
     text = path.read_text()
     for pattern in NO_PROSE:
         text = blanked(pattern, text)
@@ -554,15 +555,15 @@ def prose(path):
 
 
 def glossary_links(text, language):
-    """(where it begins, anchor) of each link to an entry."""
+    """(position, anchor) for each link to an entry."""
     start = f"../../docs/{GLOSSARIES[language].name}#"
     return [(link.start(), link[2].removeprefix(start)) for link in LINK.finditer(text) if link[2].startswith(start)]
 
 
 class Glossary(unittest.TestCase):
     def uses(self, text, sought, language):
-        """(where, Term) of each use of a term. A longer name hides a shorter one in it, and the text of any other link
-        is a title."""
+        """(position, Term) for each use of a term. A longer term hides a shorter one in it, and the text of other links
+        does not count."""
         start = f"../../docs/{GLOSSARIES[language].name}#"
         titles = "|".join(re.escape(link[0]) for link in LINK.finditer(text) if not link[2].startswith(start))
         text = blanked(r"\]\([^)\s]+\)", blanked(titles, text) if titles else text)
@@ -571,7 +572,7 @@ class Glossary(unittest.TestCase):
         return [(found.start(), named[found.lastindex - 1]) for found in re.finditer(pattern, text, re.I)]
 
     def missing_links(self, language):
-        """The first use of each term that has no link to its entry, neither there nor earlier in the course."""
+        """For each term, its first use if it has no link to its entry there or earlier in the course."""
         sought, linked, missing, begun = terms(language), set(), {}, set()
         for page in in_reading_order(language):
             begun |= {stage["slug"] for stage in STAGES if folder(stage) == page.parent}
@@ -604,7 +605,7 @@ class Glossary(unittest.TestCase):
 
 
 def numbers(values, digits=4):
-    """As a handout writes a list of numbers."""
+    """A list of numbers as handouts write it."""
     return "[" + ", ".join(f"{value:.{digits}f}".rstrip("0").rstrip(".") if value == round(value)
                            else f"{value:.{digits}f}" for value in values) + "]"
 
@@ -619,13 +620,13 @@ def softmax(x, temperature=1.0):
 
 
 def score_after_rope(query_at, key_at):
-    """Of the query (1, 0) and the key (0.6, 0.8), each turned by a radian per position."""
+    """The score of the query (1, 0) and the key (0.6, 0.8), each rotated by one radian per position."""
     between = query_at - key_at - math.atan2(0.8, 0.6)
     return math.cos(between)
 
 
 def turns(head_dim, theta):
-    """The table of part 6.4: how fast a pair turns."""
+    """The table of part 6.4: how fast each pair rotates."""
     for i in (0, 1, 2, head_dim // 2 - 1):
         speed = theta ** (-2 * i / head_dim)
         whole = 2 * math.pi / speed
@@ -633,7 +634,7 @@ def turns(head_dim, theta):
 
 
 def by_hand():
-    """What the examples worked by hand come to, computed: {slug: texts that both handouts hold}."""
+    """The results of the examples by hand, computed: {slug: texts that both handouts must contain}."""
     ffn = [value / math.sqrt(12.5) for value in (3.0, 4.0)]
     a = silu(ffn[0]) * ffn[1]
     shares, cold = softmax([2, 1, 0]), softmax([2, 1, 0], 0.5)
@@ -679,7 +680,7 @@ class ByHand(unittest.TestCase):
     def test_every_example_comes_to_what_the_handout_says(self):
         for stage, language, path in handouts():
             if stage["slug"] == "chat":
-                continue  # its ids and counts are those of models/chat: walk_test.py asks the program
+                continue  # its ids and counts are those of models/chat, which walk_test.py checks
             for text in by_hand()[stage["slug"]]:
                 self.assertIn(text, whole_handout(stage, language), path)
 

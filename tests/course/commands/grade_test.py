@@ -1,4 +1,4 @@
-"""./stage grade, by the tree that was built: one hostile, half-finished repository, graded once.
+"""./stage grade with the built tree: grades one hostile, half-finished repository once.
 
     grade_test.py BUILD    (where the target grading and the catalogues of stages 0 and 1 are built)
 
@@ -52,7 +52,7 @@ def git(folder, *words):
 
 
 class Repository(unittest.TestCase):
-    """A student's, with the starters in it."""
+    """A student's repository with the starters."""
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stage grade ")).resolve()
@@ -149,7 +149,7 @@ class Submission(Repository):
         self.assertIsNone(self.collect(self.folder / "inner").sha)
 
     def test_is_never_that_of_another_repository(self):
-        """git's ways to another place: `commondir`, alternates, a file or a link in the place of .git."""
+        """Git's ways to refer to another repository: `commondir`, alternates, a file or a link instead of .git."""
         self.put(self.NAME, "somebody else's")
         self.commit()
         other = self.folder / ".git"
@@ -175,7 +175,7 @@ class Submission(Repository):
                 shutil.rmtree(mine, ignore_errors=True)
                 mine.mkdir()
                 lead(mine / ".git")
-                handed_in = self.collect(mine)  # its own files, of which there are none, and nobody's commit
+                handed_in = self.collect(mine)  # its own files (there are none), and no other repository's commit
                 self.assertEqual((handed_in.files, handed_in.sha), ({}, None))
 
     def test_that_is_not_there_is_a_problem_in_a_line(self):
@@ -187,7 +187,7 @@ class Submission(Repository):
             for place in self.folder / ".git", f"file://{self.folder}":
                 with self.assertRaisesRegex(course.Problem, "Permission denied"):
                     self.collect(place)
-            self.assertIsNone(self.collect().sha)  # its files are there
+            self.assertIsNone(self.collect().sha)  # the files are there, the commit is not
 
 
 class Grade(Repository):
@@ -216,11 +216,11 @@ class Grade(Repository):
                           last.id: "unwritten"})
         self.assertEqual(result["failed"], [0, 1, 3, 4])
         self.assertEqual(result["earned"], norm.points + attention.groups[0]["points"])
-        # Without code of its own, an optional stage is not begun.
+        # An optional stage without any code is not begun.
         self.assertEqual(result["points"], sum(stage.points for stage in STAGES) - last.points)
         self.assertEqual(entries[0]["groups"][0]["mistake"], "assigns")
         self.assertFalse(entries[last.id]["started"])
-        # The student's own lines: a twin that is not to be had, and where it crashed.
+        # Lines of the student's files: an answer of ours that cannot be included, and the place of a crash.
         self.assertEqual((entries[3]["line"]["file"], entries[3]["line"]["line"]),
                          (course.unit_name(product, product.units[0]), 2))
         line = entries[1]["line"]
@@ -345,7 +345,7 @@ class Report(unittest.TestCase):
 
 @contextlib.contextmanager
 def built(folder):
-    """The official tree is built already, by ctest's fixtures, in that folder."""
+    """Uses the official tree that ctest's fixtures have built in that folder."""
     course.BUILD = folder
     grader.PLACE = folder / "grading_test" / "place"
     with mock.patch.object(course, "build", lambda *targets, only: None):

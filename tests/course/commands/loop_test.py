@@ -1,5 +1,4 @@
-"""The student's loop, in a repository of its own (student_repository.py). What the gates themselves say is
-tested elsewhere.
+"""The student's loop in a repository of its own (student_repository.py). The gates' own messages are tested elsewhere.
 
 Standard library only; ctest runs it.
 """
@@ -91,7 +90,7 @@ class Where(Repository):
         self.write("09-simd/matmul_packed.cpp", "SLOW")
         states, _ = self.states()
         self.assertEqual(states[9], ("15 / 30", "right, and can be faster"))
-        self.assertEqual(self.states()[0][9], states[9])  # as it is remembered
+        self.assertEqual(self.states()[0][9], states[9])  # from the stored verdict
         text = self.run_tool("test", "9", code=1)
         self.assertIn("SpeedOfOneRow              2/8   right, and can be faster\n    this band begins at", text)
         self.assertNotIn("other wrong cases", text)
@@ -174,10 +173,10 @@ class Test(Repository):
         self.write("01-silu/silu.cpp", "WRONG")
         lines = self.run_tool("test", code=1).splitlines()
         self.assertEqual(lines[0], "stage 0 · Hello, residual: 0 of 0 points, right")
-        self.assertIn("./stage story --mine 0", lines[1])  # the reward is not lost
+        self.assertIn("./stage story --mine 0", lines[1])  # the reward is still shown
         self.assertTrue(lines[2].startswith("stage 1 "), lines)
         self.assertIn("./stage test 1", lines[-1])
-        self.assertTrue(self.run_tool("test", code=1).startswith("stage 1 "))  # 0 is known by now
+        self.assertTrue(self.run_tool("test", code=1).startswith("stage 1 "))  # stage 0 is known to pass
 
     def test_a_composed_stage_says_what_it_was_composed_of(self):
         self.write("04-mlp/mlp.cpp", "WRONG")
@@ -260,7 +259,7 @@ class Screen(unittest.TestCase):
         self.assertEqual(terminal.getvalue().splitlines(), [
             "    a sentence of which a", "      terminal would break a", "      word", "x" * 40])
         with mock.patch.object(sys, "stdout", terminal):
-            painted = course.paint("a sentence of which a terminal", "31")  # colours take no room
+            painted = course.paint("a sentence of which a terminal", "31")  # colours take no columns
         self.assertEqual(list(screen.fitted(painted, 30)), [painted])
 
     def test_what_takes_more_than_a_second_is_named_and_the_line_taken_back(self):
@@ -271,7 +270,7 @@ class Screen(unittest.TestCase):
                 with screen.doing("compiling stage 3, with a text that is too long for the line"):
                     while not said.getvalue().endswith("\033[Kcompiling stage 3, with a"):
                         time.sleep(0.01)
-                self.assertTrue(said.getvalue().endswith("\r\033[Ktesting stage 3 ..."))  # again
+                self.assertTrue(said.getvalue().endswith("\r\033[Ktesting stage 3 ..."))  # shown again
             self.assertTrue(said.getvalue().endswith("\r\033[K"))
         with mock.patch.object(screen, "PATIENCE", 60), mock.patch.object(sys, "stderr", Terminal(30)) as said:
             with screen.doing("at once"):
@@ -498,7 +497,7 @@ class Watch(Repository):
             time.sleep(0.02)
 
     def test_every_save_is_tested_and_passing_leads_on(self):
-        self.assertLess(watch.SECONDS, 1.0)  # two seconds are promised; a busy machine may take more
+        self.assertLess(watch.SECONDS, 1.0)  # two seconds are promised, but a busy machine may need more
         running = self.start()
         self.wait_for("watching stages/00-hello")
         self.write("00-hello/add.cpp", "WRONG")
@@ -513,7 +512,7 @@ class Watch(Repository):
 
     def test_when_all_is_done_it_stays_and_says_so_and_tests_whatever_is_saved(self):
         known = course.stages()
-        saved = iter([known[3], None])  # and then Ctrl-C
+        saved = iter([known[3], None])  # then Ctrl-C
         tested = []
 
         def wait(stages, before):
@@ -534,7 +533,7 @@ class Watch(Repository):
         self.write("01-silu/silu.cpp", "RIGHT")
         self.start("1")
         self.wait_for("watching stages/01-silu")
-        self.assertIn("hear it: ./stage story --mine 1", self.seen.read_text())  # nothing to edit
+        self.assertIn("hear it: ./stage story --mine 1", self.seen.read_text())  # there is nothing to edit
         self.write("01-silu/silu.cpp", "SYNTAX")
         self.wait_for("that is no C++", 10.0)
 
@@ -547,7 +546,7 @@ class Debug(Repository):
         text = self.run_tool("debug", "1")
         self.assertIn("worker_01_debug][", text)
         self.assertIn("001-Silu.T-another_case][", text)
-        self.assertIn("stagecraft::swiglu", text)  # as the request says
+        self.assertIn("stagecraft::swiglu", text)  # the function in the request
         self.assertNotIn("stagecraft::silu", text)
         self.assertEqual(self.calls()[n:], ["build worker_01_debug"])
 

@@ -1,6 +1,6 @@
-"""A copy of this repository with a build folder of its own, for tests that write what a student writes.
+"""A copy of this repository with its own build folder, for tests that write what a student writes.
 
-It stays between runs, so that only what changed is built again; every starter in it is as handed out.
+It is kept between runs, so that only changed files are built again; all starters in it are unchanged.
 """
 import os
 import pathlib
@@ -15,7 +15,7 @@ from shared import course  # noqa: E402
 
 
 def files():
-    """What a clone would hold, with what is not committed yet; without git, what is not built."""
+    """The files of a clone, plus those not committed yet; without git, all files outside of build folders."""
     done = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-zco", "--exclude-standard"],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     if done.returncode == 0:
@@ -23,12 +23,12 @@ def files():
     else:
         names = [str(path.relative_to(ROOT)) for path in ROOT.rglob("*")
                  if path.relative_to(ROOT).parts[0] not in ("build", ".git")]
-    return {name for name in names  # but for tests of a student's own, who may be right or wrong
+    return {name for name in names  # except a student's own tests, which may be right or wrong
             if name and (ROOT / name).is_file() and not name.endswith("/my_tests.cpp")}
 
 
 class Copy:
-    """of the repository, at `folder`."""
+    """A copy of the repository at `folder`."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -41,10 +41,10 @@ class Copy:
         for name in wanted:
             self.write(name, starters.get(name) or (ROOT / name).read_bytes())
             shutil.copymode(ROOT / name, self.folder / name)
-        shutil.rmtree(self.folder / "build" / "course", ignore_errors=True)  # no verdict is remembered
+        shutil.rmtree(self.folder / "build" / "course", ignore_errors=True)  # so that no verdict is stored
 
     def write(self, name, text):
-        """Only where it differs: what is built goes by the time of a file."""
+        """Writes a file only if it differs, because the build goes by file times."""
         path = self.folder / name
         data = text.encode() if isinstance(text, str) else text
         if not path.exists() or path.read_bytes() != data:
@@ -52,18 +52,18 @@ class Copy:
             path.write_bytes(data)
 
     def write_stage(self, stage):
-        """Our answer, in the student's file."""
+        """Writes our answer into the student's file."""
         for unit in stage.units:
             answer = "\n".join((ROOT / twin).read_text() for twin in unit["twins"])
             self.write(course.unit_name(stage, unit), answer)
 
     def hand_out(self, stage):
-        """Its starters, in place of what was written."""
+        """Restores the starters of a stage."""
         for unit in stage.units:
             self.write(course.unit_name(stage, unit), stage.starter(unit))
 
     def run(self, command, language="en"):
-        """(exit code, stdout and stderr as they come) of a line of shell in the copy."""
+        """(exit code, stdout and stderr in order) for a shell line in the copy."""
         environment = dict(os.environ, STAGECRAFT_LANG=language, NO_COLOR="1", CI="true")
         done = subprocess.run(["bash", "-c", command], cwd=self.folder, env=environment,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

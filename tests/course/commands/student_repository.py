@@ -1,5 +1,5 @@
-"""A student's repository for tests of the tools: the real tools, registry, handouts and starters, but a
-./stage that compiles nothing and a gate that reads its verdict from a word in the student's file.
+"""A student's repository for tests of the tools. Tools, registry, handouts and starters are real, but its ./stage
+compiles nothing, and its gate reads the verdict from a word in the student's file.
 """
 import os
 import pathlib
@@ -65,7 +65,7 @@ pathlib.Path(options["gtest_output"].partition(":")[2]).write_text(json.dumps(re
 
 
 class Repository(unittest.TestCase):
-    """A student's clone, everything committed."""
+    """A student's clone with everything committed."""
 
     @classmethod
     def setUpClass(cls):
@@ -77,7 +77,7 @@ class Repository(unittest.TestCase):
             starters = course.starters()
         except course.Problem as problem:
             raise unittest.SkipTest(str(problem)) from None
-        for name, text in starters.items():  # whatever a student of ours has written
+        for name, text in starters.items():  # the original starters
             (cls.made / name).write_bytes(text)
         (cls.made / ".gitignore").write_text((ROOT / ".gitignore").read_text())
         cls.put("stage", STAGE)
@@ -120,7 +120,7 @@ class Repository(unittest.TestCase):
         return [sys.executable, str(self.made / "course"), words[0], *words[1:]]
 
     def run_tool(self, *words, language="en", code=0, **more):
-        """What a tool prints; it must end with that code."""
+        """The output of a tool, which must end with this exit code."""
         done = subprocess.run(self.command(*words), env=self.environment(language, **more), text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)

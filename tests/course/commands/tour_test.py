@@ -1,7 +1,7 @@
-"""The tour, the glossary and the READMEs: what they say of models/story is what the program says, both languages hold
-the same, every link leads somewhere, and ./stage tour fits a terminal of 80x24: tour_test.py BUILD
+"""Checks the tour, the glossary and the READMEs: what they say about models/story equals what the program says, both
+languages agree, each link has a target, and ./stage tour fits a terminal of 80x24: tour_test.py BUILD
 
---update writes into both tours what their commands print. Standard library only.
+--update writes the present output of the commands into both tours. Standard library only.
 """
 import functools
 import json
@@ -44,19 +44,19 @@ def printed(command):
 
 
 def steps(block):
-    """[(command, what it prints)] of a code block."""
+    """[(command, its output)] in a code block."""
     _, *parts = re.split(r"^\$ (.*)\n", block, flags=re.M)
     return list(zip(parts[::2], (part.rstrip("\n") for part in parts[1::2])))
 
 
 def says(expected, found):
-    """Is that what was printed? "..." on a line of its own stands for any lines."""
+    """True if the output fits. "..." on a line of its own stands for any number of lines."""
     pattern = re.escape(expected).replace(re.escape("...") + "\\\n", "(.*\n)*")
     return re.fullmatch(pattern, found) is not None
 
 
 def updated(text):
-    """With what the commands print now; after "..." the page keeps as many lines as it has."""
+    """The page with the present output of the commands; after "..." the page keeps its number of lines."""
     def renewed(match):
         blocks = []
         for command, expected in steps(match[1]):
@@ -99,7 +99,7 @@ class Numbers(unittest.TestCase):
 
 
 def anchors(path):
-    """What a link can name in a page: its headings as GitHub spells them, and its <a id>."""
+    """The possible targets of links in a page: its headings as GitHub spells them, and its <a id>."""
     text = re.sub(r"^```.*?^```$", "", read(path), flags=re.M | re.S)
     headings = re.findall(r"^#+ (.*)$", text, re.M)
     spelled = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
@@ -139,7 +139,7 @@ def lines_of(paths):
 
 
 def counted():
-    """{what a README gives a number of lines for: how many it has}"""
+    """{what a README counts lines of: their number}"""
     answers = {ROOT / twin for stage in course.stages() for unit in stage.units for twin in unit["twins"]}
     headers = {path.with_suffix(".h") for path in answers if path.with_suffix(".h").exists()}
     sources = [path for ending in ("*.cpp", "*.h") for path in (ROOT / "src").rglob(ending)]
@@ -254,7 +254,7 @@ class Reading(unittest.TestCase):
         for language in ("en", "zh"):
             for page, text in self.pages(language):
                 for line in text.split("\n"):
-                    if " " in line.strip():  # a word that is longer than a line stays whole
+                    if " " in line.strip():  # a word longer than the line stays whole
                         self.assertLessEqual(course.width(line), 80, f"{page}: {line}")
                     self.assertNotRegex(line, r"</?(details|summary|code)>|<!--|\]\(|^(```|#|\|)|&lt;|\*\*\w", page)
 

@@ -1,5 +1,5 @@
-"""./stage update, and the word of ./stage that it is time for one: a student's repository beside an official
-one, with the real tools and stages and little else.
+"""./stage update, and the line of ./stage that says an update exists: a student's repository and an official one, with
+the real tools and stages and few other files.
 
 Standard library only; ctest runs it. Nothing is built.
 """
@@ -42,7 +42,7 @@ class Update(unittest.TestCase):
             self.put(self.theirs, name, text)
         self.git(self.theirs, "init", "-q", "-b", "main")
         self.first = self.commit(self.theirs)
-        # As ./stage export leaves it: no history, nothing of ours alone.
+        # As made by ./stage export: no history, and none of our own checks.
         shutil.copytree(self.theirs, self.mine, ignore=shutil.ignore_patterns(".git", ".ci"))
         official.write({**official.DEFAULTS, "url": f"file://{self.theirs}", "commit": self.first}, self.mine)
         self.put(self.mine, MINE, "my answer\n")
@@ -74,7 +74,7 @@ class Update(unittest.TestCase):
         return done.stdout
 
     def change_the_course(self):
-        """A starter, the engine and the tests change; a file goes, one comes."""
+        """Changes a starter, the engine and the tests; deletes a file and adds one."""
         self.put(self.theirs, "src/engine.cpp", "two\n")
         self.put(self.theirs, "src/new.cpp", "new\n")
         (self.theirs / "src" / "old.cpp").unlink()
@@ -99,7 +99,7 @@ class Update(unittest.TestCase):
         self.assertFalse((self.mine / "src" / "old.cpp").exists())
         self.assertFalse((self.mine / ".ci").exists())
         self.assertFalse((self.mine / ".github").exists())
-        self.assertIn("another starter", self.read(OTHER))  # not begun, so theirs to change
+        self.assertIn("another starter", self.read(OTHER))  # not begun, so it is updated
         self.assertEqual(self.read(MINE), "my answer\n")
         self.assertEqual(self.read("src/notes.md"), "my notes\n")
         self.assertEqual(self.read("stages/02-rms-norm/my_tests.cpp"), "mine\n")
@@ -139,7 +139,7 @@ class Update(unittest.TestCase):
         self.assertIn("course.json", self.run_tool("update", code=2))
 
     def fetch(self):
-        """As the workflows do; what is said."""
+        """Fetches as the workflows do; returns the output."""
         done = subprocess.run([sys.executable, str(self.mine / "course"), "shared.official", "build/official"], text=True,
                               cwd=self.mine, env=dict(os.environ, STAGECRAFT_LANG="en"), stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)
@@ -153,7 +153,7 @@ class Update(unittest.TestCase):
             self.assertIn(said, self.run_tool("update", code=2))
             code, told = self.fetch()
             self.assertEqual((code, said in told), (2, True), told)
-        self.git(self.theirs, "branch", "x/fall-2026")  # is another one
+        self.git(self.theirs, "branch", "x/fall-2026")  # another branch
         official.write({**official.DEFAULTS, "url": here, "ref": "fall-2026"}, self.mine)
         self.assertIn("has no branch", self.run_tool("update", code=2))
         self.git(self.theirs, "tag", "-a", "fall-2026", "-m", "x")
@@ -172,7 +172,7 @@ class Update(unittest.TestCase):
             shutil.rmtree(self.folder / "template")
 
     def hand_out(self):
-        """./stage alone builds what was begun; here nothing is."""
+        """./stage without arguments builds begun stages; here no stage is begun."""
         self.put(self.mine, MINE, (self.theirs / MINE).read_text())
 
     def test_is_advised_once_a_day(self):

@@ -1,9 +1,9 @@
-"""Walks the whole course as a student does, in a copy of the repository: walk_test.py BUILD
+"""Walks through the whole course like a student, in a copy of the repository: walk_test.py BUILD
 
-For every k, with our answers in the files of the stages up to k and starters above, exactly the stages
-above k are not written yet. On the way the commands of every handout are run, the first one before its
-stage is written and the others after, and print what the handout says they print ("..." stands for
-anything). --update writes into the handouts what they should say, but for answers with "...".
+For each k, with our answers in the stages up to k and starters in the later ones, exactly the later stages are not
+written yet. On the way it runs the commands of each handout, the first one before its stage is written and the others
+after. They must print what the handout says ("..." stands for anything). --update writes the present output into the
+handouts, except where it has "...".
 """
 import pathlib
 import re
@@ -20,7 +20,7 @@ class Step:
 
 
 class Handout:
-    """A file's code blocks with commands in them: each command, and what the handout says that it prints."""
+    """A file's code blocks with commands: each command, and the output that the handout shows."""
 
     def __init__(self, path):
         self.path = path
@@ -42,7 +42,7 @@ class Handout:
 
 
 def says(expected, printed):
-    """Is that what was printed? "..." stands for anything, on a line of its own for any lines."""
+    """True if the output fits. "..." stands for anything, on a line of its own for any number of lines."""
     pattern = re.escape(expected.strip()).replace(re.escape("..."), ".*")
     return re.fullmatch(pattern, printed.strip(), re.S) is not None
 
@@ -54,7 +54,7 @@ class Walk:
         self.problems = []
 
     def try_step(self, handout, step, language, exit_code):
-        """Runs one command of a handout, and takes over what it printed if that is wanted."""
+        """Runs one command of a handout; with --update, stores its output in the handout."""
         code, printed = self.copy.run(step.command.split("  #")[0], language)
         printed = re.sub(r"^stage: building\n", "", printed, flags=re.M).strip()
         if code == exit_code and self.update and "..." not in step.expected:
@@ -65,12 +65,13 @@ class Walk:
 
     @staticmethod
     def further_pages(stage):
-        """Those of a stage with parts, one per part and language; what they print once the stage is written."""
+        """The pages of a stage with parts, one per part and language; they show output after the stage is written."""
         for page in sorted(stage.folder.glob("[1-9]-*.md")):
             yield "zh" if page.name.endswith(".zh.md") else "en", Handout(page)
 
     def walk_handouts(self, stage):
-        """All commands of a stage's handouts. The first of each asks about a starter; then the stage is written."""
+        """Runs all commands of a stage's handouts: the first of each with a starter, the others after the stage is
+        written."""
         handouts = {language: Handout(stage.folder / name) for language, name in course.HANDOUTS.items()}
         self.copy.hand_out(stage)
         for language, handout in handouts.items():
@@ -89,14 +90,14 @@ class Walk:
                 self.problems.append(f"{handout.path}: expected commands ('$ ./stage ...') and what they print")
             if self.update:
                 handout.path.write_text(handout.updated())
-        for command in INLINE.findall(handouts["en"].text):  # those between the words are the same in every language
+        for command in INLINE.findall(handouts["en"].text):  # inline commands are the same in all languages
             words = command.split()
             if words[1] in ("serve", "selftest"):
-                words.append("--help")  # one would not end, the other tests the whole project
+                words.append("--help")  # one would not end, the other would test the whole project
             self.try_step(handouts["en"], Step(" ".join(words), "..."), "en", 0)
 
     def check_table(self, written, known):
-        """./stage alone: exactly the stages after the last written one are not written yet."""
+        """./stage without arguments: exactly the stages after the last written one are not written yet."""
         _, table = self.copy.run("./stage 2>/dev/null")
         for stage in known:
             row = next((line for line in table.splitlines()
@@ -107,7 +108,7 @@ class Walk:
                                      f"written: expected '{state}' of stage {stage.id}, found '{row}'")
 
     def check_chat_by_hand(self):
-        """The ids and counts that stage 8's handout works out by hand are those of models/chat."""
+        """The ids and counts in stage 8's handout are those of models/chat."""
         tokenize = "./stage tokenize --plain --model models/chat"
         _, message = self.copy.run(f"printf 'user\\nHello!' | {tokenize}")
         _, opening = self.copy.run(f"printf 'assistant\\n' | {tokenize}")
@@ -127,8 +128,8 @@ class Walk:
                 self.problems.append(f"stage 8, {name}: expected by hand the ids {ids}, {counts} and {prompts}")
 
     def check_real_model(self):
-        """Eight stages of a student's own code hold a conversation with a model that was pulled."""
-        model = "tests/data/gguf/whole.gguf"  # quantised, with a vocabulary and a template, and tiny
+        """A student's own code for eight stages can chat with a pulled model."""
+        model = "tests/data/gguf/whole.gguf"  # a tiny, quantised model with a vocabulary and a template
         talk = f"printf 'the cat?\\nand the dog?\\n' | ./stage chat --model {model} --temperature 0 -n 8"
         _, ours = self.copy.run(f"{talk} --textbook 2>/dev/null")
         code, answers = self.copy.run(f"{talk} --mine 0-8 2>told")
@@ -142,7 +143,7 @@ class Walk:
                                  f"where ours are\n{ours}\ntold\n{told}\nwithout {missing}")
 
     def check_card(self):
-        """All stages are written: the card counts them, has a speed and a story, and is a picture too."""
+        """With all stages written, the card counts them, has a speed and a story, and is also a picture."""
         code, said = self.copy.run("./stage card --name Ann")
         _, picture = self.copy.run("cat build/course/card.svg")
         promised = [f"points in {len(course.stages())} stages", r"in 1 day",

@@ -2,8 +2,8 @@
 
     workflow_test.py BUILD
 
-The official tree stands in a file:// repository, and is fetched and built as a workflow does it. That build is
-kept in BUILD between runs. Standard library only; ctest runs it.
+The official tree is in a file:// repository. It is fetched and built as in a workflow. The build is kept in BUILD
+between runs. Standard library only; ctest runs it.
 """
 import json
 import os
@@ -27,7 +27,7 @@ FETCHED = "hashFiles('build/official/stage') != ''"
 
 
 def steps(text):
-    """[(condition, shell)] of the steps of a GitHub workflow that run something. No more of YAML than ours."""
+    """[(condition, shell)] for the steps of a GitHub workflow that run something. It reads only our subset of YAML."""
     found = []
     for step in re.split(r"^      - ", text.partition("    steps:\n")[2], flags=re.M)[1:]:
         step = "        " + step
@@ -39,7 +39,7 @@ def steps(text):
 
 
 def script(text):
-    """The same of a job of GitLab's."""
+    """The shell lines of a GitLab job."""
     block = text.partition("  script:\n")[2]
     return [("", line) for line in re.findall(r"^    - (.*)$", block.partition("  artifacts:")[0], re.M)]
 
@@ -47,7 +47,7 @@ def script(text):
 class Workflow(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = BUILD / "workflow_test"  # what is built there goes by its place
+        cls.folder = BUILD / "workflow_test"  # built files depend on the path
         cls.official, cls.student = cls.folder / "official", cls.folder / "student"
         fetched, kept = cls.student / "build" / "official", cls.folder / "kept"
         if fetched.exists():
@@ -61,7 +61,7 @@ class Workflow(unittest.TestCase):
             raise unittest.SkipTest(str(problem)) from None
         cls.git(cls.official, "init", "-q", "-b", "main")
         cls.commit(cls.official)
-        # A teacher who took the course: their answers are not handed out.
+        # A teacher who took the course: the teacher's answers are not exported.
         cls.write(cls.official, RIGHT, cls.answer(RIGHT))
         done = subprocess.run([str(cls.official / "stage"), "export", str(cls.student), "--language", "zh",
                                "--url", f"file://{cls.official}"], text=True, stdout=subprocess.PIPE,
@@ -92,7 +92,7 @@ class Workflow(unittest.TestCase):
         (folder / course.unit_name(stage, stage.units[0])).write_text(text)
 
     def run_lines(self, lines, folder, **more):
-        """(exit code of the last line that ran, what was printed)"""
+        """(exit code of the last line that ran, the output)"""
         environment = {name: value for name, value in os.environ.items() if name != "STAGECRAFT_LANG"}
         environment.update(CI="true", LANG="C", GITHUB_STEP_SUMMARY=str(self.folder / "summary.md"),
                            GITHUB_SERVER_URL="https://example.org", GITHUB_REPOSITORY="ann/course", **more)
@@ -119,7 +119,7 @@ class Workflow(unittest.TestCase):
 
     def test_an_export_is_starters_in_one_commit_without_our_own_checks(self):
         first = self.git(self.student, "rev-list", "--max-parents=0", "--all").strip()
-        self.assertEqual(first, self.exported)  # with nothing before it
+        self.assertEqual(first, self.exported)  # the first commit
         names = self.git(self.student, "ls-tree", "-r", "--name-only", first).splitlines()
         for name in GITHUB, GITEA, GITLAB, "AGENTS.md", "course.json", RIGHT.units[0]["twins"][0], "stage":
             self.assertIn(name, names)

@@ -1,8 +1,8 @@
-"""Every solution with full marks chats with a quantised model that was pulled: chats_test.py BUILD PROGRAM...
+"""Every solution with full marks can chat with a quantised model that was pulled: chats_test.py BUILD PROGRAM...
 
-Each PROGRAM is made of right programs of the catalogue (CMakeLists.txt). It answers as the engine's own
-textbook layers do, from blocks of every kind that the small models in tests/data/gguf have.
-Standard library only; ctest runs it.
+Each PROGRAM consists of right programs of the catalogue (CMakeLists.txt). Its answer must equal that of the engine's
+own textbook layers, for all kinds of blocks in the small models in tests/data/gguf. Standard library only; ctest runs
+it.
 """
 import pathlib
 import subprocess
@@ -10,7 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(sys.argv[1])
-TYPES = ("q8_0", "q4_0", "q4_1")  # what ./stage convert writes; whole.gguf is of its own types
+TYPES = ("q8_0", "q4_0", "q4_1")  # whole.gguf has other types
 QUESTIONS = "and the cat?\nand the dog?\n"
 
 

@@ -1,4 +1,4 @@
-// An attention block whose picture nothing else has: every query looks at the first key alone.
+// An attention block with a unique picture: every query attends only to the first key.
 #include "model/attention_block.h"
 
 namespace stagecraft {

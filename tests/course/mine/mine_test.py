@@ -1,5 +1,5 @@
-"""What ./stage story --mine promises: mine_test.py BUILD COMPILER, where `stagecraft`, `counted_story`
-and `probe` are built already. Standard library only; ctest runs it."""
+"""Tests ./stage story --mine: mine_test.py BUILD COMPILER, where `stagecraft`, `counted_story` and `probe` are already
+built. Standard library only; ctest runs it."""
 import contextlib
 import io
 import os
@@ -33,7 +33,7 @@ class Temporary(unittest.TestCase):
         self.addCleanup(mock.patch.stopall)
 
     def compile(self, **files):
-        """Objects of these texts, where CMake puts those of stages ("s02_name") and of src/."""
+        """Compiles these texts to objects, in the places where CMake puts those of stages ("s02_name") and of src/."""
         objects = []
         for name, text in files.items():
             place = f"stages/{name[1:3]}-some/{name[4:]}" if name[1].isdigit() else f"src/{name}"
@@ -148,7 +148,7 @@ class Counting(Temporary):
         inner, outer = (counted[name].nanoseconds / 1e6 for name in ("inner", "outer"))
         self.assertGreaterEqual(inner, 80)  # two calls of seven
         self.assertGreaterEqual(outer, 10)
-        self.assertLess(outer, inner)  # not what it spends in inner
+        self.assertLess(outer, inner)  # without the time in inner
         self.assertGreaterEqual(total / 1e6, inner + outer)
 
     def test_names_the_function_in_which_a_program_crashed(self):
@@ -174,7 +174,7 @@ class Mine(Temporary):
         code, lines = self.run_mine("story", "-n", "20", "--temperature", "0", "--threads", "1")
         self.assertEqual(code, 0)
         self.assertEqual(lines[0], "yours: silu, swiglu, rms_norm, matmul_transb; the rest is ours")
-        # five layers; a row of swiglu for each of the prompt's five tokens and of 19 that are fed
+        # five layers; one row of swiglu for each of the prompt's five tokens and of the 19 tokens that are fed
         self.assertRegex(lines[1], r"^swiglu: yours, called 120 times, (\d+|<1)% of the time$")
         self.assertRegex(lines[2], r"^rms_norm: yours, called 220 times, (\d+|<1)% of the time$")
         self.assertRegex(lines[3], r"^matmul_transb: yours, called \d,?\d{3} times, \d+% of the time$")
@@ -184,7 +184,7 @@ class Mine(Temporary):
     @unittest.skipUnless((STORY / "config.json").exists(), "no model")
     def test_trace_and_peek_prove_it_too(self):
         out = str(self.folder / "trace")
-        # trace calls the blocks of the five layers once more, to show what they return
+        # trace calls the blocks of the five layers once more, to show their results
         for words, calls_of_norm in ((["trace", "--ids", "1,2", "-o", out], 21), (["peek", "One day"], 11)):
             code, lines = self.run_mine(*words, stages="2")
             self.assertEqual(code, 0)
@@ -244,7 +244,7 @@ class Mine(Temporary):
 
 class Gates(Temporary):
     def statuses(self, **statuses):
-        """The first stages with these statuses: what check_gates and passing make of them."""
+        """Runs check_gates and passing with these statuses for the first stages."""
         stages = course.stages()[:len(statuses)]
         by_id = dict(zip((stage.id for stage in stages), statuses.values()))
         mock.patch.object(progress, "result_of",
@@ -274,7 +274,7 @@ class Gates(Temporary):
 
 
 class Subset(Temporary):
-    """Any subset links, because it takes one of each pair and both of a pair offer the same."""
+    """Any subset of stages links: it takes either our version or the student's, and both define the same symbols."""
 
     def test_takes_one_of_each_pair(self):
         for chosen in ({"00", "03", "07"}, {"02"}):
@@ -286,9 +286,9 @@ class Subset(Temporary):
                 mine_of = [f"stages/{stage.folder.name}/{unit['file']}" for unit in stage.units]
                 ours_of = [twin for unit in stage.units for twin in unit["twins"]]
                 if stage.is_emulated:
-                    ours_of = []  # they are in no engine
+                    ours_of = []  # no engine contains them
                 wanted, other = (mine_of, ours_of) if stage.number in chosen else (ours_of, mine_of)
-                # A clone in a folder of any name: paths end so.
+                # Only the ends of paths are compared: the clone's folder may have any name.
                 if not stage.is_emulated or stage.number in chosen:  # no engine has our kernels of stage 11
                     self.assertTrue(all(any(s.endswith(w) for s in sources) for w in wanted), wanted)
                 self.assertFalse(any(s.endswith(o) for s in sources for o in other), other)
@@ -349,7 +349,8 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {{ *value = attr
 
 
 class OnAGpu(Temporary):
-    """nvcc, the driver and CUDA's runtime are imitated: the emulator is the GPU, so a GPU's copies are tested."""
+    """nvcc, the driver and CUDA's runtime are imitated: the emulator acts as the GPU, so the copies to and from it are
+    tested."""
 
     def setUp(self):
         super().setUp()
@@ -374,7 +375,7 @@ class OnAGpu(Temporary):
         mock.patch.object(real_gpu.ctypes.util, "find_library", return_value=str(library)).start()
 
     def kernels(self, folder):
-        """The stage, as if these files were the student's."""
+        """The stage, with these files as the student's."""
         return mock.Mock(number=self.stage.number, units=self.stage.units, folder=folder)
 
     def test_is_chosen_where_nvcc_and_a_gpu_are_there(self):

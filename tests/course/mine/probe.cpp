@@ -1,5 +1,5 @@
-// Calls inner seven times, of these twice in outer and five times in a thread of its own, and
-// throws three times; with an argument it then crashes.
+// Calls inner seven times: twice in outer and five times in a thread of its own. Throws three
+// times. With an argument it then crashes.
 #include <array>
 #include <exception>
 #include <thread>

@@ -1,4 +1,4 @@
-// What is counted of probe: functions as a student writes them, with helpers and views of ours.
+// The functions of probe that are counted, written as by a student, with helpers and views of ours.
 #include "tests/course/mine/probed.h"
 
 #include <chrono>

@@ -1,4 +1,4 @@
-"""What ./stage broken promises: broken_test.py BUILD, where broken_02_no_mean is built already."""
+"""Tests ./stage broken: broken_test.py BUILD, where broken_02_no_mean is already built."""
 import contextlib
 import io
 import os

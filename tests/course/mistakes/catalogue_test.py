@@ -1,11 +1,11 @@
-"""Proves the gates of one stage by its catalogue, whose programs are built already:
+"""Proves the gates of one stage with its catalogue, whose programs are already built:
 
     catalogue_test.py BUILD STAGE [SEEDS]
 
-Every wrong program fails its gate and every right one passes, on each of so many seeds (5), each of which draws
-other numbers. On the first, at least nine in ten mistakes are told by their own sentence (that of the mistake
-which they make again in other code), and none by another; one without a sentence gets none. Standard library only;
-ctest runs it.
+With each of SEEDS (5) seeds, which give different numbers, every wrong program must fail its gate and every right one
+must pass. With the first seed, at least nine in ten mistakes must be named by their own sentence (or that of the
+mistake that they repeat in other code), and none by another; a program without a sentence must get none. Standard
+library only; ctest runs it.
 """
 import concurrent.futures
 import json
@@ -22,13 +22,13 @@ from shared import course  # noqa: E402
 from grading import own_work  # noqa: E402
 from grading import recipe  # noqa: E402
 
-MINIMUM = {"wrong": 6, "right": 4}  # programs a stage
+MINIMUM = {"wrong": 6, "right": 4}  # programs per stage
 TOLD = 0.9
 SEEDS = 5
 
 
 def registry_problems(folder, programs):
-    """The registry against the files, both ways, and what every entry must have."""
+    """Compares the registry with the files, in both directions, and checks that each entry is complete."""
     files = {path.name for path in folder.glob("*.c*")}
     named = {program.get("of", program["file"]) for program in programs}
     for name in sorted(files.symmetric_difference(named)):
@@ -57,7 +57,7 @@ def registry_problems(folder, programs):
 
 
 def refused(stage, folder, programs):
-    """Why a program would not be linked as a student's, who may write any of them."""
+    """Why a program would be refused if a student handed it in: a student may write any of them."""
     ours = recipe.recipe(stage.number).ours
     for program in programs:
         name = program["file"]
@@ -68,18 +68,18 @@ def refused(stage, folder, programs):
 
 
 def verdict(program, result):
-    """Of a right program, or one that a single group notices: what went wrong, or None."""
+    """For a right program, or one that only one group can notice: what went wrong, or None."""
     wrong = [group for group in result.groups if group.status == "wrong"]
     if "in" in program:
         found = [group.name for group in wrong]
         expected = [program["in"]]
         return None if found == expected else f"{program['file']}: expected {expected} to notice it, found {found}"
-    failures = [failure for group in wrong for failure in group.failures]  # slow is no fault
+    failures = [failure for group in wrong for failure in group.failures]  # being slow is no fault
     return f"{program['file']}: right, and refused: {failures[0]}" if failures else None
 
 
 def wrongly_told(program, said):
-    """What is wrong with the sentences that a wrong program got, {group: mistake}, or None."""
+    """What is wrong with the sentences for a wrong program, {group: mistake}, or None."""
     expected = {program.get("same_as", catalogue.name_of(program))} if "why" not in program else set()
     said = set(said.values())
     if said == expected:
@@ -89,26 +89,27 @@ def wrongly_told(program, said):
 
 
 def within_walls(stage, programs, seed, pool):
-    """Right programs that a student's walls stop, and wrong ones that no group notices which measures speed. Everything
-    else is asked without walls, in half the time."""
+    """Right programs that fail in the sandbox of a student's worker, and wrong ones that no group that measures speed
+    notices. All other questions are asked without a sandbox, in half the time."""
     def judge(program):
         return verdict(program, course.run_gate(stage, course.mistakes_folder(stage) / catalogue.name_of(program), seed))
     return filter(None, pool.map(judge, (program for program in programs if not is_wrong(program))))
 
 
 def is_wrong(program):
-    """And known to be so by more than its speed."""
+    """True if the program is wrong by more than its speed."""
     return program["is"] == "wrong" and "in" not in program
 
 
 def suites_of(stage, costs=True):
-    """costs: also what the emulated GPU counts, where a right program may be costly."""
+    """costs: include the counts of the emulated GPU; a right program may be costly."""
     return [group["name"] for group in stage.groups if costs or "bands" not in group]
 
 
 def ask_many_programs(stage, programs, seed, suites, named=False):
-    """{name: what was wrong}, of those that the gate refused on this seed, and what was wrong with the gate, or None.
-    One gate asks all programs. named: with the known mistakes that it finds; else each until its first failure."""
+    """({name: what was wrong} for the programs that the gate refused with this seed, what was wrong with the gate, or
+    None). One gate asks all programs. named: with the known mistakes that it finds; otherwise each program is asked
+    until its first failure."""
     folder = course.mistakes_folder(stage)
     with tempfile.TemporaryDirectory(dir=course.quick_folder()) as scratch:
         settings = {"STAGE_OURS": str(folder), "STAGE_PROGRAMS": ":".join(map(catalogue.name_of, programs)),
@@ -122,7 +123,7 @@ def ask_many_programs(stage, programs, seed, suites, named=False):
 
 
 def on_a_seed(stage, programs, seed, failed_in):
-    """Verdicts that are others with other numbers. failed_in: {name of a wrong one: the suite in which it failed on
+    """Verdicts that change with the seed. failed_in: {name of a wrong program: the suite in which it failed with
     another seed}; if it fails there again, its other suites are not run."""
     def ask(programs, suites):
         asked, problem = ask_many_programs(stage, programs, seed, suites) if programs else ({}, None)
@@ -142,7 +143,7 @@ def on_a_seed(stage, programs, seed, failed_in):
 
 def main():
     course.BUILD = pathlib.Path(sys.argv[1]).resolve()
-    os.environ["STAGE_TRIES"] = "1"  # of speed, which is no fault here
+    os.environ["STAGE_TRIES"] = "1"  # tries of speed, which is no fault here
     stage = course.find_stage(sys.argv[2], course.stages())
     n_seeds = int(sys.argv[3]) if len(sys.argv) > 3 else SEEDS
     folder = catalogue.folder_of(stage)
@@ -150,7 +151,8 @@ def main():
     problems = list(registry_problems(folder, programs))
     problems += refused(stage, folder, programs)
     untold = []
-    # All are asked the same, with other seeds each time this runs, so that no wrong one is asked twice.
+    # All programs get the same seeds, which are new in each run, so that no wrong program is tested with the same
+    # numbers.
     seeds = [secrets.randbits(60) for _ in range(n_seeds)]
     print(f"first seed {seeds[0]}")
     wrong = list(filter(is_wrong, programs))

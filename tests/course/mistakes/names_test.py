@@ -1,13 +1,13 @@
-"""Is a mistake named only where it is made?
+"""Checks that a mistake is named only if the program makes it:
 
     names_test.py BUILD [--mutants N] [--pairs N] [--rounds N] [--stages 1,3] [--seed N]
 
-Mutants of right programs of the catalogue, each with one small change, and pairs of its mistakes in one
-program are judged like a student's. A name is right if the named program and this one give the same answers
-to fresh cases of so many rounds, numbers that neither was asked before; of a name that explains some of the
-failing cases, to the cases that it explains. Of a pair, or of a mutant that is the mistake itself, the names
-are right as well: two programs that read outside an argument need not read the same. Prints how many names
-were given; fails if one was wrong. Standard library only; the catalogues are built already.
+It judges, like a student's code, mutants of right programs of the catalogue, each with one small change, and pairs of
+its mistakes in one program. A name is right if the named program and this one give the same answers to fresh cases: N
+rounds with numbers that neither was asked before. If the name explains only some of the failing cases, only cases that
+it explains are compared. For a pair, or a mutant that is the mistake itself, the names of the mistakes are also right:
+two programs that read outside of an argument need not read the same. Prints how many names were given; fails if one was
+wrong. Standard library only; the catalogues are already built.
 """
 import argparse
 import concurrent.futures
@@ -26,7 +26,7 @@ from grading import recipe  # noqa: E402
 from mistakes import catalogue  # noqa: E402
 from shared import course  # noqa: E402
 
-# What people mistype: (what is there, what stands there then).
+# Typical slips: (pattern, replacement).
 CHANGES = [(r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" / ", " * "), (r" < ", " <= "), (r" <= ", " < "),
            (r" \+= ", " = "), (r" \+= ", " -= "), (r"\b1\.0f", "2.0f"), (r"\b0\.0f", "1.0f"), (r" = 0;", " = 1;"),
            (r"\.cols\(\)", ".rows()"), (r"\.rows\(\)", ".cols()"), (r"std::max\b", "std::min"), (r"std::exp\(", "std::exp2("),
@@ -35,12 +35,12 @@ CHANGES = [(r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" / ", " * "),
            (r"\bfloat (\w+)( =|;)", r"double \1\2"), (r"static_cast<float>", "static_cast<double>")]
 STATEMENT = re.compile(r"^ +[a-z][\w.:]*(\([^{}]*\)|\[[^{}]*| [+*-]?= [^{}]*);$", re.M)
 COUNTED = re.compile(r"\d+")
-TITLE = re.compile(r"[^:\n]*")  # of a failure: the case's name, which a description may follow
-FRESH = 1 << 61  # seeds that no gate has drawn
+TITLE = re.compile(r"[^:\n]*")  # of a failure: the case's name; a description may follow
+FRESH = 1 << 61  # seeds that no gate has used
 
 
 def code(text):
-    """All but the first line, which says what the program is."""
+    """All lines except the first, which says what the program is."""
     return text.split("\n", 1)[1]
 
 
@@ -49,7 +49,7 @@ def line_at(text, at):
 
 
 def mutants(text):
-    """(the line as it was and is, the program) of every program that one change makes of this one."""
+    """(the line before and after, the program) for each program that differs from this one by one change."""
     begin = text.index("namespace stagecraft")
     for pattern, new in CHANGES:
         for found in re.finditer(pattern, text[begin:]):
@@ -61,7 +61,7 @@ def mutants(text):
 
 
 def pairs(folder, programs):
-    """(two names, the program that makes both mistakes)"""
+    """(two names, the program with both mistakes)"""
     wrong = [one for one in programs if "en" in one and "of" in one]
     for n, one in enumerate(wrong):
         for other in wrong[n + 1:]:
@@ -70,24 +70,24 @@ def pairs(folder, programs):
                 try:
                     yield (catalogue.name_of(one), catalogue.name_of(other)), catalogue.source(folder, both)
                 except catalogue.Wrong:
-                    pass  # they change the same line
+                    pass  # both change the same line
 
 
 class Workshop:
-    """Makes workers of a stage and asks its gate."""
+    """Builds workers of a stage and runs its gate."""
 
     def __init__(self, stage, model, folder, rounds):
         self.stage, self.folder, self.rounds = stage, folder, rounds
         self.mistakes = course.mistakes_folder(stage)
         name = model["file"]
         link = recipe.ninja_runs(str((self.mistakes / catalogue.name_of(model)).relative_to(course.BUILD)))
-        self.link = link[link.index("&&") + 1:]  # "cd FOLDER && c++ ..."; all of its paths are absolute
+        self.link = link[link.index("&&") + 1:]  # "cd FOLDER && c++ ..."; all paths are absolute
         self.object = next(word for word in self.link if word.endswith(f"/{name}.o"))
         words = recipe.without_outputs(recipe.ninja_runs(catalogue.object_of(catalogue.folder_of(stage), model)))
         self.compile = [word for word in words if not word.endswith(f"/{name}")]
 
     def make(self, name, text):
-        """The worker, or None where the compiler refuses it."""
+        """The worker, or None if the compiler refuses the text."""
         source, made, worker = (self.folder / f"{name}{end}" for end in (".cpp", ".o", ""))
         source.write_text(text)
         link = [str(made) if word == self.object else word for word in self.link]
@@ -98,7 +98,7 @@ class Workshop:
         return worker
 
     def agrees(self, worker, group, seed):
-        """Does it answer as the mistake that it was said to be? In all cases, or in those that the name explains."""
+        """True if it answers like the mistake whose name it got: in all cases, or in those that the name explains."""
         answers = tempfile.mkdtemp(dir=self.folder)
         score = pathlib.Path(answers) / "score"
         environment = dict(os.environ, STAGE_REFEREE=f"{worker}:{self.mistakes / group.mistake}", STAGE_WORKER=str(worker),
@@ -106,13 +106,13 @@ class Workshop:
         subprocess.run([str(course.BUILD / "course" / "gate"), f"--gtest_filter={group.name}.*", f"--gtest_repeat={self.rounds}"],
                        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         cases = [line.split(" ", 1)[::-1] for line in score.read_text().splitlines()[1:]]
-        shown, *others = (TITLE.match(failure)[0] for failure in group.failures)  # the others may fail differently
+        shown, *others = (TITLE.match(failure)[0] for failure in group.failures)  # the others may differ
         in_part = [same for name, same in cases if name not in others and COUNTED.sub("#", name) == COUNTED.sub("#", shown)]
         wanted = in_part if group.mistake_in_part else [same for _, same in cases]
         return bool(wanted) and all(same == "1" for same in wanted)
 
     def judge(self, name, about, text, made_of=()):
-        """(what became of it, how many names it got, those that are wrong)"""
+        """(the result, the number of names it got, those that are wrong)"""
         worker = self.make(name, text)
         if worker is None:
             return "refused by the compiler", 0, []
@@ -122,7 +122,7 @@ class Workshop:
                  if group.mistake not in made_of and not self.agrees(worker, group, FRESH + secrets.randbits(50))]
         for group in named:
             print(f"  {name} {group.name}: {group.mistake}{' (in part)' if group.mistake_in_part else ''}", flush=True)
-        if not result.has_mistake:  # right as well, or the gate has a hole: a person has to look
+        if not result.has_mistake:  # right as well, or a gap in the gate: a person must check
             print(f"  {name}: not noticed: {about}", flush=True)
         return ("named" if named else "without a name") if result.has_mistake else "not noticed", len(named), wrong
 

@@ -1,5 +1,4 @@
-// A silu as somebody leaves it who is looking for a mistake: it shows what it has, and crashes in
-// the middle of a line.
+// A silu with debug output, which crashes in the middle of a line.
 #include "operators/silu.h"
 
 #include <cstdio>
