@@ -114,8 +114,9 @@ Checkpoint Checkpoint::open(const ModelSource& source) {
   }
   for (const fs::directory_entry& entry : fs::directory_iterator(model, failed)) {
     if (entry.path().extension() != ".gguf") continue;
-    throw Error("{}: expected model.safetensors; for the GGUF file in it say {}", model.string(),
-                printable(entry.path().string(), 1000));
+    throw Error(
+        "{}: expected model.safetensors; to use the GGUF file in this folder, give its path: {}",
+        model.string(), printable(entry.path().string(), 1000));
   }
   throw Error("{}: expected model.safetensors or model.safetensors.index.json", model.string());
 }
@@ -125,7 +126,7 @@ void Checkpoint::add(std::shared_ptr<const WeightFile> file, const fs::path& pat
   for (const StoredTensor& tensor : files_.back()->tensors()) {
     if (!tensors_.emplace(tensor.name, &tensor).second) {
       throw Error("{}: tensor '{}' is {}", path.string(), printable(stored_name(tensor.name)),
-                  files_.size() == 1 ? "there under two names" : "also in another shard");
+                  files_.size() == 1 ? "stored under two names" : "also in another shard");
     }
   }
 }

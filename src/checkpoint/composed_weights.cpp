@@ -146,7 +146,7 @@ ComposedWeights::ComposedWeights(const Quantization& how, TensorMap& tensors,
     : how_(how) {
   const std::vector<std::string> matrices = prefixes(how, tensors);
   if (matrices.empty()) {
-    throw Error("{}: expected matrices as 'quantization_config' says ({}), found no '{}' of them",
+    throw Error("{}: expected matrices as 'quantization_config' says ({}), found no tensor '*{}'",
                 where, how.text(), main_part(how.method));
   }
   for (const std::string& prefix : matrices) {
@@ -169,8 +169,8 @@ ComposedWeights::ComposedWeights(const Quantization& how, TensorMap& tensors,
     }
     tensor.bytes = keep(std::move(bytes));
     if (tensors.contains(tensor.name)) {
-      throw Error("{}: tensor '{}': expected it once, found it whole and in parts", where,
-                  printable(tensor.name));
+      throw Error("{}: tensor '{}': expected it once, found it both whole and in quantised parts",
+                  where, printable(tensor.name));
     }
   }
 }

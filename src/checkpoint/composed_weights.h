@@ -32,7 +32,7 @@ class ComposedWeights : public WeightFile {
 
   const std::vector<StoredTensor>& tensors() const override { return tensors_; }
   void release_pages() const override {}  // all are copies
-  // "GPTQ int4, a scale for each 128 inputs; read as Q4_0"
+  // "GPTQ int4, one scale per 128 inputs; read as Q4_0"
   std::string text() const;
 
  private:

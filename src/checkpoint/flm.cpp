@@ -47,7 +47,7 @@ DType read_type(ByteReader& reader, const std::string& what) {
   const std::size_t type = read_count(reader, what);
   if (type == FlmFile::kF32) return DType::F32;
   if (type == FlmFile::kF16) return DType::F16;
-  throw Error("{}: {}: type {} is not supported (0, f32, and 7, f16, are)", reader.file(), what,
+  throw Error("{}: {}: type {} is not supported (only 0, f32, and 7, f16)", reader.file(), what,
               type);
 }
 
@@ -106,8 +106,8 @@ void FlmFile::read_pairs(ByteReader& reader) {
   }
   for (const std::string_view key : kOtherLayouts) {
     if (value(key).empty() || value(key) == "0") continue;
-    throw Error("{}: '{}': expected 0, found '{}' (what it adds to the file is not supported)",
-                name_, key, printable(value(key)));
+    throw Error("{}: '{}': expected 0, found '{}' (the data that it adds is not supported)", name_,
+                key, printable(value(key)));
   }
 }
 

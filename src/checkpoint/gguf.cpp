@@ -47,7 +47,7 @@ DType dtype_of(std::uint32_t type, const std::string& where) {
   for (const auto& [number, name] : kOtherTypes) {
     if (number == type)
       throw Error(
-          "{}: {} is not supported (Q4_0 to Q8_0, Q2_K to Q8_K, IQ4_NL, IQ4_XS and MXFP4 are)",
+          "{}: {} is not supported (only Q4_0 to Q8_0, Q2_K to Q8_K, IQ4_NL, IQ4_XS and MXFP4)",
           where, name);
   }
   throw Error("{}: type {} is not supported", where, type);
@@ -135,8 +135,8 @@ void place(std::vector<Entry>& entries, std::span<const std::byte> data, std::si
                   entry.offset);
     }
     if (at > data.size() || entry.size > data.size() - at) {
-      throw Error("{}: {} {} takes {} bytes, the file has {}: it is cut short or damaged", where,
-                  dtype_name(entry.tensor.dtype), shape_text(entry.tensor.shape), entry.size,
+      throw Error("{}: {} {} takes {} bytes, the file has {}: the file is cut short or damaged",
+                  where, dtype_name(entry.tensor.dtype), shape_text(entry.tensor.shape), entry.size,
                   at > data.size() ? 0 : data.size() - at);
     }
     entry.tensor.bytes = data.subspan(at, entry.size);
@@ -194,7 +194,7 @@ std::uint32_t gguf_type(DType dtype) {
   for (const auto& [number, known] : kTypes) {
     if (known == dtype) return number;
   }
-  throw Error("GGUF: expected a type that it has, found {}", dtype_name(dtype));
+  throw Error("GGUF: expected a type that GGUF has, found {}", dtype_name(dtype));
 }
 
 bool is_gguf(const std::filesystem::path& path) {

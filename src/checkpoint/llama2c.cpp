@@ -24,7 +24,9 @@ std::string_view text_of(std::span<const std::byte> bytes) {
 void refuse_other_formats(std::span<const std::byte> bytes, const std::string& file) {
   refuse_lfs_pointer(text_of(bytes), file);
   if (text_of(bytes).starts_with("GGUF")) {
-    throw Error("{}: expected a llama2.c file, found a GGUF file: let its name end in .gguf", file);
+    throw Error(
+        "{}: expected a llama2.c file, found a GGUF file: rename it so that its name ends in .gguf",
+        file);
   }
   if (text_of(bytes).starts_with("PK\x03\x04") || text_of(bytes).starts_with("\x80\x02")) {
     throw Error(
@@ -36,16 +38,17 @@ void refuse_other_formats(std::span<const std::byte> bytes, const std::string& f
 std::size_t read_size(ByteReader& reader, std::string_view name, std::size_t max) {
   const auto value = static_cast<std::int32_t>(reader.number<std::uint32_t>(name));
   if (value < 1 || static_cast<std::size_t>(value) > max) {
-    throw Error("{}: '{}': expected a whole number from 1 to {}, found {}: no llama2.c file",
-                reader.file(), name, max, value);
+    throw Error(
+        "{}: '{}': expected a whole number from 1 to {}, found {}: this is not a llama2.c file",
+        reader.file(), name, max, value);
   }
   return static_cast<std::size_t>(value);
 }
 
 void check_heads(const Llama2cHeader& header, const std::string& file) {
   if (header.dim % (2 * header.n_heads) != 0) {
-    throw Error("{}: 'dim': expected an even number for each of {} heads, found {}", file,
-                header.n_heads, header.dim);
+    throw Error("{}: 'dim': expected an even number of columns for each of {} heads, found {}",
+                file, header.n_heads, header.dim);
   }
   if (header.n_heads % header.n_kv_heads != 0) {
     throw Error("{}: 'n_heads': expected a multiple of 'n_kv_heads' {}, found {}", file,
@@ -76,8 +79,8 @@ Llama2cHeader read_fields(std::span<const std::byte> bytes, const std::string& f
   const auto vocab = static_cast<std::int32_t>(reader.number<std::uint32_t>("vocab_size"));
   const std::int64_t rows = !newer && vocab < 0 ? -std::int64_t{vocab} : vocab;
   if (rows < 1 || rows > std::int64_t{kMaxDimension}) {
-    throw Error("{}: 'vocab_size': expected {} to {}, found {}: no llama2.c file", file,
-                newer ? "1" : "1 or less than 0", kMaxDimension, vocab);
+    throw Error("{}: 'vocab_size': expected {}1 to {}, found {}: this is not a llama2.c file", file,
+                newer ? "" : "plus or minus ", kMaxDimension, vocab);
   }
   header.vocab_size = static_cast<std::size_t>(rows);
   header.max_seq_len = read_size(reader, "max_seq_len", kMaxDimension);

@@ -24,7 +24,7 @@ const StoredTensor& MatrixParts::matrix(std::string_view part, std::span<const D
   const StoredTensor& tensor = take(part, dtypes);
   const std::vector<std::size_t>& shape = tensor.shape;
   if (shape.size() == n_sizes && std::ranges::count(shape, 0u) == 0) return tensor;
-  refuse(part, fmt::format("{} sizes of at least 1", n_sizes), shape_text(shape));
+  refuse(part, fmt::format("{} dimensions of at least 1", n_sizes), shape_text(shape));
 }
 
 const StoredTensor& MatrixParts::of_shape(std::string_view part, std::span<const DType> dtypes,

@@ -67,8 +67,8 @@ class Fields {
   }
   [[noreturn]] void refuse(std::string_view key, std::string_view expected) const {
     const auto value = find(key);
-    throw Error("{}: '{}': expected {}, found {}", where_, key, expected,
-                value ? value->describe() : "none");
+    if (!value) throw Error("{}: '{}' is missing: expected {}", where_, key, expected);
+    throw Error("{}: '{}': expected {}, found {}", where_, key, expected, value->describe());
   }
   const std::string& where() const { return where_; }
   JsonNode object() const { return object_; }
@@ -171,7 +171,8 @@ void parse_scheme(const Fields& scheme, Quantization& how) {
   how.group_size = weights.group_size("group_size");
   const bool grouped = weights.text_or("strategy", "") == "group";
   if (grouped != (how.group_size != 0)) {
-    weights.refuse("group_size", grouped ? "a size" : "none for the strategy 'channel'");
+    weights.refuse("group_size", grouped ? "a size for the strategy 'group'"
+                                         : "null or -1 for the strategy 'channel'");
   }
 }
 
@@ -240,16 +241,16 @@ Quantization parse_mxfp4(const Fields& fields) {
 }  // namespace
 
 std::string Quantization::text() const {
-  if (method == Method::Mxfp4) return "MXFP4, a scale for each 32 inputs";
+  if (method == Method::Mxfp4) return "MXFP4, one scale per 32 inputs";
   if (method == Method::Fp8) {
-    if (block_rows == 0) return "fp8, a scale per matrix";
-    return fmt::format("fp8, a scale per block of {} x {}", block_rows, block_columns);
+    if (block_rows == 0) return "fp8, one scale per matrix";
+    return fmt::format("fp8, one scale per block of {} x {}", block_rows, block_columns);
   }
   const char* name = method == Method::Gptq  ? "GPTQ"
                      : method == Method::Awq ? "AWQ"
                                              : "compressed-tensors";
-  if (group_size == 0) return fmt::format("{} int4, a scale for each output", name);
-  return fmt::format("{} int4, a scale for each {} inputs", name, group_size);
+  if (group_size == 0) return fmt::format("{} int4, one scale per output", name);
+  return fmt::format("{} int4, one scale per {} inputs", name, group_size);
 }
 
 std::optional<Quantization> parse_quantization(JsonNode config, const std::string& where) {

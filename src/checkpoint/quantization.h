@@ -21,7 +21,7 @@ struct Quantization {
   // For fp8: the size of the blocks that share a scale; 0: one scale for the whole matrix.
   std::size_t block_rows = 0, block_columns = 0;
 
-  // "GPTQ int4, a scale for each 128 inputs"
+  // "GPTQ int4, one scale per 128 inputs"
   std::string text() const;
 };
 

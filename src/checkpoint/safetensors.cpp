@@ -127,13 +127,13 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   const std::string file = path.string();
   const std::span<const std::byte> bytes = file_.bytes();
   if (bytes.size() < kLengthBytes) {
-    throw Error("{}: expected a safetensors file, found {} bytes", file, bytes.size());
+    throw Error("{}: expected a safetensors file, found a file of {} bytes", file, bytes.size());
   }
   refuse_lfs_pointer({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
   const std::uint64_t header_size = little_endian_u64(bytes);
   if (header_size > bytes.size() - kLengthBytes || header_size > kMaxHeaderBytes) {
     throw Error(
-        "{}: header length: expected at most {} bytes, found {}: the file is cut short, or no "
+        "{}: header length: expected at most {} bytes, found {}: the file is cut short, or not a "
         "safetensors file",
         file, std::min(bytes.size() - kLengthBytes, kMaxHeaderBytes), header_size);
   }

@@ -24,7 +24,8 @@ void set_groups(ScaledIntegers& m, const Quantization& how, MatrixParts& parts,
                 std::string_view integers, std::string_view part) {
   const std::size_t size = how.group_size == 0 ? m.inputs : how.group_size;
   if (m.inputs % size != 0) {
-    parts.refuse(integers, fmt::format("a multiple of 'group_size' {} inputs", size),
+    parts.refuse(integers,
+                 fmt::format("a number of inputs that is a multiple of 'group_size' {}", size),
                  fmt::format("{}", m.inputs));
   }
   m.n_groups = m.inputs / size;
@@ -94,7 +95,8 @@ ScaledIntegers read_by_inputs(MatrixParts& parts, const Quantization& how) {
   m.inputs = integers.shape[0] * (awq ? 1 : kPerWord);
   m.outputs = integers.shape[1] * (awq ? kPerWord : 1);
   if (m.outputs % kPerWord != 0) {
-    parts.refuse("qweight", "a multiple of 8 outputs", fmt::format("{}", m.outputs));
+    parts.refuse("qweight", "a number of outputs that is a multiple of 8",
+                 fmt::format("{}", m.outputs));
   }
   set_groups(m, how, parts, "qweight", awq ? "" : "g_idx");
 

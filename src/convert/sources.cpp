@@ -28,8 +28,8 @@ SourceTokenizer source_tokenizer(const Conversion& conversion) {
   const fs::path& path = from.path();
   if (from.flm()) {
     throw Error(
-        "{}: its vocabulary has no scores and no merges, so nobody else can read it; name "
-        "the model's own: --tokenizer PATH, or --without-tokenizer",
+        "{}: its vocabulary lacks the scores or merges that other programs need; name the "
+        "model's own tokenizer: --tokenizer PATH, or use --without-tokenizer",
         path.string());
   }
   if (auto description = describe_tokenizer(from)) {
@@ -38,8 +38,8 @@ SourceTokenizer source_tokenizer(const Conversion& conversion) {
   const fs::path file = fs::is_directory(path) ? path / "tokenizer.json" : path;
   if (file.extension() == ".model" || !fs::exists(file)) {
     throw Error(
-        "{}: expected a tokenizer.json, found none (--without-tokenizer writes the "
-        "weights alone)",
+        "{}: expected a tokenizer.json, found none (--without-tokenizer writes only "
+        "the weights)",
         path.string());
   }
   return {Json(read_text_file(file, Json::kMaxBytes), file.string()), file.string(),
@@ -66,8 +66,8 @@ Config llama_config(const ModelDescription& description, const ModelSource& mode
   if (description.config) return *description.config;
   const auto types = llama_family_types();
   if (std::ranges::find(types, description.plan.model_type) != types.end()) {
-    throw Error("{}: 'hidden_act': expected 'silu' to write {}, found another", model.name(),
-                format);
+    throw Error("{}: 'hidden_act': expected 'silu' to write {}, found another activation function",
+                model.name(), format);
   }
   throw Error("{}: 'model_type': expected llama, mistral, qwen2 or qwen3 to write {}, found '{}'",
               model.name(), format, description.plan.model_type);
@@ -75,7 +75,7 @@ Config llama_config(const ModelDescription& description, const ModelSource& mode
 
 void refuse_rope_factors(const ModelDescription& description, const ModelSource& model) {
   if (!description.config || description.config->rope.factors.empty()) return;
-  throw Error("{}: tensor 'rope_freqs.weight': config.json has no words for factors of RoPE",
+  throw Error("{}: tensor 'rope_freqs.weight': config.json has no field for RoPE factors",
               model.name());
 }
 

@@ -69,7 +69,7 @@ std::string pairs_text(const Conversion& conversion, const std::optional<Tokeniz
   if (const auto file = conversion.model.flm()) {
     for (const auto& [key, value] : file->pairs()) pairs[key] = value;
   } else if (tokenizer && !add_chat(pairs, conversion.model, *tokenizer)) {
-    notes.emplace_back("the chat template is not ChatML: a .flm file has no words for it");
+    notes.emplace_back("the chat template was left out: a .flm file can express only ChatML");
   }
   std::string out;
   put(out, pairs.size());
@@ -135,7 +135,8 @@ Converted convert_to_flm(const Conversion& conversion) {
   result.bytes = file.size();
   if (conversion.with_tokenizer) {
     result.notes.emplace_back(
-        "a .flm holds no merges: text is encoded by the longest match there, into other ids");
+        "a .flm file holds no merges: its readers encode text by the longest match, into other "
+        "ids");
   }
   return result;
 }

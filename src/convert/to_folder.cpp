@@ -117,8 +117,8 @@ std::string folder_config(const ModelSource& model, const Plan& plan, DType dtyp
   auto json = json_value(config_text(model).json);
   for (const auto& [key, value] : json.items()) {
     if (!key.starts_with(kStoredFields)) continue;
-    throw Error("{}: a folder cannot hold {} as this file stores it ('{}')", model.name(),
-                plan.model_type, key);
+    throw Error("{}: a folder cannot hold the tensor layout of {} in this file ('{}')",
+                model.name(), plan.model_type, key);
   }
   const std::string family = plan.model_type;
   if (!json.contains("architectures")) {
@@ -186,7 +186,7 @@ Converted convert_to_folder(const Conversion& conversion) {
   }
   for (const auto& [dtype, n] : n_quantized) {
     result.notes.push_back(
-        fmt::format("{} {} became F32: a folder holds no {} (--type bf16 halves the size)", n,
+        fmt::format("{} {} became F32: a folder cannot hold {} (--type bf16 halves the size)", n,
                     n == 1 ? "matrix" : "matrices", dtype_name(dtype)));
   }
   if (conversion.with_tokenizer && conversion.tokenizer) {

@@ -53,7 +53,7 @@ void choose_types(std::vector<PlannedTensor>& plan, const Conversion& conversion
   }
   if (n_others == 0) return;
   result.notes.push_back(fmt::format(
-      "{} matrices became F16: their rows are no multiple of the 32 elements of a block",
+      "{} matrices became F16: their row length is not a multiple of 32, the block size",
       n_others));
 }
 

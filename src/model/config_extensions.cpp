@@ -147,7 +147,7 @@ void check_heads(const ConfigFields& fields, std::size_t n_heads, std::size_t n_
                 fields.where(), kv_name, n_kv_heads, n_heads);
   }
   if (head_dim % 2 != 0) {
-    throw Error("{}: '{}': expected an even number (RoPE turns pairs), found {}", fields.where(),
+    throw Error("{}: '{}': expected an even number (RoPE rotates pairs), found {}", fields.where(),
                 dim_name, head_dim);
   }
 }
@@ -225,7 +225,7 @@ PartialRope parse_partial_rope(const ConfigFields& fields, std::size_t max_seq_l
   }
   partial.columns = static_cast<std::size_t>(static_cast<double>(head_dim) * factor);
   if (partial.columns == 0 || partial.columns % 2 != 0) {
-    throw Error("{}: '{}': expected an even number of columns of a head of {}, found {}",
+    throw Error("{}: '{}': expected an even number of rotated columns (of {} per head), found {}",
                 fields.where(), names.factor, head_dim, partial.columns);
   }
   return partial;
@@ -258,8 +258,8 @@ std::vector<std::size_t> parse_layer_types(const ConfigFields& fields, std::size
                                            std::size_t window) {
   const JsonNode types = *fields.find("layer_types");
   if (!types.is_array() || types.size() != n_layers) {
-    throw Error("{}: 'layer_types': expected one for each of {} layers, found {}", fields.where(),
-                n_layers, types.describe());
+    throw Error("{}: 'layer_types': expected one type for each of {} layers, found {}",
+                fields.where(), n_layers, types.describe());
   }
   std::vector<std::size_t> windows(n_layers, 0);
   std::size_t i = 0;
@@ -267,7 +267,7 @@ std::vector<std::size_t> parse_layer_types(const ConfigFields& fields, std::size
     const std::string type = json_string(element, fields.where(), "layer_types");
     if (type == "sliding_attention") {
       if (window == 0) {
-        throw Error("{}: 'layer_types': layer {} slides, but there is no 'sliding_window'",
+        throw Error("{}: 'layer_types': layer {} has a window, but 'sliding_window' gives no size",
                     fields.where(), i);
       }
       windows[i] = window;

@@ -102,7 +102,7 @@ std::size_t heads_of_layers(ArchitectureKeys& keys, nlohmann::json& config) {
                                     config["num_hidden_layers"].get<std::size_t>()));
   }
   for (const std::int64_t n : heads) {
-    if (n != 0 && n != most) keys.refuse(kHeads, "the same number in all layers that attend");
+    if (n != 0 && n != most) keys.refuse(kHeads, "the same number in all attention layers");
     config["layer_types"].push_back(n == 0 ? "conv" : "full_attention");
   }
   return static_cast<std::size_t>(most);
@@ -130,7 +130,7 @@ void add_heads(ArchitectureKeys& keys, const GgufArchitecture& architecture,
     if (part) config["partial_rotary_factor"] = rotary_factor(size, head_dim);
     if (part ? size > head_dim : size != head_dim) {
       keys.refuse(name, part ? fmt::format("at most {}, the size of a head", head_dim)
-                             : fmt::format("{}, as a head has", head_dim));
+                             : fmt::format("{}, the size of a head", head_dim));
     }
   }
 }
@@ -206,7 +206,7 @@ void add_rope(ArchitectureKeys& keys, const GgufArchitecture& architecture,
               nlohmann::json& config) {
   constexpr std::string_view kSwitch = "rope.scaling.finetuned";
   if (architecture.rope_switch && keys.has(kSwitch) && !keys.is_set(kSwitch)) {
-    keys.refuse(kSwitch, "true (a model without rope is not supported)");
+    keys.refuse(kSwitch, "true (a model without RoPE is not supported)");
   }
   constexpr double kTheta = 10'000.0;  // llama.cpp's default for every architecture
   config["rope_theta"] = keys.has("rope.freq_base") ? keys.number("rope.freq_base") : kTheta;
@@ -265,7 +265,7 @@ std::vector<bool> sliding_layers(ArchitectureKeys& keys, const GgufArchitecture&
   if (keys.is_array(kPattern)) {
     std::vector<bool> slides = keys.flags(kPattern);
     if (slides.size() != n_layers) {
-      keys.refuse(kPattern, fmt::format("one for each of {} layers", n_layers));
+      keys.refuse(kPattern, fmt::format("one flag for each of {} layers", n_layers));
     }
     return slides;
   }
@@ -358,7 +358,7 @@ void add_two_sizes(ArchitectureKeys& keys, nlohmann::json& config) {
   for (std::size_t i = 0; i < n_layers; ++i) {
     const auto first = static_cast<std::size_t>(std::ranges::find(kinds, kinds[i]) - kinds.begin());
     if (n_kv_heads[i] != n_kv_heads[first]) {
-      keys.refuse(kHeads, "the same number in all layers with a window, and in all global ones");
+      keys.refuse(kHeads, "one number for all layers with a window, and one for all global layers");
     }
     if (kinds[i] == "sliding_attention") {
       config["num_key_value_heads"] = n_kv_heads[i];
@@ -393,7 +393,7 @@ double rope_share(const GgufFile& file, std::size_t head_dim) {
     return factor != (&factor < std::to_address(end) ? 1.0f : kNever);
   });
   if (other != factors.end()) {
-    throw Error("{}: tensor '{}': expected 1 and from some number on 1e30, found {}",
+    throw Error("{}: tensor '{}': expected 1 for the first pairs and 1e30 for the others, found {}",
                 file.metadata().file(), kGgufRopeFactors, *other);
   }
   return rotary_factor(2 * static_cast<std::size_t>(end - factors.begin()), head_dim);
@@ -445,7 +445,7 @@ std::size_t vocab_size(const GgufMetadata& metadata, ArchitectureKeys& keys) {
   if (metadata.has(kTokens)) {
     const std::size_t n = metadata.texts(kTokens).size();
     if (says && keys.size("vocab_size") != n) {
-      keys.refuse("vocab_size", fmt::format("{}, the number of '{}'", n, kTokens));
+      keys.refuse("vocab_size", fmt::format("{}, the length of '{}'", n, kTokens));
     }
     return n;
   }

@@ -10,8 +10,8 @@ Placement place_text(const Plan& plan, std::span<const TokenId> tokens) {
   const auto prompt = tokens.first(first_pass(plan, tokens) - 1);
   if (prompt.size() == tokens.size()) {
     throw Error(
-        "forward: expected token {}, which ends the prompt, in the first pass of a text: a prompt "
-        "that sees itself both ways cannot be cut",
+        "forward: expected the whole prompt, up to token {}, in the first pass: tokens of the "
+        "prompt also attend to later ones",
         end);
   }
   if (prompt.empty()) return {.apart = true};
@@ -21,7 +21,8 @@ Placement place_text(const Plan& plan, std::span<const TokenId> tokens) {
     return {true, prompt.size(), static_cast<std::size_t>(found - prompt.begin())};
   }
   throw Error(
-      "forward: prompt: expected token {} (where the answer goes) before token {}, found none",
+      "forward: prompt: expected mask token {} (the place of the answer) before token {}, found "
+      "none",
       masks.front(), end);
 }
 

@@ -113,14 +113,14 @@ class PlanText {
               std::vector<std::string> terms;
               if (s.table != kNone) terms.push_back(scale + weight(s.table) + "[token]");
               if (s.positions != kNone) terms.push_back(weight(s.positions) + "[position]");
-              if (terms.empty()) terms.emplace_back("rows of the caller");
+              if (terms.empty()) terms.emplace_back("rows given by the caller");
               return equals(s.out, fmt::format("{}", fmt::join(terms, " + ")));
             },
             [&](const NormStep& s) {
               const bool groups = s.group != plan_.buffer(s.in).width;
               const bool heads = plan_.steps[begin].layer != kNone;
               const std::string each =
-                  heads ? ", each head" : fmt::format(", {} at a time", s.group);
+                  heads ? ", each head" : fmt::format(", groups of {}", s.group);
               return equals(
                   s.out,
                   fmt::format("{}({}{}{}{})",
@@ -222,7 +222,7 @@ class PlanText {
               return equals(s.out, fmt::format("[{}, {}]{}", buffer(s.a), buffer(s.b), heads));
             },
             [&](const SelectStep& s) {
-              return equals(s.x, fmt::format("rows of {} to be scored", buffer(s.x)));
+              return equals(s.x, fmt::format("rows of {} that need logits", buffer(s.x)));
             },
         },
         plan_.steps[begin].kind);
@@ -248,7 +248,7 @@ class PlanText {
     if (s.soft_cap != 0.0f) text += fmt::format(", soft cap {:g}", s.soft_cap);
     if (s.window != 0) text += fmt::format(", window {}", s.window);
     if (s.sinks != kNone) text += ", sinks";
-    if (plan_.prompt) text += ", the prompt sees itself both ways";
+    if (plan_.prompt) text += ", no causal mask within the prompt";
     if (!s.slopes.empty()) {
       const auto [least, most] = std::ranges::minmax(s.slopes);
       text += fmt::format(", ALiBi slopes {:.4g} to {:.4g}", most, least);

@@ -88,7 +88,7 @@ bool can_split(const Plan& plan, std::size_t n) {
 }
 
 SplitPlan split_plan(const Plan& plan, std::size_t n) {
-  if (!can_split(plan, n)) throw Error("plan: the last {} layers cannot be a part of it", n);
+  if (!can_split(plan, n)) throw Error("plan: cannot be split before the last {} layers", n);
   const std::size_t step = first_step(plan, n);
   const BufferId x = passed_on(plan, step).front();
   const std::span<const Step> steps(plan.steps);

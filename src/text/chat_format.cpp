@@ -51,8 +51,8 @@ ChatTemplateSource chosen_source(const std::string& chosen, ChatTemplateSource o
 ChatTemplateSource guessed_source(const ModelSource& model, const Tokenizer& tokenizer) {
   if (const auto* builtin = guess_chat_template(tokenizer)) return source_of(*builtin);
   throw Error(
-      "{}: expected a chat template, or the tokens of one ({}, {}) in the vocabulary, found none; "
-      "is it a model for stories? Else name one: --chat-template {}",
+      "{}: expected a chat template, or the tokens {} and {} in the vocabulary, found neither (a "
+      "model for stories has none); for a chat model, name a template: --chat-template {}",
       model.name(), kChatStart, kChatEnd, names_of_builtin_templates());
 }
 

@@ -41,7 +41,7 @@ std::string template_of(JsonNode node, const std::string& where) {
     if (said == "default") return json_string(entry.at("template"), where, "template");
     names += (names.empty() ? "" : ", ") + said;
   }
-  throw Error("{}: 'chat_template': expected one named 'default', found {}", where,
+  throw Error("{}: 'chat_template': expected a template named 'default', found {}", where,
               names.empty() ? "none" : printable(names));
 }
 

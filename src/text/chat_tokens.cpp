@@ -21,8 +21,8 @@ void check_typed(const Tokenizer& tokenizer, std::string_view text,
   for (const TokenId token : tokenizer.encode(text, {.parse_special = false, .at_start = false})) {
     if (std::ranges::count(control, token) == 0) continue;
     throw Error(
-        "chat template: expected a tokenizer in which {} is special, found one in which "
-        "typing it makes it",
+        "chat template: expected a tokenizer in which {} is a special token, found one that also "
+        "makes it from typed text",
         tokenizer.token_of(token));
   }
 }

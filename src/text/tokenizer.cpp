@@ -181,7 +181,7 @@ Tokenizer::Impl Tokenizer::Impl::read(const Json& description) {
   // Either option would change the result of encode() without the caller's knowledge.
   for (const std::string_view name : {"truncation", "padding"}) {
     if (const auto option = root.find(name)) {
-      option->refuse("null (it is not supported: text is neither cut nor padded here)");
+      option->refuse("null (this engine neither truncates nor pads text)");
     }
   }
   Tokenizer::Impl parts;
@@ -194,7 +194,7 @@ Tokenizer::Impl Tokenizer::Impl::read(const Json& description) {
                         (parts.pre_tokenizer ? parts.pre_tokenizer->growth() : 1);
   if (growth > kMaxGrowth) {
     root.refuse(fmt::format("steps that make a text at most {} times as long", kMaxGrowth),
-                "a normalizer and pre_tokenizer that may make it longer");
+                "a normalizer and pre_tokenizer that may exceed this");
   }
   if (const auto part = root.find("added_tokens")) {
     parts.added = AddedTokens(*part, vocabulary, parts.normalizer.get());

@@ -32,8 +32,8 @@ Vocabulary Vocabulary::read(const JsonNode& object) {
   for (const JsonNode entry : object.members()) {
     const auto id = static_cast<TokenId>(entry.integer());
     if (vocabulary.contains(id)) {
-      entry.refuse("an id of its own",
-                   fmt::format("{}, which '{}' has too", id, printable(vocabulary.text(id), 40)));
+      entry.refuse("a unique id",
+                   fmt::format("{}, which '{}' also has", id, printable(vocabulary.text(id), 40)));
     }
     vocabulary.add(entry.key(), id);
   }
@@ -47,7 +47,7 @@ Vocabulary Vocabulary::of(std::span<const std::string_view> texts, const std::st
   vocabulary.reserve(texts.size(), texts.size(), n_bytes);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     if (vocabulary.add(texts[i], static_cast<TokenId>(i))) continue;
-    throw Error("{}[{}]: expected each token once, found '{}', which is {} too", where, i,
+    throw Error("{}[{}]: expected each token once, found '{}', which is also token {}", where, i,
                 printable(texts[i], 40), *vocabulary.find(texts[i]));
   }
   return vocabulary;

@@ -42,16 +42,16 @@ class Prompt : public testing::TestWithParam<BackendKind> {
 TEST_P(Prompt, IsRefusedInTwoPasses) {
   EXPECT_EQ(first_pass(engine_.plan(), ids_), 6u);
   EXPECT_EQ(refusal(*sequence_, all_.first(5)),
-            "forward: expected token 35, which ends the prompt, in the first pass of a text: a "
-            "prompt that sees itself both ways cannot be cut");
+            "forward: expected the whole prompt, up to token 35, in the first pass: tokens of the "
+            "prompt also attend to later ones");
   EXPECT_EQ(sequence_->length(), 0u);
 }
 
 TEST_P(Prompt, IsRefusedWithoutAPlaceForTheAnswer) {
   const std::vector<TokenId> no_mask = {5, 17, 35, 8};
-  EXPECT_EQ(
-      refusal(*sequence_, no_mask),
-      "forward: prompt: expected token 34 (where the answer goes) before token 35, found none");
+  EXPECT_EQ(refusal(*sequence_, no_mask),
+            "forward: prompt: expected mask token 34 (the place of the answer) before token 35, "
+            "found none");
   EXPECT_EQ(sequence_->length(), 0u);
   const std::vector<TokenId> empty = {35, 8, 35};
   EXPECT_EQ(refusal(*sequence_, empty), "not refused");

@@ -57,17 +57,17 @@ TEST_P(QuantizedFolder, HoldsTheNumbersOfTheReferenceBitForBit) {
 }
 
 constexpr Folder kFolders[] = {
-    {"gptq", DType::Q4_0, "GPTQ int4, a scale for each 32 inputs; read as Q4_0"},
-    {"gptq-act-order", DType::F32, "GPTQ int4, a scale for each 16 inputs; read as F32"},
-    {"gptq-v2", DType::Q8_0, "GPTQ int4, a scale for each output; read as Q8_0"},
-    {"awq", DType::Q8_0, "AWQ int4, a scale for each 32 inputs; read as Q8_0"},
-    {"packed", DType::Q4_0, "compressed-tensors int4, a scale for each 32 inputs; read as Q4_0"},
-    {"packed-zeros", DType::Q8_0, "compressed-tensors int4, a scale for each output; read as Q8_0"},
+    {"gptq", DType::Q4_0, "GPTQ int4, one scale per 32 inputs; read as Q4_0"},
+    {"gptq-act-order", DType::F32, "GPTQ int4, one scale per 16 inputs; read as F32"},
+    {"gptq-v2", DType::Q8_0, "GPTQ int4, one scale per output; read as Q8_0"},
+    {"awq", DType::Q8_0, "AWQ int4, one scale per 32 inputs; read as Q8_0"},
+    {"packed", DType::Q4_0, "compressed-tensors int4, one scale per 32 inputs; read as Q4_0"},
+    {"packed-zeros", DType::Q8_0, "compressed-tensors int4, one scale per output; read as Q8_0"},
     {"packed-act-order", DType::F32,
-     "compressed-tensors int4, a scale for each 8 inputs; read as F32"},
-    {"fp8-blocks", DType::F32, "fp8, a scale per block of 16 x 32; read as F32"},
-    {"fp8-one-scale", DType::F32, "fp8, a scale per matrix; read as F32"},
-    {"mxfp4", DType::BF16, "MXFP4, a scale for each 32 inputs; read as BF16", 2, 20},
+     "compressed-tensors int4, one scale per 8 inputs; read as F32"},
+    {"fp8-blocks", DType::F32, "fp8, one scale per block of 16 x 32; read as F32"},
+    {"fp8-one-scale", DType::F32, "fp8, one scale per matrix; read as F32"},
+    {"mxfp4", DType::BF16, "MXFP4, one scale per 32 inputs; read as BF16", 2, 20},
 };
 
 INSTANTIATE_TEST_SUITE_P(EveryFormat, QuantizedFolder, testing::ValuesIn(kFolders),
@@ -195,16 +195,17 @@ TEST(ComposedWeights, AreF32WhereAScaleIsNoF16) {
 TEST(ComposedWeights, RefuseAMatrixThatIsAlsoThereWhole) {
   Parts parts = gptq_parts(std::vector<std::uint16_t>(8, 0x3c00), DType::F16);
   parts.add<float>("a.weight", DType::F32, {1}, {1.0f});
-  EXPECT_EQ(refusal(kGptq, parts),
-            "file: tensor 'a.weight': expected it once, found it whole and in parts");
+  EXPECT_EQ(
+      refusal(kGptq, parts),
+      "file: tensor 'a.weight': expected it once, found it both whole and in quantised parts");
 }
 
 TEST(ComposedWeights, RefuseToBeNone) {
   Parts parts;
   parts.add<float>("a.weight", DType::F32, {1}, {1.0f});
   EXPECT_EQ(refusal(kGptq, parts),
-            "file: expected matrices as 'quantization_config' says (GPTQ int4, a scale for each "
-            "output), found no '.qweight' of them");
+            "file: expected matrices as 'quantization_config' says (GPTQ int4, one scale per "
+            "output), found no tensor '*.qweight'");
 }
 
 }  // namespace

@@ -123,9 +123,11 @@ std::string refusal(const std::filesystem::path& path) {
 TEST(Gguf, InAFolderIsNamedInTheError) {
   const TemporaryFolder folder;
   write_file(folder.file("small.gguf"), "GGUF");
-  EXPECT_EQ(refusal(folder.path()),
-            folder.path().string() + ": expected model.safetensors; for the GGUF file in it say " +
-                folder.file("small.gguf"));
+  EXPECT_EQ(
+      refusal(folder.path()),
+      folder.path().string() +
+          ": expected model.safetensors; to use the GGUF file in this folder, give its path: " +
+          folder.file("small.gguf"));
 }
 
 TEST(Gguf, IsAFileWhereItIsMissing) {

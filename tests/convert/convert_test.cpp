@@ -78,7 +78,7 @@ TEST_F(Convert, ToGgufWritesTheSlowingDownOfRopeAsFactors) {
   EXPECT_EQ(refusal(convert_to_folder,
                     {.model = out("a.gguf"), .out = out("b"), .with_tokenizer = false}),
             out("a.gguf").string() +
-                ": tensor 'rope_freqs.weight': config.json has no words for factors of RoPE");
+                ": tensor 'rope_freqs.weight': config.json has no field for RoPE factors");
 }
 
 TEST_F(Convert, FromGgufToGgufKeepsBlocksVocabularyAndTemplate) {
@@ -113,9 +113,10 @@ TEST_F(Convert, QuantisesMatricesAloneAndSaysWhichCouldNotBe) {
                                             .out = out("b.gguf"),
                                             .dtype = DType::Q4_0,
                                             .with_tokenizer = false});
-  EXPECT_EQ(result.notes, (std::vector<std::string>{
-                              "16 matrices became F16: their rows are no multiple of the 32 "
-                              "elements of a block"}));
+  EXPECT_EQ(
+      result.notes,
+      (std::vector<std::string>{
+          "16 matrices became F16: their row length is not a multiple of 32, the block size"}));
 }
 
 TEST_F(Convert, ToAFolderGivesTheSameLogitsAndTokens) {
@@ -178,8 +179,8 @@ TEST_F(Convert, ToFlmAndBackGivesTheSameLogits) {
   EXPECT_EQ(tokenizer.id_of("<|im_end|>"), 2);
   EXPECT_EQ(refusal(convert_to_gguf, {.model = out("whole.flm"), .out = out("x.gguf")}),
             out("whole.flm").string() +
-                ": its vocabulary has no scores and no merges, so nobody else can read it; name "
-                "the model's own: --tokenizer PATH, or --without-tokenizer");
+                ": its vocabulary lacks the scores or merges that other programs need; name the "
+                "model's own tokenizer: --tokenizer PATH, or use --without-tokenizer");
 }
 
 // The message is that of "./stage chat", and no half-written file is left.
@@ -191,7 +192,7 @@ TEST_F(Convert, RefusesABrokenChatTemplateAsAChatDoes) {
       {"tokenizer_config.json", R"({"chat_template": 3})",
        "tokenizer_config.json: 'chat_template': expected a string, found 3"},
       {"tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": "x"}]})",
-       "tokenizer_config.json: 'chat_template': expected one named 'default', found rag"},
+       "tokenizer_config.json: 'chat_template': expected a template named 'default', found rag"},
       {"tokenizer_config.json", R"({"chat_template": [{"template": "x"}]})",
        "tokenizer_config.json: 'chat_template': expected a name and a template in each entry, "
        "found an object"}};
@@ -238,7 +239,7 @@ TEST_F(Convert, ToFlmKeepsWhatATemplateSaysIfItIsChatMl) {
             "{% endif %}");
   EXPECT_EQ(FlmFile(out("a.flm")).value("pre_prompt"), "<|im_start|>system\nBe brief.<|im_end|>\n");
   EXPECT_EQ(converted("m.content | trim").front(),
-            "the chat template is not ChatML: a .flm file has no words for it");
+            "the chat template was left out: a .flm file can express only ChatML");
   EXPECT_EQ(FlmFile(out("a.flm")).value("user_role"), "");
 }
 
@@ -257,7 +258,7 @@ TEST_F(Convert, RefusesWhatTheTargetHasNoWordsFor) {
   EXPECT_EQ(
       refusal(convert_to_folder, {.model = file, .out = out("folder"), .with_tokenizer = false}),
       file +
-          ": a folder cannot hold qwen3_5_text as this file stores it "
+          ": a folder cannot hold the tensor layout of qwen3_5_text in this file "
           "('stored_key_heads_in_turn')");
 }
 
@@ -326,7 +327,7 @@ TEST_F(Convert, ToAFolderSaysWhatBecameF32) {
           {.model = kGguf + "four-bits.gguf", .out = out("a"), .with_tokenizer = false})
           .notes;
   ASSERT_FALSE(notes.empty());
-  EXPECT_TRUE(notes.front().find(" became F32: a folder holds no ") != std::string::npos)
+  EXPECT_TRUE(notes.front().find(" became F32: a folder cannot hold ") != std::string::npos)
       << notes.front();
   EXPECT_TRUE(convert_to_folder({.model = kGguf + "four-bits.gguf",
                                  .out = out("b"),

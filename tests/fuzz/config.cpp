@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const Config config = parse_config(std::string(as_text(data, size)), "config.json");
     require(config.n_heads > 0 && config.n_kv_heads > 0 && config.n_heads % config.n_kv_heads == 0,
             "heads share keys evenly");
-    require(config.head_dim > 0 && config.head_dim % 2 == 0, "RoPE turns pairs");
+    require(config.head_dim > 0 && config.head_dim % 2 == 0, "RoPE rotates pairs");
     require(config.windows.size() == config.n_layers, "a window for each layer");
   } catch (const Error&) {
   }

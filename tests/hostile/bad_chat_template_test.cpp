@@ -60,9 +60,9 @@ std::string often(const std::string& body) {
 const std::string kDone = "{{ raise_exception('done') }}";
 const std::string kIsDone = "line 1: the template refuses: done";
 
-const std::string kTooDeep = "stopped: more than 300 calls and expressions in each other";
-const std::string kTooLong = "stopped after 10000000 steps: does it ever end?";
-const std::string kTooMuch = "stopped: it asks for more than 128 MiB of memory";
+const std::string kTooDeep = "stopped: more than 300 nested calls and expressions";
+const std::string kTooLong = "stopped: the template takes more than 10000000 steps";
+const std::string kTooMuch = "stopped: the template needs more than 128 MiB of memory";
 
 const BadTemplate kBadTemplates[] = {
     // Files.
@@ -80,7 +80,7 @@ const BadTemplate kBadTemplates[] = {
     config("config_is_an_array", "[]", "expected an object, found an array of 0"),
     config("is_a_number", R"({"chat_template": 3})", "'chat_template': expected a string, found 3"),
     config("has_no_default", R"({"chat_template": [{"name": "rag", "template": "x"}]})",
-           "'chat_template': expected one named 'default', found rag"),
+           "'chat_template': expected a template named 'default', found rag"),
     config("has_an_entry_without_a_name", R"({"chat_template": [{"template": "x"}]})",
            "'chat_template': expected a name and a template in each entry, found an object"),
     config("has_a_number_for_a_token", R"({"chat_template": "x", "bos_token": 1})",
@@ -102,31 +102,32 @@ const BadTemplate kBadTemplates[] = {
           "line 1: expected a statement, found {% endfor %}"),
     jinja("closes_another_bracket", "{{ (1] }}", "line 1: expected ')', found ']'"),
     jinja("has_a_word_too_many", "{{ a b }}", "line 1: expected }}, found 'b'"),
-    jinja("has_an_unknown_sign", "{{ a ? b }}", "line 1: found '?', which means nothing here"),
+    jinja("has_an_unknown_sign", "{{ a ? b }}", "line 1: unexpected character '?'"),
     jinja("has_an_unknown_statement", "{% do x %}", "line 1: expected a statement, found {% do %}"),
     jinja("has_a_number_of_200_digits", "{{ " + std::string(200, '9') + " }}",
           "line 1: expected a whole number of 63 bits, found " + std::string(40, '9') + "..."),
     jinja("has_a_hexadecimal_number", "{{ 0x1f }}",
           "line 1: expected a decimal number, found '0x'"),
     jinja("has_half_an_escape", R"({{ '\u12' }})",
-          R"(line 1: expected an escape that gives a character, found '\u12')"),
+          R"(line 1: expected a valid escape sequence, found '\u12')"),
     jinja("has_a_surrogate", R"({{ '\ud83d' }})",
-          R"(line 1: expected an escape that gives a character, found '\ud83d')"),
-    jinja("breaks_no_loop", "{% break %}", "line 1: expected {% break %} inside of a loop"),
+          R"(line 1: expected a valid escape sequence, found '\ud83d')"),
+    jinja("breaks_no_loop", "{% break %}",
+          "line 1: expected {% break %} inside a loop, found it outside"),
 
     // Features of Jinja that are not supported.
     jinja("includes_a_file", "{% include '/etc/passwd' %}",
-          "line 1: {% include %} is not supported: a chat template stands alone"),
+          "line 1: {% include %} is not supported: a chat template is a single file"),
     jinja("imports_a_file", "{% import 'x' as y %}",
-          "line 1: {% import %} is not supported: a chat template stands alone"),
+          "line 1: {% import %} is not supported: a chat template is a single file"),
     jinja("extends_a_file", "{% extends 'x' %}",
-          "line 1: {% extends %} is not supported: a chat template stands alone"),
+          "line 1: {% extends %} is not supported: a chat template is a single file"),
     jinja("recurses_in_a_loop", "{% for x in y recursive %}{% endfor %}",
           "line 1: {% for ... recursive %} is not supported"),
     jinja("has_an_unknown_filter", "{{ messages | pprint }}",
-          "line 1: no filter named 'pprint' is known here"),
+          "line 1: the filter 'pprint' is not supported"),
     jinja("has_an_unknown_test", "{{ messages is lovely }}",
-          "line 1: no test named 'lovely' is known here"),
+          "line 1: the test 'lovely' is not supported"),
 
     // Errors while it runs.
     jinja("refuses_the_conversation", "a\n{{ raise_exception('only\tfish\n') }}",
@@ -134,7 +135,7 @@ const BadTemplate kBadTemplates[] = {
     jinja("asks_nothing_for_something", "{{ messages[9].content }}",
           "line 1: '9' of a list is not defined"),
     jinja("adds_a_number_to_a_text", "{{ messages[0].content + 1 }}",
-          "line 1: '+': cannot be done with a string and a number"),
+          "line 1: '+': cannot be applied to a string and a number"),
     jinja("calls_a_text", "{{ messages[0].content() }}", "line 1: a string cannot be called"),
     jinja("reaches_for_python", "{{ ''.__class__.__mro__ }}",
           "line 1: '__class__' of a string is not defined"),
@@ -146,7 +147,7 @@ const BadTemplate kBadTemplates[] = {
     jinja("divides_the_smallest_number", "{{ (-9223372036854775807 - 1) // -1 }}",
           "line 1: '//': the result has more than 63 bits"),
     jinja("asks_for_a_long_date", "{{ strftime_now('%9999Y') }}",
-          "line 1: strftime_now: the format gives no date"),
+          "line 1: strftime_now: the format gives an empty or too long text"),
 
     // Endless time or memory.
     jinja("never_ends",
@@ -208,7 +209,7 @@ const BadTemplate kBadTemplates[] = {
     jinja(
         "has_100000_parameters",
         [] { return "{% macro f(" + numbered("a{},", 100'000) + "a0) %}"; },
-        "line 1: expected another name for each parameter, found ')'"),
+        "line 1: expected a different name for each parameter, found ')'"),
     jinja(
         "has_50000_arguments",
         [] {
@@ -226,7 +227,7 @@ const BadTemplate kBadTemplates[] = {
           kIsDone),
     jinja(
         "adds_100000_times", [] { return "{{ 1" + repeated("+1", 100'000) + " }}"; },
-        "line 1: an expression of more than 100 steps in each other"),
+        "line 1: an expression of more than 100 nested operations"),
 };
 
 class RefusedTemplate : public testing::TestWithParam<BadTemplate> {};

@@ -214,8 +214,9 @@ const BadCommand kBadCommands[] = {
     {"chat_with_a_model_for_stories",
      {"chat", "--model", "TINY", "Hello"},
      1,
-     "TINY: expected a chat template, or the tokens of one (<|im_start|>, <|im_end|>) in the "
-     "vocabulary, found none; is it a model for stories? Else name one: --chat-template chatml, "
+     "TINY: expected a chat template, or the tokens <|im_start|> and <|im_end|> in the vocabulary, "
+     "found neither (a model for stories has none); for a chat model, name a template: "
+     "--chat-template chatml, "
      "llama2, llama3, zephyr, mistral, gemma, phi3"},
     {"chat_without_a_question",
      {"chat", "--model", "TINY", ""},

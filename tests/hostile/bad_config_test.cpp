@@ -113,9 +113,9 @@ const BadModel kBadConfigs[] = {
      "config.json: 'num_key_value_heads': expected a whole number from 1 to 16777216, found 0"},
 
     {"has_an_odd_head", config(R"({"head_dim": 3})"),
-     "config.json: 'head_dim': expected an even number (RoPE turns pairs), found 3"},
+     "config.json: 'head_dim': expected an even number (RoPE rotates pairs), found 3"},
     {"has_an_odd_head_by_division", config(R"({"num_attention_heads": 8})"),
-     "config.json: 'head_dim': expected an even number (RoPE turns pairs), "
+     "config.json: 'head_dim': expected an even number (RoPE rotates pairs), "
      "found 3 (hidden_size 24 / num_attention_heads 8)"},
 
     // Numbers and flags.
@@ -185,13 +185,13 @@ const BadModel kBadConfigs[] = {
      "config.json: 'layer_types' is not supported for model type 'mistral'"},
     {"has_too_few_layer_types",
      config(R"({"model_type": "qwen2", "layer_types": ["full_attention"]})"),
-     "config.json: 'layer_types': expected one for each of 2 layers, found an array of 1"},
+     "config.json: 'layer_types': expected one type for each of 2 layers, found an array of 1"},
     {"has_an_unknown_layer_type",
      config(R"({"model_type": "qwen2", "layer_types": ["full_attention", "mamba"]})"),
      "config.json: 'layer_types': 'mamba' is not supported"},
     {"has_a_layer_that_slides_without_a_window",
      config(R"({"model_type": "qwen2", "layer_types": ["full_attention", "sliding_attention"]})"),
-     "config.json: 'layer_types': layer 1 slides, but there is no 'sliding_window'"},
+     "config.json: 'layer_types': layer 1 has a window, but 'sliding_window' gives no size"},
 
     // Models that compute something else. If they were accepted, the output would be wrong.
     {"is_of_an_unknown_family", config(R"({"model_type": "mamba"})"),

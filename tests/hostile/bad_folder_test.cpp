@@ -36,11 +36,11 @@ const BadModel kBadIndexes[] = {
      "'model-00002-of-00003.safetensors', which is not in this folder"},
     {"names_a_shard_that_is_no_safetensors", head_in("config.json"),
      "config.json: header length: expected at most 428 bytes, found 7165896756295633531: the file "
-     "is cut short, or no safetensors file"},
+     "is cut short, or not a safetensors file"},
     {"has_a_folder_for_a_shard", all_of({weight_map("{}"), a_folder(kShard)}),
      "model-00002-of-00003.safetensors: expected a file, found a folder"},
     {"has_an_empty_shard", all_of({weight_map("{}"), text(kShard, "")}),
-     "model-00002-of-00003.safetensors: expected a safetensors file, found 0 bytes"},
+     "model-00002-of-00003.safetensors: expected a safetensors file, found a file of 0 bytes"},
     {"names_the_wrong_shard", head_in(kShard),
      "model.safetensors.index.json: tensor 'lm_head.weight': expected in "
      "'model-00002-of-00003.safetensors', which does not hold it"},

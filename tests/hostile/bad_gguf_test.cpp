@@ -119,7 +119,7 @@ const BadGguf kBadTensors[] = {
      "tensor 'blk.0.ffn_norm.weight' is given twice"},
     {"has_a_tensor_under_two_names",
      tensor("blk.0.ffn_norm.weight", [](auto& t) { t.name = "model.norm.weight"; }),
-     "tensor 'output_norm.weight' is there under two names"},
+     "tensor 'output_norm.weight' is stored under two names"},
     {"has_a_tensor_of_no_dimensions", tensor(kDown, [](auto& t) { t.sizes.clear(); }),
      "tensor 'blk.0.ffn_down.weight': expected 1 to 4 dimensions, found 0"},
     {"has_a_tensor_of_5_dimensions",
@@ -159,8 +159,8 @@ const BadGguf kBadTensors[] = {
     {"has_a_type_that_is_gone", tensor(kDown, [](auto& t) { t.type = 4; }),
      "tensor 'blk.0.ffn_down.weight': type 4 is not supported"},
     {"has_a_type_that_others_read", tensor(kDown, [](auto& t) { t.type = 21; }),
-     "tensor 'blk.0.ffn_down.weight': IQ3_S is not supported (Q4_0 to Q8_0, Q2_K to Q8_K, IQ4_NL, "
-     "IQ4_XS and MXFP4 are)"},
+     "tensor 'blk.0.ffn_down.weight': IQ3_S is not supported (only Q4_0 to Q8_0, Q2_K to Q8_K, "
+     "IQ4_NL, IQ4_XS and MXFP4)"},
     {"has_a_type_that_nobody_knows", tensor(kDown, [](auto& t) { t.type = 4000000000; }),
      "tensor 'blk.0.ffn_down.weight': type 4000000000 is not supported"},
     {"has_tensors_that_overlap", tensor(kDown, [](auto& t) { t.offset -= 32; }),
@@ -171,11 +171,11 @@ const BadGguf kBadTensors[] = {
      "tensor 'blk.0.ffn_down.weight': expected to begin at byte 7840 of the data, found "
      "18446744073709551584"},
     {"is_cut_in_the_data", [](RawGguf& file) { file.data.resize(5000); },
-     "tensor 'blk.0.ffn_gate.weight': Q8_0 [64, 32] takes 2176 bytes, the file has 616: it is cut "
-     "short or damaged"},
+     "tensor 'blk.0.ffn_gate.weight': Q8_0 [64, 32] takes 2176 bytes, the file has 616: the file "
+     "is cut short or damaged"},
     {"has_no_data", [](RawGguf& file) { file.data = ""; },
-     "tensor 'token_embd.weight': Q8_0 [62, 32] takes 2108 bytes, the file has 0: it is cut short "
-     "or damaged"},
+     "tensor 'token_embd.weight': Q8_0 [62, 32] takes 2108 bytes, the file has 0: the file is cut "
+     "short or damaged"},
     {"has_data_that_belongs_to_nothing", [](RawGguf& file) { file.data += std::string(32, 'x'); },
      "expected 9120 bytes of data, as the tensors need, found 9152"},
     {"lacks_a_tensor", tensor(kNorm, [](auto& t) { t.name = "output_norms.weight"; }),
@@ -229,9 +229,9 @@ const BadGguf kBadConfigs[] = {
     {"has_experts_of_which_none_is_used", llama("expert_count", u32(8)),
      "'llama.expert_used_count' is missing"},
     {"turns_half_of_a_head", llama("rope.dimension_count", u32(4)),
-     "'llama.rope.dimension_count': expected 8, as a head has, found 4"},
+     "'llama.rope.dimension_count': expected 8, the size of a head, found 4"},
     {"has_values_of_another_width", llama("attention.value_length", u32(16)),
-     "'llama.attention.value_length': expected 8, as a head has, found 16"},
+     "'llama.attention.value_length': expected 8, the size of a head, found 16"},
     {"stretches_its_context_otherwise", llama("rope.scaling.type", text_value("yarn")),
      "'llama.rope.scaling.type': expected 'none' or 'linear', found 'yarn'"},
     {"has_a_rope_base_that_is_no_number",
@@ -249,13 +249,13 @@ const BadGguf kBadConfigs[] = {
          file.set(fmt::format("llama.{}", key), u32(7));
        }
      },
-     "'llama.attention.key_length': expected an even number (RoPE turns pairs), found 7"},
+     "'llama.attention.key_length': expected an even number (RoPE rotates pairs), found 7"},
     {"has_an_eps_of_0", llama("attention.layer_norm_rms_epsilon", f32(0)),
      "'llama.attention.layer_norm_rms_epsilon': expected a number from 1e-30 to 1, found 0"},
     {"ends_with_a_token_that_is_not_there", vocabulary("eos_token_id", u32(62)),
      "'tokenizer.ggml.eos_token_id': expected a whole number from 0 to 61, found 62"},
     {"says_more_tokens_than_it_has", llama("vocab_size", u32(63)),
-     "'llama.vocab_size': expected 62, the number of 'tokenizer.ggml.tokens', found 63"},
+     "'llama.vocab_size': expected 62, the length of 'tokenizer.ggml.tokens', found 63"},
     {"has_more_tokens_than_rows",
      [](RawGguf& file) {
        file.erase("tokenizer.ggml.tokens");
@@ -297,7 +297,7 @@ const BadGguf kBadFamilies[] = {
     {"has_no_scale_of_logits", without("granite.logit_scale"), "'granite.logit_scale' is missing",
      SIZE_MAX, "granite-multipliers"},
     {"has_no_rope", set("granite.rope.scaling.finetuned", boolean(0)),
-     "'granite.rope.scaling.finetuned': expected true (a model without rope is not supported), "
+     "'granite.rope.scaling.finetuned': expected true (a model without RoPE is not supported), "
      "found false",
      SIZE_MAX, "granite-multipliers"},
     {"stretches_its_context_by_lists", set("phi3.rope.scaling.attn_factor", f32(1.19f)),
@@ -316,7 +316,7 @@ const BadGguf kBadFamilies[] = {
      "array of 3",
      SIZE_MAX, "lfm2-conv-last"},
     {"has_layers_of_different_heads", set("lfm2.attention.head_count_kv", i32_array({1, 2, 0})),
-     "'lfm2.attention.head_count_kv': expected the same number in all layers that attend, found "
+     "'lfm2.attention.head_count_kv': expected the same number in all attention layers, found "
      "an array of 3",
      SIZE_MAX, "lfm2-conv-last"},
     {"predicts_with_all_its_layers", set("qwen35.nextn_predict_layers", u32(4)),
@@ -406,13 +406,13 @@ const BadGguf kBadFamilies[] = {
      "'gemma4.attention.head_count_kv': expected numbers from 1 to 16777216, found an array of 4",
      SIZE_MAX, kGemma4},
     {"has_local_layers_that_differ", set("gemma4.attention.head_count_kv", i32_array({2, 1, 4, 1})),
-     "'gemma4.attention.head_count_kv': expected the same number in all layers with a window, and "
-     "in all global ones, found an array of 4",
+     "'gemma4.attention.head_count_kv': expected one number for all layers with a window, and one "
+     "for all global layers, found an array of 4",
      SIZE_MAX, kGemma4},
     {"has_global_layers_that_differ",
      set("gemma4.attention.head_count_kv", i32_array({2, 1, 2, 2})),
-     "'gemma4.attention.head_count_kv': expected the same number in all layers with a window, and "
-     "in all global ones, found an array of 4",
+     "'gemma4.attention.head_count_kv': expected one number for all layers with a window, and one "
+     "for all global layers, found an array of 4",
      SIZE_MAX, kGemma4},
     {"has_a_wide_block_before_others",
      set("gemma4.feed_forward_length", i32_array({19, 38, 19, 38, 38})),
@@ -432,8 +432,8 @@ const BadGguf kBadFamilies[] = {
        file.tensor("rope_freqs.weight").name = "rope_freqs.old";
        file.add("rope_freqs.weight", {4}, {1.0f, 8.0f, 1e30f, 1e30f});
      },
-     "tensor 'rope_freqs.weight': expected 1 and from some number on 1e30, found 8", SIZE_MAX,
-     kGemma4},
+     "tensor 'rope_freqs.weight': expected 1 for the first pairs and 1e30 for the others, found 8",
+     SIZE_MAX, kGemma4},
     {"scales_rope_of_gemma4", set("gemma4.rope.scaling.factor", f32(2.0f)),
      "'gemma4.rope.scaling.factor': expected no such key (it is not supported), found 2", SIZE_MAX,
      kGemma4},
@@ -466,20 +466,22 @@ const BadGguf kBadVocabularies[] = {
        file.set("tokenizer.ggml.model", text_value("gemma4"));
        file.set("tokenizer.ggml.merges", texts({"t h", "the"}));
      },
-     "'tokenizer.ggml.merges': merge 1: expected two tokens with a space between, found 'the'"},
+     "'tokenizer.ggml.merges': merge 1: expected two tokens separated by a space, found 'the'"},
     {"merges_a_token_that_is_not_there",
      [](RawGguf& file) {
        file.set("tokenizer.ggml.model", text_value("gemma4"));
        file.set("tokenizer.ggml.merges", texts({"t \xe2\x96\x81zebra"}));
      },
-     "tokenizer: model.merges[0]: expected tokens of model.vocab, merging into one of them, found "
-     "'\xe2\x96\x81zebra', which it does not hold"},
+     "tokenizer: model.merges[0]: expected two tokens of model.vocab whose concatenation is also "
+     "in model.vocab, found "
+     "'\xe2\x96\x81zebra', which is not in it"},
     {"cuts_text_in_a_way_nobody_knows", vocabulary("pre", text_value("klingon")),
-     "'tokenizer.ggml.pre': expected a way to cut text that is known here, found 'klingon'"},
+     "'tokenizer.ggml.pre': expected the name of a pre-tokenizer that this engine knows, found "
+     "'klingon'"},
     {"has_no_types", without("tokenizer.ggml.token_type"),
      "'tokenizer.ggml.token_type' is missing"},
     {"has_too_few_types", vocabulary("token_type", i32_array({1, 1, 1})),
-     "'tokenizer.ggml.token_type': expected one for each of 62 tokens, found an array of 3"},
+     "'tokenizer.ggml.token_type': expected one type for each of 62 tokens, found an array of 3"},
     {"has_a_type_of_token_that_nobody_knows",
      vocabulary("token_type", i32_array(std::vector<std::int32_t>(62, 7))),
      "'tokenizer.ggml.token_type': token 0: expected a type from 1 to 6, found 7"},
@@ -500,10 +502,11 @@ const BadGguf kBadVocabularies[] = {
      "tokenizer: 'model.vocab.x' is given twice"},
     {"has_no_merges", without("tokenizer.ggml.merges"), "'tokenizer.ggml.merges' is missing"},
     {"has_a_merge_of_one_token", vocabulary("merges", texts({"t h", "the"})),
-     "'tokenizer.ggml.merges': merge 1: expected two tokens with a space between, found 'the'"},
+     "'tokenizer.ggml.merges': merge 1: expected two tokens separated by a space, found 'the'"},
     {"merges_tokens_that_are_not_there", vocabulary("merges", texts({"t h", "t Q"})),
-     "tokenizer: model.merges[1]: expected tokens of model.vocab, merging into one of them, found "
-     "'Q', which it does not hold"},
+     "tokenizer: model.merges[1]: expected two tokens of model.vocab whose concatenation is also "
+     "in model.vocab, found "
+     "'Q', which is not in it"},
     {"begins_with_a_token_that_is_not_there",
      [](RawGguf& file) {
        file.set("tokenizer.ggml.add_bos_token", boolean(1));
@@ -515,7 +518,7 @@ const BadGguf kBadVocabularies[] = {
        file.set("tokenizer.ggml.add_bos_token", boolean(1));
        file.erase("tokenizer.ggml.bos_token_id");
      },
-     "'tokenizer.ggml.bos_token_id' is missing, which 'tokenizer.ggml.add_bos_token' asks for"},
+     "'tokenizer.ggml.bos_token_id' is missing, but 'tokenizer.ggml.add_bos_token' needs it"},
     {"has_no_scores", vocabulary("model", text_value("llama")),
      "'tokenizer.ggml.scores' is missing"},
     {"has_a_score_too_few",
@@ -523,7 +526,7 @@ const BadGguf kBadVocabularies[] = {
        file.set("tokenizer.ggml.model", text_value("llama"));
        file.set("tokenizer.ggml.scores", u32_bytes(kArray) + u32_bytes(kU8) + u64_bytes(1) + "x");
      },
-     "'tokenizer.ggml.scores': expected one for each of 62 tokens, found an array of 1"},
+     "'tokenizer.ggml.scores': expected one score for each of 62 tokens, found an array of 1"},
     {"has_a_scored_token_without_end",
      [](RawGguf& file) {
        std::vector<std::string> tokens;
@@ -535,7 +538,7 @@ const BadGguf kBadVocabularies[] = {
      },
      "'tokenizer.ggml.tokens': token 0: expected at most 256 bytes, found 300"},
     {"merges_in_millions_of_ways", use_every_substring,
-     "'tokenizer.ggml.tokens': expected tokens that can be merged in fewer ways, found an array of "
+     "'tokenizer.ggml.tokens': expected tokens with fewer possible merges, found an array of "
      "36605"},
 };
 

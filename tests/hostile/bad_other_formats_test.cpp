@@ -68,7 +68,7 @@ std::function<std::string()> cut(std::string file, std::size_t less) {
   };
 }
 
-const std::string kNone = ": no llama2.c file";
+const std::string kNone = ": this is not a llama2.c file";
 const BadFile kBadModels[] = {
     {"is_empty", of(""), "dim: expected 4 bytes, found 0: the file is cut short or damaged"},
     {"ends_in_the_header", of(u32_bytes(24) + u32_bytes(37)),
@@ -80,9 +80,9 @@ const BadFile kBadModels[] = {
     {"has_a_dim_beyond_any", v0(0, 1 << 23),
      "'dim': expected a whole number from 1 to 4194304, found 8388608" + kNone},
     {"has_a_dim_that_heads_do_not_divide", v0(0, 25),
-     "'dim': expected an even number for each of 4 heads, found 25"},
+     "'dim': expected an even number of columns for each of 4 heads, found 25"},
     {"has_heads_of_an_odd_size", v0(3, 8),
-     "'dim': expected an even number for each of 8 heads, found 24"},
+     "'dim': expected an even number of columns for each of 8 heads, found 24"},
     {"has_5000_layers", v0(2, 5000),
      "'n_layers': expected a whole number from 1 to 4096, found 5000" + kNone},
     {"has_no_heads", v0(3, 0),
@@ -90,9 +90,9 @@ const BadFile kBadModels[] = {
     {"has_kv_heads_that_do_not_divide_heads", v0(4, 3),
      "'n_heads': expected a multiple of 'n_kv_heads' 3, found 4"},
     {"has_no_vocabulary", v0(5, 0),
-     "'vocab_size': expected 1 or less than 0 to 4194304, found 0" + kNone},
+     "'vocab_size': expected plus or minus 1 to 4194304, found 0" + kNone},
     {"has_the_most_negative_vocabulary", v0(5, std::numeric_limits<std::int32_t>::min()),
-     "'vocab_size': expected 1 or less than 0 to 4194304, found -2147483648" + kNone},
+     "'vocab_size': expected plus or minus 1 to 4194304, found -2147483648" + kNone},
     {"has_no_context", v0(6, 0),
      "'max_seq_len': expected a whole number from 1 to 4194304, found 0" + kNone},
     {"says_tied_and_is_not", v0(5, 65),
@@ -160,9 +160,9 @@ const BadFile kBadVocabularies[] = {
     {"ends_in_a_text", of(kStart + f32_bytes(0) + u32_bytes(100) + "abc"),
      "token 4: expected 100 bytes, found 3: the file is cut short or damaged"},
     {"has_a_negative_length", of(kStart + f32_bytes(0) + u32_bytes(0u - 5u)),
-     "token 4: expected a length from 0 to 400, the longest, found -5"},
+     "token 4: expected a length from 0 to 400 (the longest token), found -5"},
     {"has_a_token_longer_than_the_longest", of(u32_bytes(6) + token("<unk>") + token("longest")),
-     "token 1: expected a length from 0 to 6, the longest, found 7"},
+     "token 1: expected a length from 0 to 6 (the longest token), found 7"},
     {"has_a_token_that_is_not_utf8", of(kStart + token("a\xff")),
      "token 4: expected UTF-8, found 'a\\xff'"},
     {"has_a_score_that_is_no_number",
@@ -274,7 +274,7 @@ const BadFile kBadFlms[] = {
     {"has_scores", flm([](RawFlm& file) {
        file.pairs.push_back({"tokenizer_use_score", "1"});
      }),
-     "'tokenizer_use_score': expected 0, found '1' (what it adds to the file is not supported)"},
+     "'tokenizer_use_score': expected 0, found '1' (the data that it adds is not supported)"},
     {"has_a_byte_of_256", flm([](RawFlm& file) { file.tokens[1].bytes = {256}; }),
      "token 1: byte: expected a whole number from 0 to 255, found 256"},
     {"has_a_negative_byte", flm([](RawFlm& file) { file.tokens[1].bytes = {0xffffffe2}; }),
@@ -306,7 +306,7 @@ const BadFile kBadFlms[] = {
      "tensor 'model.norm.weight': [2147483647, 2147483647, 2147483647] takes more bytes than 64 "
      "bits can count"},
     {"has_a_tensor_of_int8", tensor([](auto& t) { t.type = 3; }),
-     "tensor 'model.norm.weight': type 3 is not supported (0, f32, and 7, f16, are)"},
+     "tensor 'model.norm.weight': type 3 is not supported (only 0, f32, and 7, f16)"},
     {"has_less_data_than_a_tensor_needs", tensor([](auto& t) { t.sizes = {200}; }),
      "tensor 'model.norm.weight': expected 800 bytes, found 8: the file is cut short or damaged"},
     {"has_a_tensor_twice", flm([](RawFlm& file) { file.tensors.push_back(file.tensors[0]); }),
@@ -338,7 +338,7 @@ const BadFile kBadFlmVocabularies[] = {
     {"has_an_id_far_beyond_the_others", flm([](RawFlm& file) { file.tokens[1].id = 70'000; }),
      "token 1: expected an id below 65540 (for 2 tokens), found 70000"},
     {"has_an_id_twice", flm([](RawFlm& file) { file.tokens[1].id = 0; }),
-     "token 1: expected an id of its own, found 0, which 'a' has too"},
+     "token 1: expected a unique id, found 0, which 'a' also has"},
     {"has_a_token_that_is_not_utf8", flm([](RawFlm& file) { file.tokens[1].bytes = {0xff}; }),
      "token 1: expected UTF-8, found '\\xff'"},
     {"has_a_token_twice", flm([](RawFlm& file) { file.tokens[1].bytes = {'a'}; }),

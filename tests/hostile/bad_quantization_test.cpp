@@ -49,20 +49,20 @@ const BadModel kBadConfigs[] = {
      "config.json: quantization_config: 'quant_method': expected 'awq', 'compressed-tensors', "
      "'fp8', 'gptq' or 'mxfp4', found \"bitsandbytes\""},
     {"without_a_method", says("gptq", R"({"quant_method": null})"),
-     "config.json: quantization_config: 'quant_method': expected 'awq', 'compressed-tensors', "
-     "'fp8', 'gptq' or 'mxfp4', found none"},
+     "config.json: quantization_config: 'quant_method' is missing: expected 'awq', "
+     "'compressed-tensors', 'fp8', 'gptq' or 'mxfp4'"},
     {"that_is_a_text", says("gptq", R"("gptq")"),
      "config.json: 'quantization_config': expected an object, found \"gptq\""},
     {"of_eight_bits", says("gptq", R"({"bits": 8})"),
      "config.json: quantization_config: 'bits': expected 4, found 8"},
     {"without_bits", says("awq", R"({"bits": null})"),
-     "config.json: quantization_config: 'bits': expected 4, found none"},
+     "config.json: quantization_config: 'bits' is missing: expected 4"},
     {"with_bits_per_layer", says("gptq", R"({"dynamic": {"lm_head": {"bits": 8}}})"),
      "config.json: quantization_config: 'dynamic': an object is not supported"},
     {"with_a_field_that_nobody_knows", says("awq", R"({"rotation": "hadamard"})"),
      "config.json: quantization_config: 'rotation': \"hadamard\" is not supported"},
     {"without_a_group_size", says("gptq", R"({"group_size": null})"),
-     "config.json: quantization_config: 'group_size': expected a size or -1, found none"},
+     "config.json: quantization_config: 'group_size' is missing: expected a size or -1"},
     {"with_groups_of_0", says("gptq", R"({"group_size": 0})"),
      "config.json: quantization_config: 'group_size': expected a whole number from 1 to 16777216, "
      "found 0"},
@@ -92,7 +92,7 @@ const BadModel kBadConfigs[] = {
     {"with_two_schemes", says("packed", R"({"config_groups": {"group_1": {}}})"),
      "config.json: quantization_config: 'config_groups': expected one group, found an object"},
     {"without_schemes", says("packed", R"({"config_groups": null})"),
-     "config.json: quantization_config: 'config_groups': expected an object, found none"},
+     "config.json: quantization_config: 'config_groups' is missing: expected an object"},
     {"with_rounded_activations",
      says("packed", R"({"config_groups": {"group_0": {"input_activations": {"num_bits": 8}}}})"),
      "config.json: quantization_config: config_groups: group_0: 'input_activations': an object is "
@@ -111,8 +111,8 @@ const BadModel kBadConfigs[] = {
      "'group' or 'channel', found \"block\""},
     {"with_groups_of_no_size",
      says("packed", R"({"config_groups": {"group_0": {"weights": {"group_size": null}}}})"),
-     "config.json: quantization_config: config_groups: group_0: weights: 'group_size': expected a "
-     "size, found none"},
+     "config.json: quantization_config: config_groups: group_0: weights: 'group_size' is missing: "
+     "expected a size for the strategy 'group'"},
     {"that_is_sparse", says("packed", R"({"sparsity_config": {"format": "sparse-24-bitmask"}})"),
      "config.json: quantization_config: sparsity_config: 'format': expected 'dense', found "
      "\"sparse-24-bitmask\""},
@@ -145,12 +145,12 @@ const BadModel kBadParts[] = {
      down("qweight", "expected I32, found I64")},
     {"with_integers_of_three_sizes",
      stored_as("gptq", with_tensor(kDown + "qweight", DType::I32, {8, 32, 1})),
-     down("qweight", "expected 2 sizes of at least 1, found [8, 32, 1]")},
+     down("qweight", "expected 2 dimensions of at least 1, found [8, 32, 1]")},
     {"with_no_inputs", stored_as("awq", with_tensor(kDown + "qweight", DType::I32, {0, 4})),
-     down("qweight", "expected 2 sizes of at least 1, found [0, 4]")},
+     down("qweight", "expected 2 dimensions of at least 1, found [0, 4]")},
     {"with_a_part_of_a_word_of_outputs",
      stored_as("gptq", with_tensor(kDown + "qweight", DType::I32, {8, 31})),
-     down("qweight", "expected a multiple of 8 outputs, found 31")},
+     down("qweight", "expected a number of outputs that is a multiple of 8, found 31")},
     {"with_scales_of_fewer_groups",
      stored_as("gptq", with_tensor(kDown + "scales", DType::F16, {1, 32})),
      down("scales", "expected [2, 32], found [1, 32]")},
@@ -160,9 +160,11 @@ const BadModel kBadParts[] = {
      stored_as("awq", with_tensor(kDown + "qzeros", DType::I32, {2, 3})),
      down("qzeros", "expected [2, 4], found [2, 3]")},
     {"with_groups_that_do_not_divide", says("awq", R"({"group_size": 48})"),
-     down("qweight", "expected a multiple of 'group_size' 48 inputs, found 64")},
+     down("qweight",
+          "expected a number of inputs that is a multiple of 'group_size' 48, found 64")},
     {"with_groups_longer_than_a_row", says("gptq", R"({"group_size": 128})"),
-     down("qweight", "expected a multiple of 'group_size' 128 inputs, found 64")},
+     down("qweight",
+          "expected a number of inputs that is a multiple of 'group_size' 128, found 64")},
     {"without_the_groups_of_act_order",
      stored_as("gptq-act-order", without_tensor(kDown + "g_idx")),
      down("g_idx", "expected I32, found none")},
@@ -209,12 +211,12 @@ const BadModel kBadParts[] = {
      experts("_blocks", "expected [3, 32, 4, 16], found [3, 32, 4, 8]")},
     {"of_mxfp4_with_blocks_of_one_matrix",
      stored_as("mxfp4", with_tensor(kExperts + "_blocks", DType::U8, {32, 2, 16})),
-     experts("_blocks", "expected 4 sizes of at least 1, found [32, 2, 16]")},
+     experts("_blocks", "expected 4 dimensions of at least 1, found [32, 2, 16]")},
     {"of_mxfp4_with_signed_blocks",
      stored_as("mxfp4", with_tensor(kExperts + "_blocks", DType::I8, {3, 32, 2, 16})),
      experts("_blocks", "expected U8, found I8")},
     {"of_mxfp4_twice", stored_as("mxfp4", with_tensor(kExperts, DType::BF16, {3, 64, 32})),
-     experts("", "expected it once, found it whole and in parts")},
+     experts("", "expected it once, found it both whole and in quantised parts")},
     {"of_mxfp4_with_more_experts", stored_as("mxfp4", config(R"({"num_local_experts": 4})")),
      "model.safetensors: tensor 'model.layers.0.mlp.router.weight': expected [4, 32], found "
      "[3, 32]"},
@@ -231,8 +233,8 @@ const BadModel kBadParts[] = {
      "model.safetensors: tensor 'model.layers.0.self_attn.k_proj.weight': expected [16, 32], found "
      "none"},
     {"that_are_not_there", config(R"({"quantization_config": {"quant_method": "fp8"}})"),
-     "model.safetensors: expected matrices as 'quantization_config' says (fp8, a scale per "
-     "matrix), found no '.weight' of them"},
+     "model.safetensors: expected matrices as 'quantization_config' says (fp8, one scale per "
+     "matrix), found no tensor '*.weight'"},
 };
 
 INSTANTIATE_TEST_SUITE_P(BadQuantization, RefusedModel, ::testing::ValuesIn(kBadConfigs), row_name);

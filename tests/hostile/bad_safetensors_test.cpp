@@ -21,32 +21,34 @@ const BadModel kBadSafetensors[] = {
      "model.safetensors: is a link to '../blobs/7f3a', which does not exist"},
     {"may_not_be_read", unreadable(kFile),
      "model.safetensors: cannot be opened: Permission denied"},
-    {"is_empty", text(kFile, ""), "model.safetensors: expected a safetensors file, found 0 bytes"},
-    {"has_7_bytes", cut(kFile, 7), "model.safetensors: expected a safetensors file, found 7 bytes"},
+    {"is_empty", text(kFile, ""),
+     "model.safetensors: expected a safetensors file, found a file of 0 bytes"},
+    {"has_7_bytes", cut(kFile, 7),
+     "model.safetensors: expected a safetensors file, found a file of 7 bytes"},
     {"is_a_git_lfs_pointer",
      text(kFile, "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 538090408\n"),
      "model.safetensors: is a Git LFS pointer, not the file itself: fetch it with 'git lfs pull'"},
     {"is_a_web_page", text(kFile, "<!DOCTYPE html><html>Not found</html>"),
      "model.safetensors: header length: expected at most 29 bytes, found 5789751444030890300: "
-     "the file is cut short, or no safetensors file"},
+     "the file is cut short, or not a safetensors file"},
 
     // The header's length.
     {"has_a_header_of_0_bytes", header_length(0),
      "model.safetensors: header: expected JSON, found nothing"},
     {"has_a_header_beyond_its_end", header_length(1'000'000),
      "model.safetensors: header length: expected at most 50184 bytes, found 1000000: the file is "
-     "cut short, or no safetensors file"},
+     "cut short, or not a safetensors file"},
     {"has_a_header_of_2_to_the_63", header_length(std::uint64_t{1} << 63),
      "model.safetensors: header length: expected at most 50184 bytes, found 9223372036854775808: "
-     "the file is cut short, or no safetensors file"},
+     "the file is cut short, or not a safetensors file"},
     {"has_a_header_whose_end_wraps_around", header_length(UINT64_MAX),
      "model.safetensors: header length: expected at most 50184 bytes, found 18446744073709551615: "
-     "the file is cut short, or no safetensors file"},
+     "the file is cut short, or not a safetensors file"},
     {"has_a_header_that_stops_early", header_length(2000),
      "model.safetensors: header: not valid JSON: it ends in the middle"},
     {"is_cut_in_the_header", cut(kFile, 1000),
      "model.safetensors: header length: expected at most 992 bytes, found 2088: the file is cut "
-     "short, or no safetensors file"},
+     "short, or not a safetensors file"},
     {"is_cut_in_the_data", cut(kFile, 50'000),
      "model.safetensors: tensor 'lm_head.weight': 'data_offsets': expected a range within the "
      "47904 bytes of data, found [41856, 48096]"},

@@ -66,18 +66,17 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 const BadFile kBadModels[] = {
     {"empty", "", "expected a sentencepiece model, found no pieces"},
-    {"json", R"({"version": "1.0"})",
-     "byte 0: field 15: expected one of kind 0, 1, 2 or 5, found kind 3"},
+    {"json", R"({"version": "1.0"})", "byte 0: field 15: expected wire type 0, 1, 2 or 5, found 3"},
     {"zeros", std::string(64, '\0'),
-     "byte 0: expected a field from 1 to 536870911, found 0: this is no protobuf"},
+     "byte 0: expected a field number from 1 to 536870911, found 0: this is not a protobuf"},
     {"cut_within_a_piece", good_model().substr(0, good_model().size() - 3),
-     "byte 47: expected 10 more bytes, found 7: it is cut short or damaged"},
+     "byte 47: expected 10 more bytes, found 7: the file is cut short or damaged"},
     {"a_length_beyond_the_file", varint(1 << 3 | 2) + varint(1ull << 60),
-     "byte 10: expected 1152921504606846976 more bytes, found 0: it is cut short or damaged"},
+     "byte 10: expected 1152921504606846976 more bytes, found 0: the file is cut short or damaged"},
     {"a_number_without_end", varint(1 << 3) + std::string(40, '\xff'),
      "byte 1: expected a number of at most 10 bytes, found more"},
     {"a_group", good_model() + varint(9 << 3 | 3),
-     "byte 57: field 9: expected one of kind 0, 1, 2 or 5, found kind 3"},
+     "byte 57: field 9: expected wire type 0, 1, 2 or 5, found 3"},
     {"a_piece_that_is_a_number", number(1, 7), "pieces: expected bytes, found a whole number"},
     {"a_piece_without_text", good_model() + bytes(1, real(2, 1)),
      "pieces[4]: piece: expected a text, found none"},
@@ -86,7 +85,7 @@ const BadFile kBadModels[] = {
     {"a_piece_that_is_too_long", good_model() + piece(std::string(1025, 'x'), 0, 1),
      "pieces[4]: piece: expected at most 1024 bytes, found 1025"},
     {"a_piece_twice", good_model() + piece("a", -2, 1),
-     "pieces[4]: expected each token once, found 'a', which is 3 too"},
+     "pieces[4]: expected each token once, found 'a', which is also token 3"},
     {"a_score_that_is_a_text", good_model() + bytes(1, bytes(1, "b") + bytes(2, "1.5")),
      "pieces[4]: score: expected a number of 4 bytes, found bytes"},
     {"a_score_that_is_no_number", good_model() + piece("b", kNan, 1),
@@ -96,7 +95,7 @@ const BadFile kBadModels[] = {
     {"two_unknown_pieces", good_model() + piece("<unknown>", 0, 2),
      "pieces[4]: expected one piece of type UNKNOWN, found '<unknown>' after '<unk>'"},
     {"no_unknown_piece", piece("a", 0, 1) + piece("b", 0, 1),
-     "pieces: expected one of type UNKNOWN, found none among 2"},
+     "pieces: expected one piece of type UNKNOWN, found none among 2 pieces"},
     {"words", good_model() + trainer(number(3, 3)),
      "trainer_spec: model_type: expected 1 (UNIGRAM) or 2 (BPE), found 3 (WORD)"},
     {"characters", good_model() + trainer(number(3, 4)),
@@ -104,35 +103,34 @@ const BadFile kBadModels[] = {
     {"a_type_of_model_that_is_not_known", good_model() + trainer(number(3, 9)),
      "trainer_spec: model_type: expected 1 (UNIGRAM) or 2 (BPE), found 9"},
     {"a_space_as_suffix", good_model() + trainer(number(24, 1)),
-     "trainer_spec: treat_whitespace_as_suffix: expected false (it is not supported), found true"},
+     "trainer_spec: treat_whitespace_as_suffix: expected false (true is not supported), found "
+     "true"},
     {"a_byte_without_fallback", good_model() + piece("<0x41>", 0, 6),
-     "pieces[4]: expected no byte where trainer_spec.byte_fallback is false, found '<0x41>'"},
+     "pieces[4]: expected no byte piece if trainer_spec.byte_fallback is false, found '<0x41>'"},
     {"a_byte_that_is_none", good_model() + piece("<0xag>", 0, 6) + trainer(number(35, 1)),
      "pieces[4]: expected a byte from <0x00> to <0xFF>, found '<0xag>'"},
     {"a_byte_in_lower_case", good_model() + piece("<0xaf>", 0, 6) + trainer(number(35, 1)),
      "pieces[4]: expected a byte from <0x00> to <0xFF>, found '<0xaf>'"},
     {"bytes_that_are_missing", good_model() + piece("<0x00>", 0, 6) + trainer(number(35, 1)),
-     "pieces: expected one for every byte (trainer_spec.byte_fallback is true), found none for "
-     "<0x01>"},
+     "pieces: expected one piece for every byte (trainer_spec.byte_fallback is true), found none "
+     "for <0x01>"},
     {"spaces_that_stay", good_model() + normalizer(number(5, 0)),
-     "normalizer_spec: escape_whitespaces: expected true (else it is not supported), found false"},
+     "normalizer_spec: escape_whitespaces: expected true (false is not supported), found false"},
     {"a_denormalizer", good_model() + bytes(5, bytes(2, "abcdef")),
      "denormalizer_spec: precompiled_charsmap: expected none (it is not supported), found 6 bytes"},
     {"a_charsmap_of_three_bytes", good_model() + normalizer(bytes(2, "abc")),
      "normalizer_spec.precompiled_charsmap: expected at least 4 bytes, found 3"},
     {"a_trie_beyond_the_charsmap", good_model() + charsmap(400, "abcd" + kNul),
      "normalizer_spec.precompiled_charsmap: expected a trie of 4 to 5 bytes, a multiple of 4, "
-     "found "
-     "400"},
+     "found 400"},
     {"a_trie_of_five_bytes", good_model() + charsmap(5, "abcde" + kNul),
      "normalizer_spec.precompiled_charsmap: expected a trie of 4 to 6 bytes, a multiple of 4, "
-     "found "
-     "5"},
+     "found 5"},
     {"a_charsmap_without_texts", good_model() + charsmap(4, "abcd"),
      "normalizer_spec.precompiled_charsmap: expected texts that end with a zero byte, found none"},
     {"texts_without_an_end", good_model() + charsmap(4, "abcdx"),
      "normalizer_spec.precompiled_charsmap: expected texts that end with a zero byte, found "
-     "another"},
+     "another byte"},
     {"texts_that_are_not_utf8", good_model() + charsmap(4, "abcd\xe4\xbd" + kNul),
      "normalizer_spec.precompiled_charsmap: texts: expected UTF-8, found the byte 0xe4 at offset "
      "0"},
@@ -142,9 +140,8 @@ const BadFile kBadModels[] = {
     // a wrong unit is found only when a text leads to it
     {"a_trie_that_leads_out_of_itself",
      good_model() + charsmap(4, std::string("\0\xfc\xff\xff", 4) + "x" + kNul),
-     "normalizer_spec.precompiled_charsmap: expected a trie that leads to texts, found one that "
-     "leads "
-     "astray at 'a'"},
+     "normalizer_spec.precompiled_charsmap: expected a trie that leads to replacement texts, found "
+     "an invalid entry for 'a'"},
 };
 
 std::string good_unigram() { return read_file(TEST_DATA "/tokenizers/unigram/tokenizer.json"); }
@@ -175,7 +172,7 @@ const BadFile kBadUnigrams[] = {
     {"a_score_that_is_a_string", model("vocab", json::parse(R"([["a", "-1"]])")),
      "model.vocab[0][1]: expected a number, found \"-1\""},
     {"a_token_twice", model("vocab", json::parse(R"([["a", -1.5], ["a", -1.5]])")),
-     "model.vocab[1]: expected each token once, found 'a', which is 0 too"},
+     "model.vocab[1]: expected each token once, found 'a', which is also token 0"},
     {"a_token_that_is_too_long",
      model("vocab", json::array({json::array({std::string(1025, 'x'), 0})})),
      "model.vocab[0][0]: expected at most 1024 bytes, found 1025"},
@@ -235,8 +232,9 @@ TEST(RefusedSentencepiece, ByTheProgramToo) {
   write_file(path, good_model() + piece("a", -2, 1));
   const LimitedRun run = run_limited({"tokenize", "--model", folder.path().string()});
   EXPECT_EQ(run.code, 1) << run.ended_by;
-  EXPECT_EQ(run.err, "stagecraft: " + path +
-                         ": pieces[4]: expected each token once, found 'a', which is 3 too\n");
+  EXPECT_EQ(run.err,
+            "stagecraft: " + path +
+                ": pieces[4]: expected each token once, found 'a', which is also token 3\n");
   EXPECT_EQ(run.out, "");
 }
 
@@ -253,8 +251,7 @@ TEST(RefusedUnigram, HasNoTokenForWhatIsUnknown) {
   } catch (const Error& error) {
     EXPECT_EQ(
         std::string(error.what()),
-        path +
-            ": model.unk_id: expected the id of a token that stands for '\U0001f9ff', found null");
+        path + ": model.unk_id: expected the id of the unknown token for '\U0001f9ff', found null");
   }
 }
 

@@ -77,7 +77,7 @@ TEST(PlanSplit, ReadsLikeTheModel) {
   const auto [front, back] = split_plan(plan_of("llama-gqa2"), 1);
   const std::string first = plan_text(front), second = plan_text(back);
   EXPECT_TRUE(first.ends_with("\n  x        += o\nrows     = x\n")) << first;
-  EXPECT_TRUE(second.starts_with("x        = rows of the caller\nlayer 1\n")) << second;
+  EXPECT_TRUE(second.starts_with("x        = rows given by the caller\nlayer 1\n")) << second;
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ TEST(InfoProgram, ReadsShardsAsOne) {
 TEST(InfoProgram, SaysWhatWeightsOfOtherFormatsBecome) {
   const ProgramResult gptq = run_program({"info", TEST_DATA "/formats/quantized/gptq"});
   EXPECT_EQ(gptq.code, 0) << gptq.err;
-  EXPECT_TRUE(says(gptq, "stored as       GPTQ int4, a scale for each 32 inputs; read as Q4_0\n"));
+  EXPECT_TRUE(says(gptq, "stored as       GPTQ int4, one scale per 32 inputs; read as Q4_0\n"));
   EXPECT_TRUE(says(gptq, "model.layers.*.mlp.down_proj.weight             [32, 64]  Q4_0\n"));
   EXPECT_TRUE(says(
       gptq, "while it opens     1.73 KB  copies: what the file has in another order or in parts"));

@@ -22,9 +22,10 @@ TEST(Llama2cProgram, TellsTheStoryOfTheFolderWithTheVocabularyBesideOrNamed) {
   std::filesystem::copy_file(kLlama2cFiles + "llama2c-story.bin", model);
   const ProgramResult none = short_story({"--model", model});
   EXPECT_EQ(none.code, 1);
-  EXPECT_EQ(none.err, "stagecraft: " + model +
-                          ": expected its vocabulary beside it, as tokenizer.bin or tok700.bin, "
-                          "found none (elsewhere: --tokenizer FILE)\n");
+  EXPECT_EQ(none.err,
+            "stagecraft: " + model +
+                ": expected its vocabulary in the same folder, as tokenizer.bin or tok700.bin, "
+                "found neither (for a vocabulary in another folder: --tokenizer FILE)\n");
   const ProgramResult named =
       short_story({"--model", model, "--tokenizer", kLlama2cFiles + "tokenizer-bytes.bin"});
   EXPECT_EQ(named.code, 0) << named.err;

@@ -76,7 +76,7 @@ const BadTokenizerFile kBadTokenizers[] = {
     {"IdIsHuge", [](json& j) { j["model"]["vocab"]["a"] = 2147483648; }, "found 2147483648"},
     {"IdBeyond64Bits", [](json& j) { j["model"]["vocab"]["a"] = 1e30; }, "expected an integer"},
     {"IdTwice", [](json& j) { j["model"]["vocab"]["b"] = 0; },
-     "model.vocab.b: expected an id of its own, found 0, which 'a' has too"},
+     "model.vocab.b: expected a unique id, found 0, which 'a' also has"},
     {"NoMerges", [](json& j) { j["model"].erase("merges"); },
      "model: expected a field 'merges', found none"},
     {"MergesAreAnObject", [](json& j) { j["model"]["merges"] = json::object(); },
@@ -85,9 +85,8 @@ const BadTokenizerFile kBadTokenizers[] = {
      [](json& j) {
        j["model"]["merges"] = {"a b", "a x"};
      },
-     "model.merges[1]: expected tokens of model.vocab, merging into one of them, found 'x', which "
-     "it "
-     "does not hold"},
+     "model.merges[1]: expected two tokens of model.vocab whose concatenation is also in "
+     "model.vocab, found 'x', which is not in it"},
     {"MergeIntoAnUnknownToken",
      [](json& j) {
        j["model"]["merges"] = {{"b", "c"}};
@@ -97,9 +96,10 @@ const BadTokenizerFile kBadTokenizers[] = {
      [](json& j) {
        j["model"]["merges"] = json::array({{"b", "c"}, {"a", "b"}});
      },
-     "model.merges[0]: expected tokens of model.vocab, merging into one of them, found 'bc'"},
+     "model.merges[0]: expected two tokens of model.vocab whose concatenation is also in "
+     "model.vocab, found 'bc'"},
     {"MergeOfThree", [](json& j) { j["model"]["merges"] = {"a b c"}; },
-     "model.merges[0]: expected two tokens with a space between, found \"a b c\""},
+     "model.merges[0]: expected two tokens separated by a space, found \"a b c\""},
     {"MergeIsANumber", [](json& j) { j["model"]["merges"] = {7}; },
      "model.merges[0]: expected a pair of tokens, found 7"},
     {"Dropout", [](json& j) { j["model"]["dropout"] = 0.1; }, "model.dropout: expected null"},
@@ -132,7 +132,7 @@ const BadTokenizerFile kBadTokenizers[] = {
     {"AddedIdIsNegative", [](json& j) { j["added_tokens"][0]["id"] = -4; },
      "added_tokens[0].id: expected an id from 0 to 65541, found -4"},
     {"AddedIdIsTaken", [](json& j) { j["added_tokens"][0]["id"] = 2; },
-     "added_tokens[0].id: expected an id of its own for '<s>', found 2, which 'c' has in "
+     "added_tokens[0].id: expected a unique id for '<s>', found 2, which 'c' has in "
      "model.vocab"},
     {"AddedIdContradictsTheModel", [](json& j) { j["added_tokens"][0]["content"] = "c"; },
      "added_tokens[0].id: expected 2, as 'c' has in model.vocab, found 4"},
@@ -149,14 +149,14 @@ const BadTokenizerFile kBadTokenizers[] = {
        j["added_tokens"] = {{{"id", 4}, {"content", "Fox"}, {"normalized", true}},
                             {{"id", 5}, {"content", "fox"}, {"normalized", true}}};
      },
-     "added_tokens: expected tokens that differ when normalized, found 'Fox' and 'fox'"},
+     "added_tokens: expected tokens that differ after normalization, found 'Fox' and 'fox'"},
     {"AddedTokenIsNothingWhenNormalized",
      [](json& j) {
        j["normalizer"] = {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}};
        j["added_tokens"][0]["content"] = "  ";
        j["added_tokens"][0]["normalized"] = true;
      },
-     "added_tokens[0].content: expected text that normalization leaves some of"},
+     "added_tokens[0].content: expected a text that is not empty after normalization"},
     {"NormalizerHasNoType", [](json& j) { j["normalizer"] = json::object(); },
      "normalizer: expected a field 'type', found none"},
     {"UnknownNormalizer",

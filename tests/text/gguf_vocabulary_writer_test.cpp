@@ -53,7 +53,8 @@ TEST(GgufVocabulary, NamesWhatGgufHasNoWordsFor) {
             "x.json: its tokenizer cannot be expressed in GGUF, which has no name for the "
             "normalizer null with the pre_tokenizer Digits");
   EXPECT_EQ(gguf_refusal(R"({"model":{"type":"BPE","vocab":{"a":0,"b":2000},"merges":[]}})"),
-            "x.json: model.vocab.b: expected ids below 1000, the rows of the model, found 2000");
+            "x.json: model.vocab.b: expected an id below 1000 (the number of rows of the "
+            "embedding), found 2000");
   // By the scores, "ab▁" can be made from "ab" and "▁", but no merge does that.
   const std::string message =
       gguf_refusal(R"({"normalizer":{"type":"Replace","pattern":{"String":" "},"content":"▁"},)"
@@ -61,7 +62,7 @@ TEST(GgufVocabulary, NamesWhatGgufHasNoWordsFor) {
                    R"({"a":0,"b":1,"▁":2,"ab":3,"b▁":4,"ab▁":5},"merges":["a b","b ▁","a b▁"]}})");
   EXPECT_TRUE(message.starts_with("x.json: its tokenizer cannot be expressed in GGUF: '"));
   EXPECT_TRUE(
-      message.ends_with("would become other tokens (--without-tokenizer writes the weights alone)"))
+      message.ends_with("would become other tokens (--without-tokenizer writes only the weights)"))
       << message;
 }
 

@@ -90,11 +90,12 @@ TEST(Gbnf, SaysLineAndColumnOfWhatIsWrong) {
       {"", "g: expected a rule 'root', found none"},
       {"a ::= \"x\"", "g: expected a rule 'root', found none"},
       {"root = \"x\"", "g: line 1, column 6: expected '::=', found '='"},
-      {"root ::= \"x", "g: line 1, column 10: expected a '\"' that closes it"},
-      {"root ::= [x\n]", "g: line 1, column 10: expected a ']' that closes it"},
-      {"root ::= []", "g: line 1, column 10: no character is in this class"},
-      {"root ::= [z-a]",
-       "g: line 1, column 11: expected a range whose end is not before its beginning"},
+      {"root ::= \"x",
+       "g: line 1, column 10: expected a '\"' at the end of this literal, found none"},
+      {"root ::= [x\n]",
+       "g: line 1, column 10: expected a ']' at the end of this character class, found none"},
+      {"root ::= []", "g: line 1, column 10: this character class contains no character"},
+      {"root ::= [z-a]", "g: line 1, column 11: expected a range in ascending order"},
       {"root ::= (\"a\"", "g: line 1, column 14: expected ')', found the end"},
       {"root ::= \"a\" )",
        "g: line 1, column 14: expected a symbol, '|' or the end of the line, found ')'"},
@@ -103,16 +104,16 @@ TEST(Gbnf, SaysLineAndColumnOfWhatIsWrong) {
       {"root ::= \"\\q\"",
        "g: line 1, column 11: expected an escape of \\n \\r \\t \\\\ \\\" \\[ \\] \\- \\^ \\x \\u "
        "\\U"},
-      {"root ::= \"\\ud800\"", "g: line 1, column 11: this is no character of Unicode"},
-      {"root ::= \"a\"{3,2}",
-       "g: line 1, column 13: expected a range whose end is not below its beginning"},
+      {"root ::= \"\\ud800\"", "g: line 1, column 11: this is not a Unicode character"},
+      {"root ::= \"a\"{3,2}", "g: line 1, column 13: expected {m,n} with m not above n"},
       {"root ::= \"a\"{x}", "g: line 1, column 14: expected a number, found 'x'"},
       {"root ::= \"a\"{99999999999999999999}",
        "g: line 1, column 14: expected at most 10000 repetitions"},
       {"root ::= <think>",
        "g: line 1, column 10: tokens (<...>) are not supported: write their text"},
       {"root ::= \"x\" root",
-       "g: line 1, column 1: expected a rule 'root' that a text can follow to its end"},
+       "g: line 1, column 1: expected a rule 'root' that matches a finite text, found endless "
+       "recursion"},
       {"root ::= \"x\" e\ne ::= e \"+\" | \"1\"",
        "g: line 2, column 1: rule 'e' begins with itself (left recursion): write it as a "
        "repetition"},
@@ -130,7 +131,7 @@ TEST(Gbnf, RefusesGrammarsTooLargeToHold) {
   EXPECT_NE(refused(many).find("too long"), std::string::npos);
   for (int i = 0; i < 30; ++i) copies += " \"a\"{0,10000}";
   EXPECT_NE(refused(copies).find("at most 200000 symbols"), std::string::npos);
-  EXPECT_NE(refused("root ::= " + std::string(1000, '(')).find("in each other"), std::string::npos);
+  EXPECT_NE(refused("root ::= " + std::string(1000, '(')).find("nested groups"), std::string::npos);
   EXPECT_NE(refused(std::string(2 << 20, ' ')).find("bytes"), std::string::npos);
 }
 

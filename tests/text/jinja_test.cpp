@@ -104,16 +104,18 @@ TEST(Jinja, KnowsWhatWasTypedThroughEverythingATemplateDoesWithIt) {
 TEST(Jinja, StopsATemplateThatGoesOnForEver) {
   const std::string loops =
       "{% set r = range(99999) %}{% for a in r %}{% for b in r %}{% endfor %}{% endfor %}";
-  EXPECT_EQ(refusal(loops), "template: line 1: stopped after 10000000 steps: does it ever end?");
+  EXPECT_EQ(refusal(loops),
+            "template: line 1: stopped: the template takes more than 10000000 steps");
   EXPECT_EQ(refusal("{% macro f() %}{{ f() }}{% endmacro %}\n{{ f() }}"),
-            "template: line 1: stopped: more than 300 calls and expressions in each other");
+            "template: line 1: stopped: more than 300 nested calls and expressions");
   EXPECT_EQ(refusal("{% macro f() %}{{ caller() }}{% endmacro %}"
                     "{% macro g() %}{% call f() %}{{ g() }}{% endcall %}{% endmacro %}{{ g() }}"),
-            "template: line 1: stopped: more than 300 calls and expressions in each other");
+            "template: line 1: stopped: more than 300 nested calls and expressions");
 }
 
 TEST(Jinja, StopsATemplateThatWantsMoreMemoryThanThereIs) {
-  const std::string message = "template: line 1: stopped: it asks for more than 128 MiB of memory";
+  const std::string message =
+      "template: line 1: stopped: the template needs more than 128 MiB of memory";
   for (const std::string& source : std::vector<std::string>{
            "{{ 'a' * 10 ** 12 }}", "{{ 'a' * 10 ** 18 }}", "{{ [1] * 10 ** 9 }}",
            "{{ ('a' * 10 ** 5) | replace('a', 'b' * 10 ** 5) }}",
@@ -170,7 +172,7 @@ TEST(Jinja, StopsWhatNestsTooDeep) {
        std::vector<std::string>{"{{ n.a }}", "{{ n.a == n.b }}", "{{ n.a < n.b }}",
                                 "{{ n.a | tojson }}", "{{ [n.a, n.b] | sort }}"}) {
     EXPECT_EQ(refusal(tower + use),
-              "template: line 1: stopped: more than 300 calls and expressions in each other")
+              "template: line 1: stopped: more than 300 nested calls and expressions")
         << use;
   }
   EXPECT_EQ(rendered("{% set n = namespace() %}{% set n.n = n %}{{ n.n.n is callable }}"), "False");
@@ -186,7 +188,7 @@ TEST(Jinja, CountsTheWorkInsideOfOneExpression) {
            "{{ range(99999) | map('string') | list | length }}", "{{ ('a ' * 10 ** 6).split() }}",
            "{{ ('a' * 10 ** 6) | list | length }}", "{{ ('a' * 10 ** 6)[::-1] }}"}) {
     EXPECT_EQ(refusal(source, few),
-              "template: line 1: stopped after 100000 steps: does it ever end?")
+              "template: line 1: stopped: the template takes more than 100000 steps")
         << source;
   }
 }
@@ -210,7 +212,7 @@ TEST(Jinja, GivesWhatItTakesTimeForARealConversation) {
 TEST(Jinja, TellsTheLineOfWhatIsWrong) {
   EXPECT_EQ(refusal("a\n\n{% if %}"), "template: line 3: expected an expression, found '%}'");
   EXPECT_EQ(refusal("a\r\n{{ 1 +\n\n'a' }}"),
-            "template: line 2: '+': cannot be done with a number and a string");
+            "template: line 2: '+': cannot be applied to a number and a string");
   EXPECT_EQ(refusal("{% macro f(a) %}\n{{ a.b.c }}{% endmacro %}\n\n{{ f(1) }}"),
             "template: line 2: 'b' of a number is not defined");
 }

@@ -148,8 +148,8 @@ TEST(JsonSchema, WholeNumbersOfARangeAreThoseOfTheRange) {
 
 TEST(JsonSchema, RefusesByPlaceWhatItDoesNotUnderstand) {
   const std::pair<const char*, const char*> cases[] = {
-      {"3", "schema: expected a schema that something can satisfy, found 3"},
-      {"false", "schema: expected a schema that something can satisfy, found false"},
+      {"3", "schema: expected a schema (an object or true), found 3"},
+      {"false", "schema: expected a schema (an object or true), found false"},
       {R"({"type": "text"})",
        "schema: type: expected object, array, string, integer, number, boolean or null, found "
        "\"text\""},
@@ -166,17 +166,18 @@ TEST(JsonSchema, RefusesByPlaceWhatItDoesNotUnderstand) {
       {R"({"type": "string", "pattern": "^a|b$"})",
        "schema: pattern: column 1: expected a group around a choice between ^ and $: ^(a|b)$"},
       {R"({"type": "string", "minLength": 3, "maxLength": 2})",
-       "schema: maxLength: expected a number that is not below the least, found 2"},
+       "schema: maxLength: expected at least 3 (the minimum), found 2"},
       {R"({"$ref": "other.json"})",
-       "schema: $ref: expected a place in this document: #/$defs/NAME, found \"other.json\""},
+       "schema: $ref: expected a path in this document, such as #/$defs/NAME, found "
+       "\"other.json\""},
       {R"({"$ref": "#/$defs/x"})",
-       "schema: $ref: expected a place in this document, found \"#/$defs/x\""},
+       "schema: $ref: expected a path to a value in this document, found \"#/$defs/x\""},
       {R"({"enum": [1], "type": "string"})",
-       "schema: enum[0]: expected a value of the type that stands beside it, found 1"},
+       "schema: enum[0]: expected a value of the schema's 'type', found 1"},
       {R"({"required": ["a"]})",
-       "schema: required: expected names of properties, found an array of 1"},
+       "schema: required: expected names from 'properties', found an array of 1"},
       {R"({"type": "integer", "minimum": 3, "maximum": 2})",
-       "schema: expected a range with a whole number in it, found an object"},
+       "schema: expected a range that contains a whole number, found an object"},
   };
   for (const auto& [schema, message] : cases) {
     try {

@@ -70,14 +70,14 @@ TEST_F(Sentencepiece, RefusesAConfigThatContradictsIt) {
     return std::string();
   };
   folder_.write("tokenizer_config.json", R"({"added_tokens_decoder": {"3x": {"content": "a"}}})");
-  EXPECT_EQ(refusal(),
-            "/tokenizer_config.json: added_tokens_decoder.3x: expected an id as its name, found an "
-            "object");
-  folder_.write("tokenizer_config.json", R"({"added_tokens_decoder": {"2": {"content": "</t>"}}})");
   EXPECT_EQ(
       refusal(),
-      "/tokenizer.model: added tokens: [2].id: expected an id of its own for '</t>', found 2, "
-      "which '</s>' has in model.vocab");
+      "/tokenizer_config.json: added_tokens_decoder.3x: expected a token id as its key, found an "
+      "object");
+  folder_.write("tokenizer_config.json", R"({"added_tokens_decoder": {"2": {"content": "</t>"}}})");
+  EXPECT_EQ(refusal(),
+            "/tokenizer.model: added tokens: [2].id: expected a unique id for '</t>', found 2, "
+            "which '</s>' has in model.vocab");
 }
 
 }  // namespace

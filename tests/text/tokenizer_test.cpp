@@ -55,8 +55,8 @@ TEST(Tokenizer, NamesTheCharacterThatItHasNoTokenFor) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what())
-                  .find("model.unk_token: expected a token of model.vocab, to "
-                        "stand for 'b', found '<unk>'"),
+                  .find("model.unk_token: expected a token of model.vocab as the unknown token for "
+                        "'b', found '<unk>'"),
               std::string::npos)
         << error.what();
   }

@@ -32,7 +32,7 @@ void parse_heads(const ConfigFields& fields, const Family& family, Config& confi
     }
   }
   if (config.head_dim % 2 != 0) {
-    throw Error("{}: 'head_dim': expected an even number (RoPE turns pairs), found {}{}",
+    throw Error("{}: 'head_dim': expected an even number (RoPE rotates pairs), found {}{}",
                 fields.where(), config.head_dim, origin);
   }
 }

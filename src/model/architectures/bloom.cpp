@@ -15,7 +15,7 @@ DecoderSizes bloom_sizes(const ConfigFields& fields) {
                            .n_heads = either_name(fields, "n_head", "num_attention_heads"),
                            .max_seq_len = "seq_length",
                            .norm_eps = "layer_norm_epsilon"};
-  expect_absent(fields, kSetByHeads, "none (heads of hidden_size / n_head)");
+  expect_absent(fields, kSetByHeads, "none (the head size is hidden_size / n_head)");
   const DecoderSizes sizes = parse_sizes(
       fields,
       {.vocab_size = 250'880, .max_seq_len = 2048, .tied = true, .norm_eps = 1e-5, .ffn_factor = 4},

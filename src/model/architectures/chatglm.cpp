@@ -34,7 +34,7 @@ void refuse_tuning(const ConfigFields& fields) {
 std::size_t half_of_head(const ConfigFields& fields, std::string_view key, std::size_t head_dim) {
   if (head_dim % 4 == 0) return head_dim / 2;
   throw Error(
-      "{}: '{}': expected heads of a multiple of 4 columns (rope turns pairs of half a head), "
+      "{}: '{}': expected a head size that is a multiple of 4 (RoPE rotates pairs in half a head), "
       "found {}",
       fields.where(), key, head_dim);
 }

@@ -46,7 +46,7 @@ std::string_view either_name(const ConfigFields& fields, std::string_view one,
                              std::string_view other) {
   if (!fields.has(other)) return one;
   if (!fields.has(one) || fields.size(one) == fields.size(other)) return other;
-  throw Error("{}: '{}': expected {}, as '{}' says, found {}", fields.where(), one,
+  throw Error("{}: '{}': expected {} (the value of '{}'), found {}", fields.where(), one,
               fields.size(other), other, fields.size(one));
 }
 
@@ -114,8 +114,8 @@ std::vector<bool> parse_attention_layers(const ConfigFields& fields, std::size_t
                                          std::string_view other) {
   const JsonNode types = *fields.find("layer_types");
   if (!types.is_array() || types.size() != n_layers) {
-    throw Error("{}: 'layer_types': expected one for each of {} layers, found {}", fields.where(),
-                n_layers, types.describe());
+    throw Error("{}: 'layer_types': expected one type for each of {} layers, found {}",
+                fields.where(), n_layers, types.describe());
   }
   std::vector<bool> attends;
   for (const JsonNode element : types.elements()) {
@@ -159,7 +159,7 @@ std::string rope_text(const RopeConfig& rope) {
   if (rope.type == RopeConfig::Type::Linear) text += fmt::format(", linear x {}", rope.factor);
   if (rope.type == RopeConfig::Type::Llama3) text += fmt::format(", llama3 x {}", rope.factor);
   if (rope.type == RopeConfig::Type::Yarn) text += fmt::format(", yarn x {}", rope.factor);
-  if (!rope.factors.empty()) text += ", slowed by a factor for each pair";
+  if (!rope.factors.empty()) text += ", each frequency divided by a factor of its own";
   return text;
 }
 

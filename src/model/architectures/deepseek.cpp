@@ -72,9 +72,9 @@ RouteGroups parse_groups(const ConfigFields& fields, bool third, std::size_t n_e
   check_at_most(fields, "topk_group", groups.n_chosen, groups.n);
   if (n_experts % groups.n != 0 || n_experts / groups.n < groups.n_counted) {
     throw Error(
-        "{}: 'n_group': expected groups of {} or more that are equal parts of {} experts, "
+        "{}: 'n_group': expected a divisor of {} (the experts) that leaves at least {} per group, "
         "found {}",
-        fields.where(), groups.n_counted, n_experts, groups.n);
+        fields.where(), n_experts, groups.n_counted, groups.n);
   }
   return groups;
 }
@@ -100,7 +100,7 @@ DeepSeek parse_deepseek(const ConfigFields& fields) {
   DeepSeek model;
   constexpr std::string_view kRotated = "qk_rope_head_dim";
   if (const std::size_t columns = fields.size_or(kRotated, 64); columns % 2 != 0) {
-    throw Error("{}: '{}': expected an even number (rope turns pairs), found {}", fields.where(),
+    throw Error("{}: '{}': expected an even number (RoPE rotates pairs), found {}", fields.where(),
                 kRotated, columns);
   }
   const bool third = fields.text_or("model_type", "") == "deepseek_v3";
@@ -156,8 +156,8 @@ Scores parse_scores(const ConfigFields& fields, const DeepSeek& model) {
   if (scores.rope.type == RopeConfig::Type::Default) return scores;
   if (scores.rope.attention_factor != 1.0) {
     throw Error(
-        "{}: 'mscale': expected a number that equals 'mscale_all_dim', or "
-        "'attention_factor' 1, found a factor of {}",
+        "{}: 'mscale': expected the value of 'mscale_all_dim', or 'attention_factor' 1, found an "
+        "attention factor of {}",
         fields.where(), scores.rope.attention_factor);
   }
   const double all = rope_object(fields)->number_or("mscale_all_dim", 0.0, 0.0, 1e6);

@@ -35,7 +35,7 @@ Norms parse_norms(const ConfigFields& fields, bool newer) {
 
 DecoderSizes falcon_sizes(const ConfigFields& fields, bool newer) {
   const bool one_key = !newer && flag(fields, "multi_query", true);
-  expect_absent(fields, kSetByHeads, "Falcon's own name ('num_kv_heads') or none");
+  expect_absent(fields, kSetByHeads, "none (Falcon's own field is 'num_kv_heads')");
   const DecoderSizes sizes = parse_sizes(fields,
                                          {.vocab_size = 65'024,
                                           .max_seq_len = 2048,

@@ -76,14 +76,16 @@ void parse_layer_sizes(const ConfigFields& layers, Gemma4& model) {
     }
     const bool same = global.head_dim == head_dim && global.n_kv_heads == n_kv_heads;
     if (n_global++ != 0 && !same) {
-      throw Error("{}: '{}': expected {} key heads of {} as in other global layers, found {} of {}",
-                  layers.where(), i, global.n_kv_heads, global.head_dim, n_kv_heads, head_dim);
+      throw Error(
+          "{}: '{}': expected {} KV heads of size {}, as in other global layers, found {} of size "
+          "{}",
+          layers.where(), i, global.n_kv_heads, global.head_dim, n_kv_heads, head_dim);
     }
     global.head_dim = head_dim;
     global.n_kv_heads = n_kv_heads;
   }
   if (layers.object().size() != n_named) {
-    throw Error("{}: expected the sizes of global layers alone ({}), found those of {} layers",
+    throw Error("{}: expected sizes for the {} named global layers only, found {} entries",
                 layers.where(), n_named, layers.object().size());
   }
 }

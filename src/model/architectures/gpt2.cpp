@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 5> kOtherNames = {"hidden_size", "max_pos
 
 Plan gpt2_plan(const ConfigFields& fields) {
   refuse_foreign_arithmetic(fields, {"scale_attn_weights", "scale_attn_by_inverse_layer_idx"});
-  expect_absent(fields, kOtherNames, "GPT-2's own names ('n_embd', ...)");
+  expect_absent(fields, kOtherNames, "none (GPT-2's own fields are 'n_embd', ...)");
   expect_false(fields, "add_cross_attention");
   const DecoderSizes sizes = parse_sizes(
       fields,

@@ -13,7 +13,7 @@ Plan gpt_neox_plan(const ConfigFields& fields) {
   const DecoderSizes sizes =
       parse_sizes(fields, {.vocab_size = 50'432, .max_seq_len = 2048, .norm_eps = 1e-5},
                   {.norm_eps = "layer_norm_eps"});
-  expect_absent(fields, kSetByHeads, "none (heads of hidden_size / num_attention_heads)");
+  expect_absent(fields, kSetByHeads, "none (the head size is hidden_size / num_attention_heads)");
   const auto function = parse_activation(fields, "hidden_act", "gelu");
   const bool bias = fields.flag_or("attention_bias", true);
   const bool parallel = fields.flag_or("use_parallel_residual", true);

@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 3> kRopeFields = {"rope_theta", "rope_sca
                                                          "rope_parameters"};
 
 DecoderSizes gptj_sizes(const ConfigFields& fields) {
-  expect_absent(fields, kSetByHeads, "none (heads of n_embd / n_head)");
+  expect_absent(fields, kSetByHeads, "none (the head size is n_embd / n_head)");
   return parse_sizes(fields,
                      {.vocab_size = 50'400, .max_seq_len = 2048, .norm_eps = 1e-5, .ffn_factor = 4},
                      {.dim = either_name(fields, "n_embd", "hidden_size"),

@@ -15,7 +15,8 @@ constexpr std::array<std::string_view, 2> kAbsent = {"head_dim", "sliding_window
 Plan olmoe_plan(const ConfigFields& fields) {
   refuse_foreign_arithmetic(
       fields, {"clip_qkv", "num_experts", "num_local_experts", "num_experts_per_tok"});
-  expect_absent(fields, kAbsent, "none (heads of hidden_size / num_attention_heads, no window)");
+  expect_absent(fields, kAbsent,
+                "none (the head size is hidden_size / num_attention_heads, no window)");
   const DecoderSizes sizes =
       parse_sizes(fields, {.vocab_size = 50'304, .max_seq_len = 4096, .norm_eps = 1e-5});
   const auto function = parse_activation(fields, "hidden_act", "silu");

@@ -14,7 +14,7 @@ constexpr SizeNames kOptNames = {.ffn_dim = "ffn_dim", .norm_eps = ""};
 
 Plan opt_plan(const ConfigFields& fields) {
   refuse_foreign_arithmetic(fields);
-  expect_absent(fields, kSetByHeads, "none (heads of hidden_size / num_attention_heads)");
+  expect_absent(fields, kSetByHeads, "none (the head size is hidden_size / num_attention_heads)");
   const DecoderSizes sizes = parse_sizes(
       fields, {.vocab_size = 50'272, .max_seq_len = 2048, .tied = true, .norm_eps = 1e-5},
       kOptNames);

@@ -14,7 +14,8 @@ Plan phi3_plan(const ConfigFields& fields) {
       parse_sizes(fields, {.vocab_size = 32'064, .max_seq_len = 4096, .norm_eps = 1e-5});
   const RopeConfig rope_config = parse_rope(fields, sizes.max_seq_len);
   if (rope_config.type != RopeConfig::Type::Default) {
-    throw Error("{}: rope type: expected default, found another", fields.where());
+    throw Error("{}: rope type: expected default, found {}", fields.where(),
+                rope_config.type == RopeConfig::Type::Linear ? "linear" : "llama3");
   }
   const std::size_t window = fields.size_or("sliding_window", 0);
   const std::size_t q_dim = sizes.q_dim(), kv_dim = sizes.kv_dim(), qkv_dim = q_dim + 2 * kv_dim;

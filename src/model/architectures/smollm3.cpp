@@ -16,7 +16,7 @@ std::vector<bool> rope_layers(const ConfigFields& fields, std::size_t n_layers) 
   for (std::size_t i = 0; i < n_layers; ++i) rope[i] = (i + 1) % interval != 0;
   if (!list) return rope;
   if (!list->is_array() || list->size() != n_layers) {
-    throw Error("{}: 'no_rope_layers': expected one for each of {} layers, found {}",
+    throw Error("{}: 'no_rope_layers': expected one number for each of {} layers, found {}",
                 fields.where(), n_layers, list->describe());
   }
   std::size_t i = 0;

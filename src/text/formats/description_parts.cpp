@@ -60,7 +60,7 @@ std::vector<Merge> merges_by_score(const MarkedVocabulary& vocabulary) {
     for (const auto& [ids, merge] : cuts) merges.push_back(merge);
     n_bytes += cuts.size() * (text.size() + 8);
     if (n_bytes > kMaxScoredMergeBytes) {
-      throw Error("{}: expected tokens that can be merged in fewer ways, found an array of {}",
+      throw Error("{}: expected tokens with fewer possible merges, found an array of {}",
                   vocabulary.tokens_where, tokens.size());
     }
   }

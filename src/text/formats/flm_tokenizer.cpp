@@ -47,8 +47,8 @@ std::vector<VocabularyToken> tokens_of(const FlmFile& file) {
     }
     if (id >= tokens.size()) tokens.resize(id + 1, {"", TokenKind::Unused});
     if (!tokens[id].text.empty()) {
-      throw Error("{}: token {}: expected an id of its own, found {}, which '{}' has too",
-                  file.name(), i, id, printable(tokens[id].text, 40));
+      throw Error("{}: token {}: expected a unique id, found {}, which '{}' also has", file.name(),
+                  i, id, printable(tokens[id].text, 40));
     }
     if (utf8_error_offset(text) != std::string_view::npos) {
       throw Error("{}: token {}: expected UTF-8, found '{}'", file.name(), i, printable(text, 40));

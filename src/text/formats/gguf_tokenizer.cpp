@@ -42,7 +42,7 @@ std::vector<VocabularyToken> read_tokens(const GgufMetadata& metadata) {
     metadata.refuse(kTokens, fmt::format("1 to {} tokens", kMaxTokens));
   }
   if (types.size() != texts.size()) {
-    metadata.refuse(kTypes, fmt::format("one for each of {} tokens", texts.size()));
+    metadata.refuse(kTypes, fmt::format("one type for each of {} tokens", texts.size()));
   }
   std::vector<VocabularyToken> tokens(texts.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -72,7 +72,7 @@ std::optional<std::size_t> frame_token(const GgufMetadata& metadata,
                                        std::string_view flag, std::string_view key, bool fallback) {
   if (!metadata.flag_or(flag, fallback)) return std::nullopt;
   const auto id = find_id(metadata, key, tokens);
-  if (!id) throw Error("{}: '{}' is missing, which '{}' asks for", metadata.file(), key, flag);
+  if (!id) throw Error("{}: '{}' is missing, but '{}' needs it", metadata.file(), key, flag);
   return id;
 }
 std::optional<std::size_t> begin_token(const GgufMetadata& metadata,
@@ -96,7 +96,7 @@ std::vector<std::string_view> read_merges(const GgufMetadata& metadata) {
   for (std::size_t i = 0; i < merges.size(); ++i) {
     if (merges[i].find(' ') == std::string_view::npos ||
         utf8_error_offset(merges[i]) != std::string_view::npos) {
-      throw Error("{}: '{}': merge {}: expected two tokens with a space between, found '{}'",
+      throw Error("{}: '{}': merge {}: expected two tokens separated by a space, found '{}'",
                   metadata.file(), kMerges, i, printable(merges[i], 40));
     }
   }
@@ -130,7 +130,7 @@ std::vector<bool> byte_level_vocabulary(const std::vector<VocabularyToken>& toke
 
 Json describe_byte_level(const GgufMetadata& metadata, const std::vector<VocabularyToken>& tokens) {
   const GgufPreTokenizer* pre = find_gguf_pre_tokenizer(metadata.text_or(kPre, "default"));
-  if (pre == nullptr) metadata.refuse(kPre, "a way to cut text that is known here");
+  if (pre == nullptr) metadata.refuse(kPre, "the name of a pre-tokenizer that this engine knows");
   const std::vector<std::string_view> merges = read_merges(metadata);
   const auto in_vocabulary = byte_level_vocabulary(tokens, merges);
   JsonBuilder json(metadata.file() + ": tokenizer");
@@ -189,7 +189,7 @@ Json describe_sentencepiece(const GgufMetadata& metadata,
                             const std::vector<VocabularyToken>& tokens) {
   const std::vector<double> scores = metadata.numbers(kScores);
   if (scores.size() != tokens.size()) {
-    metadata.refuse(kScores, fmt::format("one for each of {} tokens", tokens.size()));
+    metadata.refuse(kScores, fmt::format("one score for each of {} tokens", tokens.size()));
   }
   for (const std::string_view key :
        {"tokenizer.ggml.precompiled_charsmap", "tokenizer.ggml.remove_extra_whitespaces"}) {

@@ -119,7 +119,8 @@ struct TokenTable {
 
 std::size_t checked_id(const JsonNode& node, std::int64_t id, std::size_t n_rows) {
   if (id >= 0 && static_cast<std::size_t>(id) < n_rows) return static_cast<std::size_t>(id);
-  node.refuse(fmt::format("ids below {}, the rows of the model", n_rows), fmt::format("{}", id));
+  node.refuse(fmt::format("an id below {} (the number of rows of the embedding)", n_rows),
+              fmt::format("{}", id));
 }
 
 TokenTable read_tokens(const JsonNode& root, std::size_t n_rows) {
@@ -145,7 +146,7 @@ TokenTable read_tokens(const JsonNode& root, std::size_t n_rows) {
       const std::size_t id = checked_id(token, token.at("id").integer(), n_rows);
       for (const std::string_view flag : {"lstrip", "rstrip", "single_word"}) {
         if (is_true(token, flag)) {
-          token.refuse(fmt::format("no '{}' (GGUF has no words for it)", flag), "it");
+          token.refuse(fmt::format("'{}' to be false (GGUF cannot express it)", flag), "true");
         }
       }
       const bool special = is_true(token, "special");
@@ -213,8 +214,8 @@ void add_frame(GgufWriter& writer, const Tokenizer& tokenizer, std::span<const T
   const std::size_t after = framed.size() - plain.size() - before;
   if (before > 1 || after > 1) {
     throw Error(
-        "{}: post_processor: expected at most one token before a text and one behind, as "
-        "GGUF has them, found {} and {}",
+        "{}: post_processor: expected at most one token before a text and one after it (GGUF "
+        "cannot express more), found {} and {}",
         where, before, after);
   }
   writer.add("tokenizer.ggml.add_bos_token", before == 1);
@@ -229,8 +230,9 @@ void add_frame(GgufWriter& writer, const Tokenizer& tokenizer, std::span<const T
   }
   constexpr std::array<std::string_view, 3> kNames = {"eos", "eot", "eom"};
   if (ends.size() > kNames.size()) {
-    throw Error("{}: expected at most 3 tokens that end a text, as GGUF has names for, found {}",
-                where, ends.size());
+    throw Error(
+        "{}: expected at most 3 tokens that end a text (GGUF has no names for more), found {}",
+        where, ends.size());
   }
   for (std::size_t i = 0; i < ends.size(); ++i) {
     writer.add(fmt::format("tokenizer.ggml.{}_token_id", kNames[i]),
@@ -252,7 +254,7 @@ void check_same_ids(const GgufWriter& pairs, const Tokenizer& tokenizer, const s
       if (tokenizer.encode(text, options) == ours.encode(text, options)) continue;
       throw Error(
           "{}: its tokenizer cannot be expressed in GGUF: '{}' would become other tokens "
-          "(--without-tokenizer writes the weights alone)",
+          "(--without-tokenizer writes only the weights)",
           where, printable(text, 60));
     }
   };

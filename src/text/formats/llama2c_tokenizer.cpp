@@ -40,8 +40,8 @@ std::vector<Entry> read_entries(std::string_view text, const std::string& file) 
     const auto score = std::bit_cast<float>(reader.number<std::uint32_t>(what));
     const auto length = static_cast<std::int32_t>(reader.number<std::uint32_t>(what));
     if (length < 0 || length > longest) {
-      throw Error("{}: {}: expected a length from 0 to {}, the longest, found {}", file, what,
-                  longest, length);
+      throw Error("{}: {}: expected a length from 0 to {} (the longest token), found {}", file,
+                  what, longest, length);
     }
     const auto token = reader.take(static_cast<std::size_t>(length), what);
     entries.push_back({score, {reinterpret_cast<const char*>(token.data()), token.size()}});
@@ -143,9 +143,8 @@ Json describe_llama2c_tokenizer_beside(const std::filesystem::path& model, std::
     return describe_llama2c_tokenizer(*file, vocab_size);
   }
   throw Error(
-      "{}: expected its vocabulary beside it, as {} or tok{}.bin, found none (elsewhere: "
-      "--tokenizer "
-      "FILE)",
+      "{}: expected its vocabulary in the same folder, as {} or tok{}.bin, found neither (for a "
+      "vocabulary in another folder: --tokenizer FILE)",
       model.string(), kUsualName, vocab_size);
 }
 

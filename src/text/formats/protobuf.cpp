@@ -16,8 +16,10 @@ std::optional<ProtobufReader::Field> ProtobufReader::next() {
   const std::uint64_t key = varint();
   const std::uint64_t number = key >> 3;
   if (number == 0 || number >= (1u << 29)) {
-    throw Error("{}: byte {}: expected a field from 1 to 536870911, found {}: this is no protobuf",
-                where_, begin, number);
+    throw Error(
+        "{}: byte {}: expected a field number from 1 to 536870911, found {}: this is not a "
+        "protobuf",
+        where_, begin, number);
   }
   Field field;
   field.where_ = &where_;
@@ -36,8 +38,8 @@ std::optional<ProtobufReader::Field> ProtobufReader::next() {
       field.value_ = fixed(4);
       break;
     default:
-      throw Error("{}: byte {}: field {}: expected one of kind 0, 1, 2 or 5, found kind {}", where_,
-                  begin, number, key & 7);
+      throw Error("{}: byte {}: field {}: expected wire type 0, 1, 2 or 5, found {}", where_, begin,
+                  number, key & 7);
   }
   field.kind_ = static_cast<Field::Kind>(key & 7);
   return field;
@@ -66,8 +68,8 @@ std::uint64_t ProtobufReader::fixed(std::size_t n_bytes) {
 
 std::string_view ProtobufReader::take(std::uint64_t n_bytes) {
   if (n_bytes > bytes_.size() - position_) {
-    throw Error("{}: byte {}: expected {} more bytes, found {}: it is cut short or damaged", where_,
-                position_, n_bytes, bytes_.size() - position_);
+    throw Error("{}: byte {}: expected {} more bytes, found {}: the file is cut short or damaged",
+                where_, position_, n_bytes, bytes_.size() - position_);
   }
   position_ += static_cast<std::size_t>(n_bytes);
   return bytes_.substr(position_ - static_cast<std::size_t>(n_bytes),

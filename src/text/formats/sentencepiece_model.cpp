@@ -64,7 +64,7 @@ void read_trainer(std::string_view bytes, const std::string& where, Trainer& tra
       case 24:
         if (field->flag("treat_whitespace_as_suffix")) {
           throw Error(
-              "{}: treat_whitespace_as_suffix: expected false (it is not supported), found true",
+              "{}: treat_whitespace_as_suffix: expected false (true is not supported), found true",
               where);
         }
         break;
@@ -98,9 +98,8 @@ void read_normalizer(std::string_view bytes, const std::string& where, Sentencep
         break;
       case 5:
         if (!field->flag("escape_whitespaces")) {
-          throw Error(
-              "{}: escape_whitespaces: expected true (else it is not supported), found false",
-              where);
+          throw Error("{}: escape_whitespaces: expected true (false is not supported), found false",
+                      where);
         }
         break;
       default:
@@ -131,7 +130,8 @@ void check_bytes(const SentencepieceModel& model) {
     }
     if (!model.byte_fallback) {
       throw Error(
-          "{}: pieces[{}]: expected no byte where trainer_spec.byte_fallback is false, found '{}'",
+          "{}: pieces[{}]: expected no byte piece if trainer_spec.byte_fallback is false, found "
+          "'{}'",
           model.file, i, text);
     }
     found[*byte] = true;
@@ -139,7 +139,7 @@ void check_bytes(const SentencepieceModel& model) {
   for (std::size_t byte = 0; model.byte_fallback && byte < found.size(); ++byte) {
     if (!found[byte]) {
       throw Error(
-          "{}: pieces: expected one for every byte (trainer_spec.byte_fallback is true), "
+          "{}: pieces: expected one piece for every byte (trainer_spec.byte_fallback is true), "
           "found none for {}",
           model.file, byte_token_text(static_cast<unsigned char>(byte)));
     }
@@ -159,8 +159,8 @@ void check_unknown(SentencepieceModel& model) {
     found = true;
   }
   if (!found) {
-    throw Error("{}: pieces: expected one of type UNKNOWN, found none among {}", model.file,
-                model.pieces.size());
+    throw Error("{}: pieces: expected one piece of type UNKNOWN, found none among {} pieces",
+                model.file, model.pieces.size());
   }
 }
 

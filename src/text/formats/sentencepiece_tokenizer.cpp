@@ -23,10 +23,10 @@ std::int64_t number_of(const JsonNode& key) {
   const std::string_view digits = key.key();
   std::int64_t number = 0;
   for (const char c : digits) {
-    if (c < '0' || c > '9' || digits.size() > 9) key.refuse("an id as its name");
+    if (c < '0' || c > '9' || digits.size() > 9) key.refuse("a token id as its key");
     number = number * 10 + (c - '0');
   }
-  if (digits.empty()) key.refuse("an id as its name");
+  if (digits.empty()) key.refuse("a token id as its key");
   return number;
 }
 
@@ -67,7 +67,7 @@ PostProcessor post_processor_for(const SentencepieceModel& model,
                          std::optional<TokenId> id) -> std::optional<std::size_t> {
     const auto node = config ? config->root().find(flag) : std::nullopt;
     if (!(node ? node->boolean() : fallback)) return std::nullopt;
-    if (!id && node) node->refuse("false, since " + model.file + " has no control piece for that");
+    if (!id && node) node->refuse("false (" + model.file + " has no control piece for it)");
     return id;
   };
   const auto begin = place("add_bos_token", true, model.bos_id);

@@ -43,7 +43,7 @@ void ByteAutomaton::follow(StackId begin, Content& content) {
     if (seen_[id] == round_) continue;
     seen_[id] = round_;
     if (++work_ > kMaxWork) {
-      throw Error("grammar: it can be read in too many ways here: more than {} steps for a token",
+      throw Error("grammar: too ambiguous: expected at most {} steps per token, found more",
                   kMaxWork);
     }
     if (id == kBottom) {

@@ -74,7 +74,8 @@ class GbnfParser {
                             printable(name)));
     }
     if (!builder_.has_text(root->second.rule)) {
-      refuse_at(root->second.place, "expected a rule 'root' that a text can follow to its end");
+      refuse_at(root->second.place,
+                "expected a rule 'root' that matches a finite text, found endless recursion");
     }
     return builder_.build(root->second.rule);
   }
@@ -141,7 +142,7 @@ class GbnfParser {
 
   Grammar::Symbol read_group(std::size_t nesting) {
     if (nesting > Grammar::kMaxNesting) {
-      refuse_at(at_, fmt::format("expected at most {} groups in each other", Grammar::kMaxNesting));
+      refuse_at(at_, fmt::format("expected at most {} nested groups", Grammar::kMaxNesting));
     }
     ++at_;
     skip_blanks(true);
@@ -157,7 +158,7 @@ class GbnfParser {
     const std::size_t begin = at_++;
     while (!next_is('"')) {
       if (at_ == text_.size() || text_[at_] == '\n')
-        refuse_at(begin, "expected a '\"' that closes it");
+        refuse_at(begin, "expected a '\"' at the end of this literal, found none");
       builder_.append_character(read_character(), bytes);
       if (bytes.size() > Grammar::kMaxSymbols) refuse_at(begin, "this literal is too long");
     }
@@ -172,7 +173,7 @@ class GbnfParser {
     CharacterRanges ranges;
     while (!next_is(']')) {
       if (at_ == text_.size() || text_[at_] == '\n')
-        refuse_at(begin, "expected a ']' that closes it");
+        refuse_at(begin, "expected a ']' at the end of this character class, found none");
       const std::size_t from = at_;
       const char32_t first = read_character();
       char32_t last = first;
@@ -180,12 +181,12 @@ class GbnfParser {
         ++at_;
         last = read_character();
       }
-      if (last < first) refuse_at(from, "expected a range whose end is not before its beginning");
+      if (last < first) refuse_at(from, "expected a range in ascending order");
       ranges.emplace_back(first, last);
     }
     ++at_;
     if (negated) ranges = all_but(std::move(ranges));
-    if (ranges.empty()) refuse_at(begin, "no character is in this class");
+    if (ranges.empty()) refuse_at(begin, "this character class contains no character");
     return builder_.character(std::move(ranges));
   }
 
@@ -234,7 +235,7 @@ class GbnfParser {
       ++at_;
     }
     if (value > kLastCharacter || (value >= 0xd800 && value <= 0xdfff)) {
-      refuse_at(begin, "this is no character of Unicode");
+      refuse_at(begin, "this is not a Unicode character");
     }
     return value;
   }
@@ -261,8 +262,7 @@ class GbnfParser {
         return false;
     }
     ++at_;
-    if (max && *max < min)
-      refuse_at(begin, "expected a range whose end is not below its beginning");
+    if (max && *max < min) refuse_at(begin, "expected {m,n} with m not above n");
     item = builder_.repeated(item, min, max);
     return true;
   }

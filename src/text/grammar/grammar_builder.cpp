@@ -55,7 +55,7 @@ std::uint32_t GrammarBuilder::add_rule() {
 void GrammarBuilder::add_sequence(std::uint32_t rule, Sequence sequence) {
   n_symbols_ += sequence.size() + 1;
   if (n_symbols_ > Grammar::kMaxSymbols) {
-    throw Error("expected at most {} symbols once repetitions are written out, found more",
+    throw Error("expected at most {} symbols after repetitions are expanded, found more",
                 Grammar::kMaxSymbols);
   }
   rules_[rule].push_back(std::move(sequence));

@@ -34,7 +34,7 @@ class PatternParser {
     const bool from_begin = take('^');
     std::string body = alternatives(0);
     const bool to_end = take('$');
-    if (at_ < text_.size()) refuse("not supported here");
+    if (at_ < text_.size()) refuse("this character is not supported here");
     if ((from_begin || to_end) && has_top_choice_) {
       at_ = 0;
       refuse("expected a group around a choice between ^ and $: ^(a|b)$");
@@ -44,7 +44,7 @@ class PatternParser {
 
  private:
   std::string alternatives(std::size_t nesting) {
-    if (nesting > kMaxNesting) refuse("too many groups in each other");
+    if (nesting > kMaxNesting) refuse("too many nested groups");
     std::string result = sequence(nesting);
     while (take('|')) {
       if (nesting == 0) has_top_choice_ = true;
@@ -74,7 +74,7 @@ class PatternParser {
       return "(" + body + ")";
     }
     if (std::string_view("^$*+?{}]").find(c) != std::string_view::npos)
-      refuse("not supported here");
+      refuse("this character is not supported here");
     if (c == '.') {
       ++at_;
       return expression(all_but({{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}}));
@@ -127,14 +127,14 @@ class PatternParser {
     CharacterRanges ranges;
     while (!take(']')) {
       if (at_ == text_.size()) refuse("expected ']'");
-      if (text_[at_] == '[') refuse("expected \\[ within a class");
+      if (text_[at_] == '[') refuse("expected \\[ in a character class");
       CharacterRanges first = text_[at_] == '\\' ? escape() : one_character();
       const bool single = first.size() == 1 && first[0].first == first[0].second;
       if (single && at_ + 1 < text_.size() && text_[at_] == '-' && text_[at_ + 1] != ']') {
         ++at_;
         const CharacterRanges last = text_[at_] == '\\' ? escape() : one_character();
         if (last.size() != 1 || last[0].first != last[0].second || last[0].first < first[0].first) {
-          refuse("expected a range whose end is not before its beginning");
+          refuse("expected a range in ascending order");
         }
         first[0].second = last[0].first;
       }
@@ -160,7 +160,7 @@ class PatternParser {
                                      {U'\t', R"("\\t")"}}) {
       if (contains(ranges, c)) ways.emplace_back(written);
     }
-    if (ways.empty()) refuse("no character of a JSON string is meant");
+    if (ways.empty()) refuse("this matches no character that a JSON string can contain");
     std::string result = ways.front();
     for (std::size_t i = 1; i < ways.size(); ++i) result += " | " + ways[i];
     return ways.size() == 1 ? result : "(" + result + ")";

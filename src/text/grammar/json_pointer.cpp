@@ -16,18 +16,18 @@ JsonNode child(JsonNode ref, JsonNode node, const std::string& key) {
       if (fmt::format("{}", i++) == key) return element;
     }
   }
-  ref.refuse("a place in this document");
+  ref.refuse("a path to a value in this document");
 }
 
 }  // namespace
 
 JsonNode json_at(JsonNode root, JsonNode ref) {
   std::string_view pointer = ref.string();
-  if (!pointer.starts_with("#")) ref.refuse("a place in this document: #/$defs/NAME");
+  if (!pointer.starts_with("#")) ref.refuse("a path in this document, such as #/$defs/NAME");
   JsonNode node = root;
   pointer.remove_prefix(1);
   while (!pointer.empty()) {
-    if (pointer[0] != '/') ref.refuse("a place in this document: #/$defs/NAME");
+    if (pointer[0] != '/') ref.refuse("a path in this document, such as #/$defs/NAME");
     const std::size_t end = std::min(pointer.find('/', 1), pointer.size());
     std::string key;
     for (std::size_t i = 1; i < end; ++i) {

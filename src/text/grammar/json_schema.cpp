@@ -94,7 +94,7 @@ class JsonGrammar::Writer {
 
   std::string expression(JsonNode schema) {
     if (schema.is_boolean() && schema.boolean()) return use("value");
-    if (!schema.is_object()) schema.refuse("a schema that something can satisfy");
+    if (!schema.is_object()) schema.refuse("a schema (an object or true)");
     if (schema.find("$ref")) return reference(schema);
     if (schema.contains("const")) return constant(schema);
     if (schema.find("enum")) return one_of_values(schema);
@@ -172,7 +172,7 @@ class JsonGrammar::Writer {
   void add_rule(std::string_view name, const std::string& body) {
     rules_ += fmt::format("{} ::= {}\n", name, body);
     if (rules_.size() > Grammar::kMaxBytes) {
-      throw Error("{}: expected a schema of a smaller grammar, found more than {} bytes",
+      throw Error("{}: expected a schema whose grammar has at most {} bytes, found more",
                   root_->where(), Grammar::kMaxBytes);
     }
   }
@@ -221,7 +221,7 @@ class JsonGrammar::Writer {
           fits = fits || (one.is_string() && has_type(value, one.string()));
         }
       }
-      if (!fits) value.refuse("a value of the type that stands beside it");
+      if (!fits) value.refuse("a value of the schema's 'type'");
     }
     return gbnf_literal(json_text(value));
   }
@@ -231,7 +231,8 @@ class JsonGrammar::Writer {
     const JsonNode schemas = schema.at(key);
     const bool all = key == std::string_view("allOf");
     if (!schemas.is_array() || schemas.size() == 0) schemas.refuse("an array of schemas");
-    if (all && schemas.size() != 1) schemas.refuse("one schema (of several it is not supported)");
+    if (all && schemas.size() != 1)
+      schemas.refuse("one schema (allOf with several schemas is not supported)");
     std::vector<std::string> ways;
     for (const JsonNode one : schemas.elements()) ways.push_back(expression(one));
     return gbnf_choice(ways);
@@ -245,7 +246,7 @@ class JsonGrammar::Writer {
       if (pattern && format) not_supported(*format);
       for (const char* key : {"minLength", "maxLength"}) {
         if (const auto length = schema.find(key)) {
-          length->refuse("none beside a pattern or format");
+          length->refuse("none together with 'pattern' or 'format'");
         }
       }
       use("char");
@@ -289,7 +290,7 @@ class JsonGrammar::Writer {
 
   static std::string repetition(JsonNode schema, const char* max_key, std::size_t min,
                                 std::optional<std::size_t> max) {
-    if (max && *max < min) schema.at(max_key).refuse("a number that is not below the least");
+    if (max && *max < min) schema.at(max_key).refuse(fmt::format("at least {} (the minimum)", min));
     return max ? fmt::format("{{{},{}}}", min, *max) : fmt::format("{{{},}}", min);
   }
 
@@ -310,7 +311,7 @@ class JsonGrammar::Writer {
     if (const auto less = bound("exclusiveMaximum", -1))
       high = std::min(high.value_or(*less), *less);
     if (!low && !high) return use("integer");
-    if (low && high && *low > *high) schema.refuse("a range with a whole number in it");
+    if (low && high && *low > *high) schema.refuse("a range that contains a whole number");
     return integer_range_gbnf(low, high);
   }
 
@@ -328,11 +329,15 @@ class JsonGrammar::Writer {
       for (const JsonNode one : prefix->elements()) {
         first += (n_first++ > 0 ? separator : "") + expression(one);
       }
-      if (max && *max < n_first) schema.at("maxItems").refuse("at least as many as in prefixItems");
+      if (max && *max < n_first)
+        schema.at("maxItems")
+            .refuse(fmt::format("at least {} (the schemas in 'prefixItems')", n_first));
     }
     const bool closed = (items && items->is_boolean() && !items->boolean()) || (prefix && !items);
     if (closed || (max && *max == n_first)) {
-      if (min > n_first) schema.at("minItems").refuse("at most as many as there can be");
+      if (min > n_first)
+        schema.at("minItems")
+            .refuse(fmt::format("at most {} (no more items are possible)", n_first));
       return fmt::format(R"("[" ws {} ws "]")", first);
     }
     const std::string item = items ? expression(*items) : use("value");
@@ -373,7 +378,7 @@ class JsonGrammar::Writer {
       }
     }
     for (const std::string& name : required) {
-      if (!names.contains(name)) schema.at("required").refuse("names of properties");
+      if (!names.contains(name)) schema.at("required").refuse("names from 'properties'");
     }
     const auto others = schema.find("additionalProperties");
     const bool open = others ? !others->is_boolean() || others->boolean() : members.empty();
@@ -444,7 +449,7 @@ class JsonGrammar::Writer {
         at += c.length;
         nodes.try_emplace(name.substr(0, at));
       }
-      if (nodes.size() > Grammar::kMaxRepeats) root_->refuse("shorter names of properties");
+      if (nodes.size() > Grammar::kMaxRepeats) root_->refuse("shorter property names");
     }
     std::map<std::string, std::string> rules;
     for (const auto& node : nodes) rules[node.first] = new_name("key");

@@ -58,7 +58,8 @@ void GuidedText::push(TokenId token) {
   ByteAutomaton::State state = text.empty() ? ByteAutomaton::kDead : state_;
   automaton_.renew_budget();
   for (const char byte : text) state = automaton_.next(state, static_cast<std::uint8_t>(byte));
-  if (state == ByteAutomaton::kDead) throw Error("grammar: token {} is not allowed here", token);
+  if (state == ByteAutomaton::kDead)
+    throw Error("grammar: token {} is not allowed after this text", token);
   state_ = state;
 }
 

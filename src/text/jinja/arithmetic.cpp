@@ -130,7 +130,7 @@ Value formatted(Runtime& runtime, const MarkedText& format, const Value& argumen
       throw Failure("'%': expected %s, %d, %r or %% in the format, found '{}'",
                     printable(text.substr(at, 2)));
     }
-    if (next >= values.size()) throw Failure("'%': the format asks for more than {} values", next);
+    if (next >= values.size()) throw Failure("'%': the format needs more than {} values", next);
     const Value& value = values[next++];
     runtime.step();
     if (kind == 's') {
@@ -148,7 +148,7 @@ Value formatted(Runtime& runtime, const MarkedText& format, const Value& argumen
   }
   result.append_part(format, begin, text.size());
   if (next < values.size() && !arguments.is(Kind::Dict)) {
-    throw Failure("'%': the format asks for {} values, found {}", next, values.size());
+    throw Failure("'%': the format needs {} values, found {}", next, values.size());
   }
   return runtime.text(std::move(result));
 }
@@ -211,7 +211,7 @@ Value binary(Runtime& runtime, std::string_view op, const Value& a, const Value&
   if (op == "*" && repeatable(a) && b.is_whole()) return repeated(runtime, a, b.whole());
   if (op == "*" && repeatable(b) && a.is_whole()) return repeated(runtime, b, a.whole());
   if (op == "%" && a.is(Kind::String)) return formatted(runtime, *a.text, b);
-  throw Failure("'{}': cannot be done with {} and {}", op, kind_name(a), kind_name(b));
+  throw Failure("'{}': cannot be applied to {} and {}", op, kind_name(a), kind_name(b));
 }
 
 }  // namespace stagecraft::jinja

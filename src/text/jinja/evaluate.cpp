@@ -177,7 +177,7 @@ Arguments Interpreter::arguments_of(const Expression& expression, const Scope& s
     } else if (value.is(Value::Kind::Dict)) {
       for (const auto& [key, one] : value.dict->items) {
         if (!key.is(Value::Kind::String))
-          throw Failure("**: expected names, found {}", kind_name(key));
+          throw Failure("**: expected keys that are strings, found {}", kind_name(key));
         runtime_.look_at(key.bytes().size());
         result.by_name.emplace_back(key.bytes(), one);
       }

@@ -29,7 +29,7 @@ ExpressionPtr done(std::unique_ptr<Expression> node) {
   node->height = highest + 1;
   if (node->height > kMaxNesting) {
     throw SyntaxFailure(
-        node->line, fmt::format("an expression of more than {} steps in each other", kMaxNesting));
+        node->line, fmt::format("an expression of more than {} nested operations", kMaxNesting));
   }
   return node;
 }
@@ -330,7 +330,7 @@ std::vector<Argument> ExpressionParser::arguments() {
       tokens_.take();
     }
     const int kind = argument.stars == 2 ? 2 : argument.name.empty() ? 0 : 1;
-    if (kind < phase) tokens_.fail("arguments by name behind those by place");
+    if (kind < phase) tokens_.fail("positional arguments before named ones");
     phase = kind;
     argument.value = expression();
     result.push_back(std::move(argument));

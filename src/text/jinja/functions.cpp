@@ -51,7 +51,7 @@ Value range(Runtime& runtime, const Arguments& arguments) {
 
 // namespace(a=1) or namespace(dict)
 Value make_namespace(Runtime& runtime, const Arguments& arguments) {
-  if (arguments.by_place.size() > 1) throw Failure("namespace: expected one dict");
+  if (arguments.by_place.size() > 1) throw Failure("namespace: expected at most one dict");
   Value result = runtime.object<Namespace>();
   auto& space = static_cast<Namespace&>(*result.object);
   for (const Value& given : arguments.by_place) {
@@ -82,7 +82,7 @@ Value strftime_now(Runtime& runtime, const Arguments& arguments) {
   std::array<char, 4096> buffer;
   const std::size_t size =
       std::strftime(buffer.data(), buffer.size(), format.c_str(), &runtime.now());
-  if (size == 0) throw Failure("strftime_now: the format gives no date");
+  if (size == 0) throw Failure("strftime_now: the format gives an empty or too long text");
   return runtime.text(MarkedText(std::string_view(buffer.data(), size)));
 }
 
@@ -98,7 +98,7 @@ std::optional<Value> Namespace::attribute(Runtime& runtime, std::string_view nam
 
 void Namespace::set(Runtime& runtime, std::string_view name, const Value& value) {
   if (name.starts_with('_')) {
-    throw Failure("namespace: expected a name without '_' at its beginning, found '{}'",
+    throw Failure("namespace: expected a name that does not begin with '_', found '{}'",
                   printable(name, 40));
   }
   runtime.step(1 + values_.size() / 8);

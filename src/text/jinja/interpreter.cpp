@@ -39,10 +39,11 @@ std::optional<Value> Loop::attribute(Runtime& runtime, std::string_view name) {
   if (name == "depth") return number(1);  // for ... recursive is refused
   if (name == "depth0") return number(0);
   if (name == "previtem") {
-    return index_ == 0 ? runtime.undefined("'loop.previtem' of the first") : values_[index_ - 1];
+    return index_ == 0 ? runtime.undefined("'loop.previtem' of the first element")
+                       : values_[index_ - 1];
   }
   if (name == "nextitem") {
-    return index_ + 1 == values_.size() ? runtime.undefined("'loop.nextitem' of the last")
+    return index_ + 1 == values_.size() ? runtime.undefined("'loop.nextitem' of the last element")
                                         : values_[index_ + 1];
   }
   return std::nullopt;

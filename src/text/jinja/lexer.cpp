@@ -259,7 +259,7 @@ class Lexer {
       if (op == "(" || op == "[" || op == "{") {
         open += op == "(" ? ')' : op == "[" ? ']' : '}';
       } else if (op == ")" || op == "]" || op == "}") {
-        if (open.empty()) fail(fmt::format("found '{}', which closes nothing", op));
+        if (open.empty()) fail(fmt::format("found '{}' without an opening bracket", op));
         if (open.back() != op[0]) fail(fmt::format("expected '{}', found '{}'", open.back(), op));
         open.pop_back();
       }
@@ -267,7 +267,7 @@ class Lexer {
       at_ += op.size();
       return;
     }
-    fail(fmt::format("found '{}', which means nothing here", printable(source_.substr(at_, 1))));
+    fail(fmt::format("unexpected character '{}'", printable(source_.substr(at_, 1))));
   }
 
   std::string owned_;

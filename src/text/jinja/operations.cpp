@@ -268,7 +268,7 @@ Values elements(Runtime& runtime, const Value& value) {
       return characters;
     }
     default:
-      throw Failure("expected something to go through, found {}", kind_name(value));
+      throw Failure("expected something to iterate over, found {}", kind_name(value));
   }
 }
 
@@ -316,7 +316,7 @@ void sort_by(Runtime& runtime, Values& list, const Values& keys, bool reverse) {
 
 void put(Runtime& runtime, Dict& dict, const Value& key, const Value& value) {
   if (key.is(Kind::List) || key.is(Kind::Dict)) {
-    throw Failure("expected a key for a dict, found {}", kind_name(key));
+    throw Failure("expected a hashable key for a dict, found {}", kind_name(key));
   }
   runtime.step(1 + dict.items.size() / 4);
   for (auto& [known, old] : dict.items) {

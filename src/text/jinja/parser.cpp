@@ -82,7 +82,8 @@ class Parser {
     if (tag == "generation") return {line, GenerationStatement{outside_loops("endgeneration")}};
     if (tag == "break" || tag == "continue") {
       if (loops_ == 0) {
-        throw SyntaxFailure(line, fmt::format("expected {{% {} %}} inside of a loop", tag));
+        throw SyntaxFailure(
+            line, fmt::format("expected {{% {} %}} inside a loop, found it outside", tag));
       }
       if (tag == "break") return {line, BreakStatement{}};
       return {line, ContinueStatement{}};
@@ -91,7 +92,7 @@ class Parser {
          {"include", "import", "from", "extends", "block", "autoescape"}) {
       if (tag != refused) continue;
       throw SyntaxFailure(
-          line, fmt::format("{{% {} %}} is not supported: a chat template stands alone", tag));
+          line, fmt::format("{{% {} %}} is not supported: a chat template is a single file", tag));
     }
     throw SyntaxFailure(line,
                         fmt::format("expected a statement, found {{% {} %}}", printable(tag, 40)));
@@ -199,11 +200,11 @@ class Parser {
     while (!tokens_.current().is_operator(")")) {
       if (!macro.parameters.empty()) tokens_.expect_operator(",");
       Parameter parameter{variable_name(), nullptr};
-      if (!names.insert(parameter.name).second) tokens_.fail("another name for each parameter");
+      if (!names.insert(parameter.name).second) tokens_.fail("a different name for each parameter");
       if (tokens_.skip_operator("=")) {
         parameter.fallback = expressions_.expression();
       } else if (!macro.parameters.empty() && macro.parameters.back().fallback) {
-        tokens_.fail("'=', as the parameter before has it,");
+        tokens_.fail("a default value (the parameter before has one)");
       }
       macro.parameters.push_back(std::move(parameter));
     }
@@ -231,7 +232,7 @@ class Parser {
 
   Target target_part(bool with_namespace) {
     if (tokens_.skip_operator("(")) {
-      if (++depth_ > kMaxNesting) tokens_.fail("fewer brackets");
+      if (++depth_ > kMaxNesting) tokens_.fail("fewer nested brackets");
       Target inner = target(with_namespace);
       --depth_;
       tokens_.expect_operator(")");

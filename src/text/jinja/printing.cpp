@@ -149,7 +149,7 @@ class JsonWriter {
         return dict(*value.dict);
       case Kind::Undefined:
       case Kind::Object:
-        throw Failure("tojson: expected a value of JSON, found {}", kind_name(value));
+        throw Failure("tojson: expected a value that JSON can express, found {}", kind_name(value));
     }
   }
 
@@ -219,7 +219,7 @@ class JsonWriter {
       case Kind::Float:
         return number(key.number);
       default:
-        throw Failure("tojson: expected a key of JSON, found {}", kind_name(key));
+        throw Failure("tojson: expected a key that JSON can express, found {}", kind_name(key));
     }
   }
 

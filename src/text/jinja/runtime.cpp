@@ -71,20 +71,20 @@ Value Runtime::undefined(std::string what) {
 void Runtime::step(std::size_t count) {
   steps_ += count;
   if (steps_ > limits_.steps) {
-    throw Failure("stopped after {} steps: does it ever end?", limits_.steps);
+    throw Failure("stopped: the template takes more than {} steps", limits_.steps);
   }
 }
 
 void Runtime::use_bytes(std::size_t count) {
   bytes_ += count;
   if (bytes_ > limits_.bytes) {
-    throw Failure("stopped: it asks for more than {} MiB of memory", limits_.bytes >> 20);
+    throw Failure("stopped: the template needs more than {} MiB of memory", limits_.bytes >> 20);
   }
 }
 
 void Runtime::too_deep() {
   --depth_;
-  throw Failure("stopped: more than {} calls and expressions in each other", limits_.depth);
+  throw Failure("stopped: more than {} nested calls and expressions", limits_.depth);
 }
 
 }  // namespace stagecraft::jinja

@@ -54,13 +54,13 @@ Value count(Runtime& runtime, const Value& value, const Arguments& arguments) {
 Value first(Runtime& runtime, const Value& value, const Arguments& arguments) {
   arguments.take("first", {});
   const Values all = elements(runtime, value);
-  return all.empty() ? runtime.undefined("the first of nothing") : all.front();
+  return all.empty() ? runtime.undefined("the first element of an empty sequence") : all.front();
 }
 
 Value last(Runtime& runtime, const Value& value, const Arguments& arguments) {
   arguments.take("last", {});
   const Values all = elements(runtime, value);
-  return all.empty() ? runtime.undefined("the last of nothing") : all.back();
+  return all.empty() ? runtime.undefined("the last element of an empty sequence") : all.back();
 }
 
 Value list(Runtime& runtime, const Value& value, const Arguments& arguments) {
@@ -120,7 +120,7 @@ Value dictsort(Runtime& runtime, const Value& value, const Arguments& arguments)
   const auto given = arguments.take("dictsort", {"case_sensitive", "by", "reverse"});
   if (!value.is(Kind::Dict)) throw Failure("dictsort: expected a dict, found {}", kind_name(value));
   const std::string by = given[1] ? text_of(*given[1], "dictsort").bytes() : "key";
-  if (by != "key" && by != "value") throw Failure("dictsort: expected by 'key' or 'value'");
+  if (by != "key" && by != "value") throw Failure("dictsort: 'by': expected 'key' or 'value'");
   Values pairs, keys;
   for (const auto& [key, one] : value.dict->items) {
     pairs.push_back(runtime.tuple({key, one}));
@@ -148,7 +148,7 @@ Value extreme(Runtime& runtime, const Value& value, const Arguments& arguments, 
   const auto given = arguments.take(largest ? "max" : "min", {"case_sensitive", "attribute"});
   const bool case_sensitive = given[0] && is_true(*given[0]);
   const Values all = elements(runtime, value);
-  if (all.empty()) return runtime.undefined("the largest or smallest of nothing");
+  if (all.empty()) return runtime.undefined("the largest or smallest element of an empty sequence");
   Value best = all.front();
   for (const Value& one : all) {
     const Value a = sort_key(runtime, one, given[1], case_sensitive);
@@ -167,7 +167,8 @@ Value max(Runtime& runtime, const Value& value, const Arguments& arguments) {
 Value sum(Runtime& runtime, const Value& value, const Arguments& arguments) {
   const auto given = arguments.take("sum", {"attribute", "start"});
   Value total = given[1].value_or(Value::of_integer(0));
-  if (total.is(Kind::String)) throw Failure("sum: strings are joined, not summed");
+  if (total.is(Kind::String))
+    throw Failure("sum: expected a 'start' other than a string (join concatenates strings)");
   for (const Value& one : elements(runtime, value)) {
     const bool has_path = given[0] && !given[0]->is(Kind::None);
     total = binary(runtime, "+", total, has_path ? attribute_path(runtime, one, *given[0]) : one);
@@ -270,7 +271,7 @@ Value apply_filter(Runtime& runtime, std::string_view name, const Value& value,
                    const Arguments& arguments) {
   runtime.step();
   const FilterFunction filter = find_filter(name);
-  if (filter == nullptr) throw Failure("no filter named '{}' is known here", printable(name, 40));
+  if (filter == nullptr) throw Failure("the filter '{}' is not supported", printable(name, 40));
   return filter(runtime, value, arguments);
 }
 

@@ -64,7 +64,7 @@ std::string unescape(std::string_view text, int line) {
       continue;
     }
     if (value == kNoCharacter) {
-      throw SyntaxFailure(line, fmt::format("expected an escape that gives a character, found '{}'",
+      throw SyntaxFailure(line, fmt::format("expected a valid escape sequence, found '{}'",
                                             printable(whole.substr(0, 12))));
     }
     append_utf8(result, value);

@@ -118,7 +118,7 @@ Value rsplit(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const auto given = arguments.take("rsplit", {"sep", "maxsplit"});
   const std::int64_t at_most = given[1] ? whole_of(*given[1], "rsplit") : -1;
   if (at_most < 0) return split(runtime, self, arguments);
-  if (is_absent(given[0])) throw Failure("rsplit: expected a separator where maxsplit is given");
+  if (is_absent(given[0])) throw Failure("rsplit: expected a separator if maxsplit is given");
   const std::string& separator = text_of(*given[0], "rsplit").bytes();
   if (separator.empty()) throw Failure("rsplit: the separator is empty");
   const std::string& text = self.bytes();
@@ -208,7 +208,7 @@ Value rfind(Runtime& runtime, const Value& self, const Arguments& arguments) {
 Value index(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const Value at = position(runtime, self, arguments, true);
   if (at.integer < 0)
-    throw Failure("index: the string does not hold {}", describe(arguments.by_place[0]));
+    throw Failure("index: the string does not contain {}", describe(arguments.by_place[0]));
   return at;
 }
 
@@ -244,7 +244,7 @@ Value cased_method(Runtime& runtime, const Value& self, const Arguments& argumen
 // isdigit and similar methods: there is a character, and all are of this kind.
 template <bool (*is_kind)(char32_t)>
 Value all_are(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  arguments.take("a question about a string", {});
+  arguments.take("isdigit, isalpha or a similar method", {});
   std::string_view rest = self.bytes();
   runtime.step(rest.size() / 4);
   bool all = !rest.empty();

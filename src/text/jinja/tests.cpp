@@ -15,7 +15,7 @@ using Kind = Value::Kind;
 
 template <Kind... kinds>
 bool is_kind(Runtime&, const Value& value, const Arguments& arguments) {
-  arguments.take("a test of what something is", {});
+  arguments.take("a type test (string, mapping, ...)", {});
   return ((value.kind == kinds) || ...);
 }
 
@@ -124,7 +124,7 @@ bool apply_test(Runtime& runtime, std::string_view name, const Value& value,
                 const Arguments& arguments) {
   runtime.step();
   const TestFunction test = find_test(name);
-  if (test == nullptr) throw Failure("no test named '{}' is known here", printable(name, 40));
+  if (test == nullptr) throw Failure("the test '{}' is not supported", printable(name, 40));
   return test(runtime, value, arguments);
 }
 

@@ -100,7 +100,7 @@ AddedTokens::AddedTokens(const JsonNode& array, const Vocabulary& vocabulary,
     } else if (const auto [other, is_new] = seen.emplace(token.pattern, i); is_new) {
       normalized.emplace_back(token.pattern, i);
     } else {
-      array.refuse("tokens that differ when normalized",
+      array.refuse("tokens that differ after normalization",
                    fmt::format("'{}' and '{}'", printable(tokens_[other->second].content, 40),
                                printable(token.content, 40)));
     }
@@ -137,7 +137,7 @@ void AddedTokens::add(const JsonNode& node, const Vocabulary& vocabulary,
     id_node.refuse(
         fmt::format("{}, as '{}' has in model.vocab", *known, printable(token.content, 40)));
   } else if (!known && vocabulary.contains(token.id)) {
-    id_node.refuse(fmt::format("an id of its own for '{}'", printable(token.content, 40)),
+    id_node.refuse(fmt::format("a unique id for '{}'", printable(token.content, 40)),
                    fmt::format("{}, which '{}' has in model.vocab", token.id,
                                printable(vocabulary.text(token.id), 40)));
   }
@@ -145,7 +145,8 @@ void AddedTokens::add(const JsonNode& node, const Vocabulary& vocabulary,
   if (token.normalized && normalizer != nullptr) {
     bool at_start = true;
     normalizer->apply(token.pattern, at_start);
-    if (token.pattern.empty()) node.at("content").refuse("text that normalization leaves some of");
+    if (token.pattern.empty())
+      node.at("content").refuse("a text that is not empty after normalization");
   }
 
   const auto same_id = by_id_.find(token.id);

@@ -45,7 +45,7 @@ Charsmap::Charsmap(std::string_view blob, std::string where) : where_(std::move(
   texts_ = blob.substr(kHead + n_bytes);
   if (texts_.empty() || texts_.back() != '\0') {
     throw Error("{}: expected texts that end with a zero byte, found {}", where_,
-                texts_.empty() ? "none" : "another");
+                texts_.empty() ? "none" : "another byte");
   }
   check_utf8(fmt::format("{}: texts", where_), texts_);
   for (std::size_t begin = 0; begin < texts_.size();) {
@@ -60,8 +60,9 @@ Charsmap::Charsmap(std::string_view blob, std::string where) : where_(std::move(
 }
 
 void Charsmap::refuse(std::string_view text) const {
-  throw Error("{}: expected a trie that leads to texts, found one that leads astray at '{}'",
-              where_, printable(text.substr(0, utf8_sequence_length(text)), 40));
+  throw Error(
+      "{}: expected a trie that leads to replacement texts, found an invalid entry for '{}'",
+      where_, printable(text.substr(0, utf8_sequence_length(text)), 40));
 }
 
 // Calls found(length, offset of the replacement) for each matching rule, the shortest first, until

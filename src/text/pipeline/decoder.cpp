@@ -61,7 +61,7 @@ Decoder::Decoder(const JsonNode& node) {
   }
   if (growth > kMaxGrowth) {
     node.refuse(fmt::format("steps that make a token at most {} times as long", kMaxGrowth),
-                "some that may make it longer");
+                "steps that may exceed this");
   }
 }
 

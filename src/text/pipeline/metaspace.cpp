@@ -26,7 +26,7 @@ MetaspaceOptions MetaspaceOptions::read(const JsonNode& node) {
   if (const auto scheme = node.find("prepend_scheme")) options.prepend = read_scheme(*scheme);
   if (const auto prefix = node.find("add_prefix_space"); prefix && !prefix->boolean()) {
     if (node.find("prepend_scheme") && options.prepend != Prepend::kNever) {
-      prefix->refuse("what prepend_scheme says");
+      prefix->refuse("true (prepend_scheme is not 'never')");
     }
     options.prepend = Prepend::kNever;
   }

@@ -20,7 +20,7 @@ void PostProcessor::read(const JsonNode& node) {
   if (name == "Sequence") {
     for (const JsonNode part : node.at("processors").elements()) read(part);
   } else if (name == "TemplateProcessing") {
-    if (template_) type.refuse("at most one template in a Sequence", "another");
+    if (template_) type.refuse("at most one TemplateProcessing in a Sequence", "another one");
     read_template(node);
   } else if (name != "ByteLevel") {
     type.refuse("a supported post-processor (TemplateProcessing, ByteLevel, Sequence)");

@@ -127,8 +127,8 @@ void Regex::find_all(std::string_view text, std::vector<Match>& matches) const {
     const std::size_t begin = matcher.begin();
     const std::size_t end = matcher.end();
     if (begin < covered || end < begin) {
-      throw Error("{}: expected a pattern that matches forward, found '{}'", impl_->where,
-                  printable(impl_->pattern));
+      throw Error("{}: expected a pattern whose matches follow one another, found '{}'",
+                  impl_->where, printable(impl_->pattern));
     }
     if (begin == end && matched_before && begin == covered) {  // empty, right after the last one
       if (from == text.size()) break;

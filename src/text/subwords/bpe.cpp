@@ -52,7 +52,7 @@ void Bpe::read_merges(const JsonNode& merges) {
       if (pair.starts_with("#version")) continue;  // first line of a merges.txt
       const std::size_t space = pair.find(' ');
       if (space == std::string_view::npos || pair.find(' ', space + 1) != std::string_view::npos) {
-        merge.refuse("two tokens with a space between");
+        merge.refuse("two tokens separated by a space");
       }
       add_merge(merge, pair.substr(0, space), pair.substr(space + 1), rank++);
     } else {
@@ -69,8 +69,8 @@ void Bpe::add_merge(const JsonNode& node, std::string_view left, std::string_vie
   const auto id_of = [&](std::string_view token) {
     const auto id = vocabulary_.find(token);
     if (!id) {
-      node.refuse("tokens of model.vocab, merging into one of them",
-                  fmt::format("'{}', which it does not hold", printable(token, 40)));
+      node.refuse("two tokens of model.vocab whose concatenation is also in model.vocab",
+                  fmt::format("'{}', which is not in it", printable(token, 40)));
     }
     return *id;
   };
@@ -128,8 +128,8 @@ std::vector<Bpe::Symbol> Bpe::characters(std::string_view piece) const {
 
 TokenId Bpe::unknown(std::string_view character) const {
   if (unknown_id_) return *unknown_id_;
-  throw Error("{}: expected a token of model.vocab, to stand for '{}', found '{}'", unknown_where_,
-              printable(character), printable(*unknown_token_));
+  throw Error("{}: expected a token of model.vocab as the unknown token for '{}', found '{}'",
+              unknown_where_, printable(character), printable(*unknown_token_));
 }
 
 void Bpe::merge(std::vector<Symbol>& symbols) const {

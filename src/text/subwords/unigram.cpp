@@ -160,7 +160,7 @@ void Unigram::append_unknown(const Forbidden& forbidden, std::string_view text,
   }
   if (byte_fallback_ && byte_tokens_.spell(text, [&](TokenId id) { ids.push_back(id); })) return;
   if (!unknown_id_) {
-    throw Error("{}: expected the id of a token that stands for '{}', found null", where_,
+    throw Error("{}: expected the id of the unknown token for '{}', found null", where_,
                 printable(text, 40));
   }
   ids.push_back(*unknown_id_);
