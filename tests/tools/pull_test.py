@@ -112,7 +112,7 @@ class PullTest(unittest.TestCase):
         self.assertEqual(len(line), 1, done.stderr)
         for text in expected:
             self.assertIn(text, line[0])
-        self.assertEqual("what has come is kept" in done.stderr, begun, done.stderr)
+        self.assertEqual("the downloaded part is kept" in done.stderr, begun, done.stderr)
         self.assertEqual(self.in_place(), [])
         return done
 
@@ -418,16 +418,16 @@ class PullTest(unittest.TestCase):
         for location, text in (("http://localhost/x", "redirect: expected https://HOST..., found 'http://localhost/x'"),
                                ("ftp://localhost/x", "expected https://"), ("file:///etc/passwd", "expected https://"),
                                ("https://[::1/x", "expected https://"), ("https://localhost:port/", "expected https://"),
-                               (path, "redirects without end")):
+                               (path, "too many redirects")):
             self.site.answers[path] = lambda answer, location=location: answer.respond(
                 302, b"", {"Location": location})
             self.refused(text)
         hops = [f"/hop/{number}" for number in range(20)]
         for here, there in zip([path, *hops], hops):
             self.site.answers[here] = lambda answer, there=there: answer.respond(301, b"", {"Location": there})
-        self.refused("redirects without end")
+        self.refused("too many redirects")
         self.site.answers[path] = lambda answer: answer.respond(302, b"")
-        self.refused("redirects without end")
+        self.refused("too many redirects")
 
     def test_lengths_that_lie(self):
         path, size = self.weights_path(), len(WEIGHTS)
@@ -554,10 +554,10 @@ class PullTest(unittest.TestCase):
     def test_packed_answers_are_refused(self):
         self.site.answers[self.weights_path()] = lambda answer: answer.respond(
             200, WEIGHTS, {"Content-Encoding": "gzip"})
-        self.refused("found it packed")
+        self.refused("found a compressed answer")
 
     def test_a_certificate_that_nobody_vouches_for(self):
-        self.refused("its certificate is not one to trust", SSL_CERT_FILE=os.devnull)
+        self.refused("its certificate is not trusted", SSL_CERT_FILE=os.devnull)
 
     def test_offline(self):
         self.refused("localhost: no connection", "--from FOLDER", HF_ENDPOINT="https://localhost:1")
@@ -582,7 +582,7 @@ class PullTest(unittest.TestCase):
                 time.sleep(0.05)
             done = self.pull()
             self.assertEqual(first.wait(60), 0)
-        self.assertIn("another ./stage pull is at it", done.stderr)
+        self.assertIn("another ./stage pull of this model is running", done.stderr)
         self.assertEqual((self.models / "ann/tiny/model.safetensors").read_bytes(), WEIGHTS)
 
 
