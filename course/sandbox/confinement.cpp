@@ -313,7 +313,8 @@ std::optional<int> wait_for(pid_t child, unsigned seconds, std::uint64_t residen
 
 std::string not_confined_because() {
 #if defined(__SANITIZE_ADDRESS__)
-  return "this build has AddressSanitizer, which needs more address space than a confined process gets";
+  return "this build has AddressSanitizer, which needs more address space than a confined process "
+         "gets";
 #elif defined(STAGECRAFT_CAN_FILTER_SYSCALLS)
   if (Landlock::version() == 0) return "this kernel runs no Landlock (Linux 5.13 or newer)";
   if (::prctl(PR_GET_SECCOMP) < 0) return "this kernel has no seccomp";
