@@ -315,7 +315,7 @@ class Pulling(Folder):
             path = pathlib.Path(ann.place) / name
             path.parent.mkdir(parents=True, exist_ok=True)
             lead(path)
-            self.assertIn("leads to another place", self.problem(repositories.pull, ann.place, STAGES, None), name)
+            self.assertIn("points to another place", self.problem(repositories.pull, ann.place, STAGES, None), name)
             shutil.rmtree(ann.place)
 
     def test_ends_what_takes_too_long_with_all_it_started(self):
@@ -451,8 +451,8 @@ class Walls(Folder):
         self.put(f"closed/{NAME}", "mine\n")
         (self.folder / "closed").chmod(0)
         self.addCleanup((self.folder / "closed").chmod, 0o700)
-        return {"good": "", "deep_json": "", "folder": "", "link": "leads to another place",
-                "fifo_head": "no ordinary file", "fifo_refs": "no ordinary file", "loop": "leads to another place",
+        return {"good": "", "deep_json": "", "folder": "", "link": "points to another place",
+                "fifo_head": "no ordinary file", "fifo_refs": "no ordinary file", "loop": "points to another place",
                 "deep": "deep", "large": "MB", "lots": "", "dangling": "existing branches: main", "ring": "no such folder",
                 "file": "no such folder", "pipe": "no such folder", "gone": "no such folder",
                 "closed": "" if os.geteuid() == 0 else "Permission denied"}
@@ -1014,7 +1014,7 @@ class Branches(Folder):
         git(self.folder / "ann", "push", "-q", str(self.folder / "other.git"), "master", "master:refs/heads/a-b/ö.2")
         for place, said in ((self.folder / "other.git", "a branch (main) that does not exist; existing branches: a-b/ö.2, master"),
                             (urls[0], "a branch that does not exist; existing branches: a-b/ö.2, master"),
-                            (self.folder / "empty.git", "no commit"), (urls[1], "no commit")):
+                            (self.folder / "empty.git", "expected at least one commit"), (urls[1], "expected at least one commit")):
             self.assertIn(said, self.problem(repositories.pull, str(place), STAGES, None))
 
     def test_whose_names_would_be_obeyed_are_not_shown(self):
