@@ -375,7 +375,7 @@ class PullTest(unittest.TestCase):
         self.assertIn(str(shared), self.pulled("small", **classroom).stdout)
         done = self.run_tool("models", "rm", "small", **classroom)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("not ours to change", done.stderr)
+        self.assertIn("this command does not change", done.stderr)
         self.pulled("ann/tiny", **classroom)
         self.assertEqual([path.name for path in shared.rglob("*")], ["small", "small.gguf"])
         listing = self.run_tool("models", **classroom).stdout
