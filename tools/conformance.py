@@ -1,6 +1,6 @@
 """./stage conformance: every kind of step on every backend, instruction set and weight format of this
-machine, over random shapes, against formulas in double precision. Prints a table of what ran; then breaks
-kernels on purpose, each of which must be noticed.
+machine, with random shapes, compared with formulas in double precision. Prints a table of what ran. Then it
+breaks kernels on purpose; each broken kernel must be noticed.
 """
 import argparse
 import os
@@ -13,10 +13,10 @@ import repository
 def main():
     parser = argparse.ArgumentParser(prog="./stage conformance", description=__doc__,
                                      formatter_class=repository.Paragraphs)
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the shapes and numbers (default: 1)")
-    parser.add_argument("--random", type=int, default=20, metavar="N", help="shapes per row of the table (default: 20)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the random shapes and numbers (default: 1)")
+    parser.add_argument("--random", type=int, default=20, metavar="N", help="random shapes per row of the table (default: 20)")
     parser.add_argument("--break", dest="broken", type=int, default=1000, metavar="N",
-                        help="kernels to break, one after the other (default: all)")
+                        help="how many kernels to break, one at a time (default: all)")
     options = parser.parse_args()
     for name in ("seed", "random", "broken"):
         if getattr(options, name) < 0:

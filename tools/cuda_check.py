@@ -75,7 +75,7 @@ HARMLESS_BUILTINS = (r"(?:expect|unreachable|bit_cast|offsetof|va_\w+|popcount\w
 FORBIDDEN = re.compile(r"asm|__asm|__asm__|__attribute__|__attribute|gnu|__gnu__|clang|_Pragma|_mm\w*|"
                        r"\w*(?:no_sanitize|tsan_|ubsan_|cuda_emulator|CUDA_EMULATOR)\w*|"
                        rf"__builtin_(?!{HARMLESS_BUILTINS}$)\w+")
-ONLY_SEEN, TRUSTED = "expected only code that the checker sees", "(--trusted runs it all the same)"
+ONLY_SEEN, TRUSTED = "expected only code that the checker sees", "(--trusted skips this check)"
 MARK = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)"((?: \d)*)$')  # from the compiler: the place of the next line
 RESERVED_MACRO = re.compile(r"#\s*(?:define|undef)\s+_[A-Z_]\w*")  # such as the include guards of system headers
 FOR_A_PROCESSOR = re.compile(r"/(?:\w*intrin|\w*cpuid|arm_\w+)\.h$")  # headers of functions that no checker sees
@@ -106,7 +106,7 @@ def compiler():
     if platform.system() != "Linux":
         raise Problem(f"the emulator reads ELF files: expected Linux, found {platform.system()}")
     if shutil.which(name) is None:
-        raise Problem(f"no C++ compiler: {name} is not there")
+        raise Problem(f"expected the C++ compiler {name}, found none")
     if is_clang() and platform.machine() != "x86_64":
         raise Problem(f"the emulator needs g++ on this processor: expected it in CXX, found {name}")
     return ["ccache", name] if shutil.which("ccache") else [name]
@@ -126,7 +126,7 @@ def run(words, **options):
         return subprocess.run([str(word) for word in words], capture_output=True, text=True, errors="replace",
                               check=False, timeout=COMPILE_SECONDS, **options)
     except subprocess.TimeoutExpired:
-        raise Problem(f"{words[0]}: expected an end within {COMPILE_SECONDS} s, found none") from None
+        raise Problem(f"{words[0]}: expected it to end within {COMPILE_SECONDS} s") from None
 
 
 def emulator_object():
@@ -389,12 +389,12 @@ def refuse_object(source, thing, emulator):
     outside = {name for name, kind in theirs if kind.isupper()}  # symbols that the emulator defines or needs
     for name in sorted(name for name, kind in mine if kind not in "Uw" and name in outside):
         raise Problem(f"{source}: expected names of its own, found {name}, a name of the emulator or the system "
-                      "(--trusted runs it all the same)")
+                      "(--trusted skips this check)")
     allowed = {name for name, kind in theirs if kind in "TDBR"} | set(OWN_NAMES.values())
     for name in sorted(name for name, kind in mine if kind in "Uw" and name not in allowed):
         if not LIBRARY.fullmatch(name) and not name.startswith(("_ZTH", "_ZTW")):
             raise Problem(f"{source}: expected functions of CUDA, of arithmetic and to print, found {name} "
-                          "(--trusted runs it all the same)")
+                          "(--trusted skips this check)")
 
 
 def compile_checked(source, thing, macros=()):
@@ -549,7 +549,7 @@ def check(source, seconds=60, macros=(), trusted=False, stdout=None):
         report = Report(text, Lines(program, source, text))
     if code is None:
         if not report.findings:
-            raise Problem(f"{source}: expected an end within {seconds} s (--seconds), found none")
+            raise Problem(f"{source}: expected it to end within {seconds} s (--seconds)")
         return report, TIMED_OUT
     if report.end is None:
         raise Problem(f"{source}: the program ended (code {code}) without a report")
@@ -590,10 +590,10 @@ def main():
     parser = argparse.ArgumentParser(prog="./stage cuda-check", description=__doc__,
                                      formatter_class=repository.Paragraphs)
     parser.add_argument("file", metavar="FILE.cu", type=pathlib.Path)
-    parser.add_argument("--seconds", type=int, default=60, metavar="N", help="that the program may run (default: 60)")
-    parser.add_argument("--no-counts", action="store_true", help="findings alone")
+    parser.add_argument("--seconds", type=int, default=60, metavar="N", help="how long the program may run (default: 60)")
+    parser.add_argument("--no-counts", action="store_true", help="print only the findings")
     parser.add_argument("--trusted", action="store_true",
-                        help="run it also if it uses files, threads, asm or attributes, which can blind the checker")
+                        help="skip the check of the source: run it even if it uses files, threads, asm or attributes, which can blind the checker")
     options = parser.parse_args()
     if options.seconds < 1:
         parser.error(f"--seconds: expected 1 or more, found {options.seconds}")

@@ -59,10 +59,10 @@ def compiler():
 def model_problem(folder):
     """Why a model cannot be used, or ""."""
     if not (folder / "config.json").is_file():
-        return "not there"
+        return "missing"
     weights = list(folder.glob("*.safetensors"))
     if not weights:
-        return "config.json without weights"
+        return "config.json, but no weights"
     for file in weights:
         with file.open("rb") as stream:
             if stream.read(20).startswith(b"version https://git"):
@@ -102,7 +102,7 @@ def examine():
          "" if free >= DISK_GB else f"{DISK_GB} GB are needed; ./build may be deleted at any time")
 
     if not os.access(ROOT, os.W_OK):
-        note("folder", "cannot be written", f"clone where you may write, not in {ROOT}")
+        note("folder", "cannot be written", f"clone into a folder that you may write, not in {ROOT}")
 
     for config in output("git", "ls-files", "models/*/config.json").splitlines():
         folder = config[:config.rindex("/")]
@@ -111,8 +111,8 @@ def examine():
 
     nvcc = shutil.which("nvcc")
     version = re.search(r"release ([\d.]+)", output(nvcc, "--version")) if nvcc else None
-    note("cuda", f"nvcc {version[1] if version else 'of no known version'}: docs/cuda.md builds --backend cuda"
-         if nvcc else "no nvcc; --backend cuda-emulator runs the kernels without. docs/cuda.md says where to get nvcc",
+    note("cuda", f"nvcc {version[1] if version else 'of unknown version'}: docs/cuda.md says how to build --backend cuda"
+         if nvcc else "no nvcc; --backend cuda-emulator runs the kernels without it. docs/cuda.md says where to get nvcc",
          needed=False)
 
     note("program", "built" if PROGRAM.exists() else "not built yet",
@@ -182,9 +182,9 @@ def report(found):
 
 def main():
     parser = argparse.ArgumentParser(
-        prog="./stage doctor", description="Says what is missing here and how to get it.",
+        prog="./stage doctor", description="Says what this machine lacks for building and running, and how to get it.",
         epilog="e.g. ./stage doctor --report, and paste what it prints into an issue")
-    parser.add_argument("--report", action="store_true", help="a block that describes this machine")
+    parser.add_argument("--report", action="store_true", help="print a description of this machine for an issue")
     options = parser.parse_args()
     found = examine()
     if options.report:

@@ -82,7 +82,7 @@ class Redirects(urllib.request.BaseHandler):
         check_url(url, f"{host}: redirect")
         count = getattr(request, "redirects", 0) + 1
         if count > MAX_REDIRECTS:
-            raise Problem(f"{host}: redirects without end")
+            raise Problem(f"{host}: too many redirects")
         kept = {name: value for name, value in request.header_items() if name in KEPT_HEADERS}
         new = urllib.request.Request(url, headers=kept)
         new.redirects = count
@@ -110,7 +110,7 @@ class Client:
             try:
                 context.load_verify_locations(file)
             except (OSError, ssl.SSLError) as problem:
-                raise Problem(f"{file}: not a file of certificates: {problem}") from None
+                raise Problem(f"{file}: expected a file of certificates: {problem}") from None
         self.opener = urllib.request.OpenerDirector()
         for handler in (urllib.request.ProxyHandler(), urllib.request.HTTPSHandler(context=context),
                         urllib.request.HTTPDefaultErrorHandler(), urllib.request.HTTPErrorProcessor(),
@@ -147,13 +147,13 @@ class Client:
         if isinstance(reason, Problem):
             return reason
         if isinstance(reason, ssl.SSLCertVerificationError):
-            return Problem(f"{host}: its certificate is not one to trust: {reason.verify_message}")
+            return Problem(f"{host}: its certificate is not trusted: {reason.verify_message}")
         if isinstance(reason, socket.gaierror):
-            return Problem(f"{host}: not found: is this machine online?")
+            return Problem(f"{host}: the host was not found: is this machine online?")
         if isinstance(reason, socket.timeout):
             return Problem(f"{host}: no answer for {self.timeout:g} seconds", passing=True)
         if isinstance(reason, http.client.HTTPException):
-            return Problem(f"{host}: its answer is no HTTP ({type(reason).__name__})", passing=True)
+            return Problem(f"{host}: its answer is not HTTP ({type(reason).__name__})", passing=True)
         text = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
         return Problem(f"{host}: no connection: {text}", passing=True)
 
@@ -179,7 +179,7 @@ class Client:
                         raise Problem(f"{host_of(url)}: its answer is longer than {megabytes(limit)}")
                 announced = answer.headers.get("Content-Length", "")
                 if announced.isdigit() and int(announced) != total:
-                    raise Problem(f"{host_of(url)}: its answer breaks off", passing=True)
+                    raise Problem(f"{host_of(url)}: its answer ended too early", passing=True)
                 return b"".join(parts).decode("utf-8", "replace"), answer.headers.get_content_type()
         return self.again(attempt)
 
@@ -188,7 +188,7 @@ class Client:
         try:
             return strict_json.parse(text)
         except (ValueError, RecursionError):
-            raise Problem(f"{host_of(url)}: its answer is no JSON: is it behind a login page?") from None
+            raise Problem(f"{host_of(url)}: its answer is not JSON: does the network need a login in the browser?") from None
 
     def pieces(self, answer, host):
         """The answer piece by piece, as it arrives. Raises Problem if it is too slow."""
@@ -237,7 +237,7 @@ class Digest:
 
     def problem(self, where):
         return Problem(f"{where}: {self.kind}: expected {self.expected}, found {self.state.hexdigest()}: "
-                       "not the file that was published, not kept")
+                       "this is not the published file, so it was not kept")
 
 
 class Transfer:
@@ -321,7 +321,7 @@ class Transfer:
         if answer.status not in (200, 206) or (answer.status == 206) != bool(start):
             raise Problem(f"{self.host}: answers {answer.status}: {self.file.name}")
         if answer.headers.get("Content-Encoding", "identity") != "identity":
-            raise Problem(f"{self.host}: {self.file.name}: expected the file as it is, found it packed")
+            raise Problem(f"{self.host}: {self.file.name}: expected the uncompressed file, found a compressed answer")
         announced = answer.headers.get("Content-Length")
         if announced is not None and announced != str(self.file.size - start):
             raise Problem(f"{self.host}: {self.file.name}: expected {self.file.size - start} bytes, "

@@ -50,7 +50,7 @@ def choose(names, wanted, what):
     if len(files) == 1:
         return files
     if files:
-        raise Problem(f"{what}: holds {len(files)} GGUF files, name one: {what}:{files[0]} (also: "
+        raise Problem(f"{what}: holds {len(files)} GGUF files; expected the name of one: {what}:{files[0]} (also: "
                       f"{', '.join(files[1:8])}{', ...' if len(files) > 8 else ''})")
     raise Problem(f"{what}: holds neither model.safetensors with config.json nor a GGUF file")
 
@@ -88,7 +88,7 @@ class Want:
             if type(size) is not int or not 0 <= size <= MAX_BYTES:
                 raise Problem(f"{what}: {name}: expected its size, found '{size}'")
             if not digest:
-                raise Problem(f"{what}: {name}: the server names no checksum, so it is not taken")
+                raise Problem(f"{what}: {name}: expected a checksum from the server, found none")
             files.append(download.File(name, size, digest, url_of(path), secret))
         for entry in self.files or ():
             if "url" in entry:
@@ -111,7 +111,7 @@ class Hub:
         token = os.environ.get("HF_TOKEN", "").strip()
         if token:
             if not re.fullmatch(r"[!-~]+", token):
-                raise Problem("HF_TOKEN: expected a word of ASCII letters, found something else")
+                raise Problem("HF_TOKEN: expected one word of printable ASCII characters")
             self.secret = download.origin(self.endpoint), f"Bearer {token}"
 
     def files(self, want):
@@ -121,7 +121,7 @@ class Hub:
         except Problem as problem:
             if problem.status in (401, 403):
                 token = "HF_TOKEN may not read it" if self.secret else "set HF_TOKEN"
-                raise Problem(f"{self.host}: answers {problem.status}: {what} is not there, or private, or its "
+                raise Problem(f"{self.host}: answers {problem.status}: {what} does not exist, or is private, or its "
                               f"terms must be accepted first on {self.endpoint}/{what}: {token}",
                               problem.status) from None
             if problem.status == 404:
@@ -139,7 +139,7 @@ class Hub:
             if not re.fullmatch("[0-9a-f]{40}", commit):
                 raise ValueError
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise Problem(f"{self.host}: what it says of {what} is not what a hub says") from None
+            raise Problem(f"{self.host}: its description of {what} is not in the format of a hub") from None
 
         def url_of(path):
             return f"{self.endpoint}/{what}/resolve/{commit}/{urllib.parse.quote(path)}"
@@ -172,7 +172,7 @@ class ModelScope:
                     found[str(entry["Path"])] = (entry.get("Size"),
                                                  f"sha256:{sha256}" if SHA256.fullmatch(sha256) else None)
         except (KeyError, TypeError, AttributeError):
-            raise Problem(f"{self.host}: what it says of {what} is not what a hub says") from None
+            raise Problem(f"{self.host}: its description of {what} is not in the format of a hub") from None
 
         def url_of(path):
             return f"{self.endpoint}/models/{what}/resolve/master/{urllib.parse.quote(path)}"
@@ -268,7 +268,7 @@ class PackageIndex:
                 parser.feed(text)
                 links = parser.found
         except (KeyError, TypeError, ValueError):
-            raise Problem(f"{host}: its page of {package['name']} is not what an index says") from None
+            raise Problem(f"{host}: its page of {package['name']} is not in the format of a package index") from None
         link = links.get(package["wheel"])
         if not isinstance(link, str):
             raise Problem(f"{host}: has no file '{package['wheel']}'")
@@ -300,7 +300,7 @@ def unpack(want, wheel, folder, bar):
                 copy(stream, out, entry, wheel.name, bar)
         except (KeyError, RuntimeError, NotImplementedError, EOFError, zipfile.BadZipFile, OSError) as problem:
             part.unlink(missing_ok=True)
-            raise Problem(f"{wheel.name}: {member}: cannot be taken out: {problem}") from None
+            raise Problem(f"{wheel.name}: {member}: cannot be unpacked: {problem}") from None
         except Problem:
             part.unlink(missing_ok=True)
             raise

@@ -8,10 +8,10 @@ from download import Problem
 
 def main():
     parser = argparse.ArgumentParser(
-        prog="./stage models", description="Lists the models here, and those that ./stage pull can download.",
+        prog="./stage models", description="Lists the models on this machine, and those that ./stage pull can download.",
         epilog="e.g. ./stage models rm smollm2-135m")
-    parser.add_argument("action", nargs="?", choices=["rm"], help="rm: remove one that was pulled")
-    parser.add_argument("name", nargs="?", help="which")
+    parser.add_argument("action", nargs="?", choices=["rm"], help="rm: remove a model that was pulled")
+    parser.add_argument("name", nargs="?", help="the model to remove")
     options = parser.parse_args()
     if options.action and not options.name:
         parser.error("rm: expected a name, found none")

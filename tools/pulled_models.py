@@ -126,13 +126,13 @@ def remove(name):
     elif not folder.exists():
         for top in folders()[:-1]:
             if (top / name).exists():
-                raise Problem(f"{top / name}: is in the folder that STAGECRAFT_MODELS names, which is not ours to "
+                raise Problem(f"{top / name}: is in the folder STAGECRAFT_MODELS, which this command does not "
                               "change")
-        raise Problem(f"{name}: is not here; ./stage models says what is")
+        raise Problem(f"{name}: no such model on this machine; ./stage models lists them")
     if folder.exists():
         files = note_of(folder).get("files")
         if folder.is_symlink() or not isinstance(files, list):
-            raise Problem(f"{folder}: was not put there by ./stage pull: remove it yourself")
+            raise Problem(f"{folder}: was not downloaded by ./stage pull: remove it yourself")
         for file in [entry.get("name", "") for entry in files if isinstance(entry, dict)] + [NOTE]:
             path = folder / os.path.basename(file)
             if path.is_file() and not path.is_dir():

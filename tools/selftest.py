@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 CORES = str(os.cpu_count() or 2)
 # Modules whose tests pass files and text from outside to a parser.
-PARSER_ROOMS = ("base", "checkpoint", "fuzz", "hostile", "model", "operators", "programs", "text")
+PARSER_MODULES = ("base", "checkpoint", "fuzz", "hostile", "model", "operators", "programs", "text")
 # Tests of data that threads share: GoogleTest patterns by module.
 THREADED = {"base": "ThreadPool.*", "generation": "GenerateBatch.*", "model": "Determinism.*",
             "backends": "*CpuRandom*:*LongTextOfGptOss*:SplitBackend*", "serve": "*Scheduler*:*HttpServer*"}
@@ -66,7 +66,7 @@ def logged(log, command, cwd, environment, timeout=LONGEST):
             code = subprocess.run([str(word) for word in command], cwd=cwd, env=environment, stdout=out,
                                   stderr=subprocess.STDOUT, timeout=timeout).returncode
         except subprocess.TimeoutExpired:
-            code = f"none after {timeout} s"
+            code = f"none (stopped after {timeout} s)"
     return code, path.read_text(errors="replace")
 
 
@@ -90,13 +90,13 @@ def preset(name, *targets):
 
 
 def check_format(_):
-    """clang-format over every tracked C++ file"""
+    """clang-format checks every tracked C++ file"""
     packages("clang-format-14")  # every version formats differently; all developers use this one
     run("clang-format-14", "--dry-run", "-Werror", *tracked("*.h", "*.cpp"))
 
 
 def check_reference(_):
-    """the PyTorch dumps, made again and compared with the committed ones"""
+    """the PyTorch dumps are made again and compared with the committed ones"""
     packages("python3-venv")
     python = BUILD / "venv" / "bin" / "python"
     if not python.exists():
@@ -111,46 +111,47 @@ def check_reference(_):
     run(python, ROOT / "reference" / "make_all.py", "--check")
 
 
-def part_of_room(name, room, tests, shard, emulator):
+def shard_of_module(name, module, tests, shard, emulator):
     """Runs one core's share of a module's tests in one process; returns how many passed."""
     folder = BUILD / name / "tests"
     environment = dict(os.environ, GTEST_TOTAL_SHARDS=CORES, GTEST_SHARD_INDEX=str(shard), GTEST_BRIEF="1")
-    command = [*emulator, folder / f"{room}_tests", f"--gtest_filter={tests}"]
-    code, text = logged(f"{name}_{room}_{shard}.log", command, folder, environment)
+    command = [*emulator, folder / f"{module}_tests", f"--gtest_filter={tests}"]
+    code, text = logged(f"{name}_{module}_{shard}.log", command, folder, environment)
     if code != 0:
         print(text[-20000:], flush=True)
-        raise Failed(f"{room}_tests: exit code {code}")
+        raise Failed(f"{module}_tests: exit code {code}")
     return int(re.search(r"PASSED  \] (\d+) test", text)[1])
 
 
-def whole_rooms(name, rooms, *emulator):
+def run_modules(name, modules, *emulator):
     """Runs the tests of modules ({module: pattern}) of a preset in few processes: with a sanitizer, each takes long to
     start."""
     with futures.ThreadPoolExecutor(int(CORES)) as pool:
-        runs = {room: [pool.submit(part_of_room, name, room, tests, shard, emulator) for shard in range(int(CORES))]
-                for room, tests in rooms.items()}
+        runs = {module: [pool.submit(shard_of_module, name, module, tests, shard, emulator)
+                         for shard in range(int(CORES))]
+                for module, tests in modules.items()}
     problems = [str(one.exception()) for shards in runs.values() for one in shards if one.exception()]
     if problems:
         raise Failed("; ".join(problems))
-    passed = {room: sum(one.result() for one in shards) for room, shards in runs.items()}
-    print("  passed: " + ", ".join(f"{room} {count}" for room, count in passed.items()), flush=True)
-    for room, count in passed.items():
+    passed = {module: sum(one.result() for one in shards) for module, shards in runs.items()}
+    print("  passed: " + ", ".join(f"{module} {count}" for module, count in passed.items()), flush=True)
+    for module, count in passed.items():
         if count == 0:
-            raise Failed(f"{room}_tests: no test is called {rooms[room]}")
+            raise Failed(f"{module}_tests: no test matches {modules[module]}")
 
 
 def check_asan(_):
-    """the tests of all that parses, under AddressSanitizer and UndefinedBehaviorSanitizer"""
-    preset("asan", *(f"{room}_tests" for room in PARSER_ROOMS))
+    """the tests of all parsers, under AddressSanitizer and UndefinedBehaviorSanitizer"""
+    preset("asan", *(f"{module}_tests" for module in PARSER_MODULES))
     # the inputs of fuzz have their own programs
-    whole_rooms("asan", {room: "*" for room in PARSER_ROOMS if room != "fuzz"})
+    run_modules("asan", {module: "*" for module in PARSER_MODULES if module != "fuzz"})
     run("ctest", "--preset", "asan", "-j", CORES, "-L", "^fuzz$", "--no-label-summary")
 
 
 def check_tsan(_):
-    """what threads share, and the server with its clients, under ThreadSanitizer"""
-    preset("tsan", "stagecraft", *(f"{room}_tests" for room in THREADED))
-    whole_rooms("tsan", THREADED)
+    """the tests of threads that share data, and the server with its clients, under ThreadSanitizer"""
+    preset("tsan", "stagecraft", *(f"{module}_tests" for module in THREADED))
+    run_modules("tsan", THREADED)
     for old in (BUILD / "tsan").glob("race.*"):
         old.unlink()
     # a race in the server is written to this log, whatever the server then answers
@@ -176,11 +177,11 @@ def fuzz(name, seconds, scratch):
     print(f"  {name}: {runs[-1] if runs else 'no'} inputs tried", flush=True)
     if code != 0:
         print(text[-6000:])
-        raise Failed(f"{name}: the input is {found}*; mended, it goes to tests/fuzz/inputs/{name}/")
+        raise Failed(f"{name}: the input is {found}*; after the fix, add it to tests/fuzz/inputs/{name}/")
 
 
 def check_fuzz(options):
-    """libFuzzer feeds each parser 10 s with inputs of its own (with --all a minute; --seconds N)"""
+    """libFuzzer feeds each parser for 10 s with generated inputs (with --all for 60 s; or --seconds N)"""
     packages("clang-16", "libclang-rt-16-dev")
     preset("fuzz", "fuzz_tests")
     seconds = options.seconds or (FUZZ_SECONDS_OF_ALL if options.all else FUZZ_SECONDS)
@@ -196,7 +197,7 @@ def check_fuzz(options):
 
 
 def check_clang(_):
-    """everything built and tested with Clang 16"""
+    """everything is built and tested with Clang 16"""
     packages("clang-16")
     preset("clang")
     # tests of builds with ./stage depend on the machine, not on the compiler
@@ -204,7 +205,7 @@ def check_clang(_):
 
 
 def check_tidy(_):
-    """clang-tidy over every source file"""
+    """clang-tidy checks every source file"""
     packages("clang-16", "clang-tidy-16")
     preset("clang", "version")  # for compile_commands.json and the generated header
     sources = [str(ROOT / name) for name in tracked("src/*.cpp")]
@@ -212,7 +213,7 @@ def check_tidy(_):
 
 
 def check_aarch64(_):
-    """everything built for 64-bit ARM, its tests run under qemu, the kernels also on lesser processors"""
+    """everything is built for 64-bit ARM and tested under qemu, the kernels also on older processors"""
     packages("g++-aarch64-linux-gnu", "qemu-user")
     try:
         sysroot.make(BUILD / "sysroot-arm64", "arm64")
@@ -224,24 +225,24 @@ def check_aarch64(_):
     # qemu's default processor has all extensions; these have no matrix instructions for bytes, the first no dot
     # products
     for processor in ("cortex-a72", "neoverse-n1"):
-        whole_rooms("aarch64", {"operators": "*Kernel*:*EveryTable*"}, "qemu-aarch64", "-cpu", processor, "-L",
+        run_modules("aarch64", {"operators": "*Kernel*:*EveryTable*"}, "qemu-aarch64", "-cpu", processor, "-L",
                     BUILD / "sysroot-arm64")
 
 
 def check_amx(_):
-    """the kernels of AMX, whose instructions are emulated, under both sanitizers: needs AVX-512 with bf16"""
+    """the AMX kernels, with emulated AMX instructions, under both sanitizers; needs a processor with AVX-512 bf16"""
     cpuinfo = pathlib.Path("/proc/cpuinfo")
     if not cpuinfo.exists() or "avx512_bf16" not in cpuinfo.read_text():
-        print("  this processor has no AVX-512 with bf16: left out")
+        print("  skipped: this processor has no AVX-512 with bf16")
         return
     preset("amx", "operators_tests", "backends_tests")
-    whole_rooms("amx", dict.fromkeys(("operators", "backends"), "*amx*"))
+    run_modules("amx", dict.fromkeys(("operators", "backends"), "*amx*"))
 
 
 def check_processors(_):
-    """the program as it is built here, on lesser x86 processors under qemu: each finds the kernels that it can run"""
+    """the program of this build on older x86 processors under qemu: each must choose kernels that it can run"""
     if platform.machine() not in ("x86_64", "AMD64"):
-        print("  this is no x86 processor: left out")
+        print("  skipped: this is not an x86 processor")
         return
     packages("qemu-user")
     run(ROOT / "stage", "build", "--only", "stagecraft", "operators_tests", "backends_tests")
@@ -252,19 +253,19 @@ def check_processors(_):
         qemu = ["qemu-x86_64", "-cpu", processor]
         found = subprocess.run([*qemu, *story], stdout=subprocess.PIPE).stdout
         if found != here:
-            raise Failed(f"{processor}: expected the story that is told here, found {found[:200]!r}")
-        whole_rooms("release", {"operators": "*EveryKernel*:*EveryTable*", "backends": "*CpuWeights*"}, *qemu)
+            raise Failed(f"{processor}: expected the same story as on this processor, found {found[:200]!r}")
+        run_modules("release", {"operators": "*EveryKernel*:*EveryTable*", "backends": "*CpuWeights*"}, *qemu)
 
 
 def check_page(_):
-    """the server's page in a real browser, Chromium, which this installs"""
+    """the server's page in a real browser (installs Chromium)"""
     packages("chromium", "chromium-driver")
     run(ROOT / "stage", "build", "--only", "stagecraft")
     run(sys.executable, ROOT / "tests" / "serve" / "page_test.py", BUILD / "release" / "src" / "stagecraft")
 
 
 def check_python(_):
-    """the Python package, built and installed into an environment of its own, and its notebook"""
+    """the Python package, installed into its own environment, and its notebook"""
     packages("python3-venv", "python3-dev")
     run(ROOT / "stage", "build", "--only", "version")  # installs the libraries
     folder = BUILD / "python_package"
@@ -330,14 +331,14 @@ def nvcc_from_pypi(folder):
 
 
 def check_class(_):
-    """a class of 500 from the catalogue, pulled and graded, killed once and resumed (most of an hour)"""
+    """a class of 500 students, made of known mistakes: pulled and graded, killed once and resumed (nearly an hour)"""
     stages = [path.name[:2] for path in sorted((ROOT / "course" / "mistakes").glob("[0-9][0-9]-*"))]
     run(ROOT / "stage", "build", "--only", "grading", *(f"catalogue_{number}" for number in stages))
     run(sys.executable, ROOT / "tests" / "course" / "classroom" / "class_test.py", BUILD / "release", "all")
 
 
 def check_catalogue(_):
-    """gates and catalogue on 200 seeds, and the names that 200 mutants and 40 pairs of mistakes are given (hours)"""
+    """gates and known mistakes with 200 seeds, and the mistakes that are named for 200 mutants and 40 pairs (hours)"""
     stages = [path.name[:2] for path in sorted((ROOT / "course" / "mistakes").glob("[0-9][0-9]-*"))]
     run(ROOT / "stage", "build", "--only", "gate", *(f"catalogue_{number}" for number in stages))
     run("env", "STAGE_REFEREE=", BUILD / "release" / "course" / "gate", "--gtest_filter=-*Speed*", "--gtest_repeat=200",
@@ -360,7 +361,7 @@ def check_course(_):
 
 
 def run_tests():
-    """every test, but for those of --course"""
+    """every test except those of --course"""
     ctest("-LE", "^proof$")
 
 
@@ -390,9 +391,9 @@ def main():
         epilog="e.g. ./stage selftest --asan")
     for name, part in PARTS.items():
         parser.add_argument(f"--{name}", action="store_true", help=f"before them: {part.__doc__}")
-    parser.add_argument("--all", action="store_true", help="all of these")
-    parser.add_argument("--seconds", type=int, help="how long --fuzz looks for inputs, each parser")
-    parser.add_argument("--only", action="store_true", help="what is named, without the tests")
+    parser.add_argument("--all", action="store_true", help="all of these parts")
+    parser.add_argument("--seconds", type=int, help="how many seconds --fuzz spends on each parser")
+    parser.add_argument("--only", action="store_true", help="run only the named parts, not the tests after them")
     options = parser.parse_args()
 
     chosen = [name for name in PARTS if options.all or getattr(options, name)]

@@ -77,7 +77,7 @@ class Changes:
     """The changes that a run of ./stage class grade made; sets each record's `changes`."""
 
     def __init__(self, run, tests):
-        self.folder, self.at = run.room.folder, run.at.isoformat()
+        self.folder, self.at = run.classroom.folder, run.at.isoformat()
         before = read(self.folder)
         lines = [line for line in update.changelog() if update.CHANGE.match(line)]
         news = [] if before["changelog"] is None else [

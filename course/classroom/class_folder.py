@@ -76,7 +76,7 @@ def read_roster(path):
             raise course.Problem(f"{path}: line {number}: id '{id}': expected at most 60 letters, digits and "
                                  ". _ @ + -, a letter or digit first")
         if id.lower() in known:
-            raise course.Problem(f"{path}: line {number}: id '{id}' is there twice")
+            raise course.Problem(f"{path}: line {number}: id '{id}' is used twice")
         if not place or place.startswith("-"):
             raise course.Problem(f"{path}: line {number}: repository: expected a path or a URL")
         known.add(id.lower())
@@ -85,7 +85,7 @@ def read_roster(path):
         more = {key: value for key, value in line.items() if key and isinstance(value, str)}
         students.append(Student(id, place, more))
     if not students:
-        raise course.Problem(f"{path}: expected a line for each student")
+        raise course.Problem(f"{path}: expected a line for each student, found none")
     return students
 
 

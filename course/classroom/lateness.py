@@ -35,7 +35,7 @@ def time_of(text):
 def moment(text, key):
     found = time_of(text)
     if found is None:
-        raise course.Problem(f"{official.FILE}: {key}: expected a time with its zone, as 2026-12-01T23:59+01:00")
+        raise course.Problem(f"{official.FILE}: {key}: expected a time with its zone, for example 2026-12-01T23:59+01:00")
     return found
 
 
@@ -89,7 +89,7 @@ class Rules:
         chosen, _, value = word.rpartition("=")
         until, days = time_of(value), value.removeprefix("+")
         if until is None and not (days.isascii() and days.isdigit() and int(days) <= MOST_DAYS):
-            raise course.Problem(f"roster: {id}: extensions: '{word}': expected days or a time with its zone, as "
+            raise course.Problem(f"roster: {id}: extensions: '{word}': expected days or a time with its zone, for example "
                                  "3=+2 or 3=2026-11-20T23:59+01:00")
         try:
             stages = course.parse_selection(chosen or "all", self.stages, whole_class=True)

@@ -53,7 +53,7 @@ def read(folder, students, stages):
         if id not in known:
             raise course.Problem(f"{where}: id: expected a student of the roster, found '{id}'")
         if not reason:
-            raise course.Problem(f"{where}: reason: expected one, {id} will read it")
+            raise course.Problem(f"{where}: reason: expected a reason, which {id} will read, found none")
         try:
             selected = course.parse_selection(chosen, stages, whole_class=True)
         except course.Problem as problem:

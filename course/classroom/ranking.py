@@ -48,7 +48,7 @@ def key_of(handed_in, stages):
 
 def places(run):
     """(the places, fastest first; {id: reason} for those who wanted a place and have none)"""
-    path = run.room.folder / FILE
+    path = run.classroom.folder / FILE
     before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     stages = stages_of(run)
     known, found, problems, texts = {}, [], {}, None
@@ -56,7 +56,7 @@ def places(run):
         key = key_of(handed_in, stages)
         speed = before.get(key)
         if speed is None:
-            texts = texts or score.Texts(run.room.seed("ranking", ""))
+            texts = texts or score.Texts(run.classroom.seed("ranking", ""))
             try:
                 with course.doing(course.say("doing_score", id)):
                     speed = score.score(handed_in, stages, texts)

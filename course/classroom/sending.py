@@ -25,12 +25,12 @@ FAR = re.compile(r"(?:git|https?|ssh)://|[\w.-]+@[\w.-]+:")
 WHO = ("-c", "user.name=Stagecraft", "-c", "user.email=stagecraft@localhost")
 
 
-def written(room, students):
+def written(classroom, students):
     """(the students who have feedback, {id: its text})"""
-    paths = {student.id: room.feedback / f"{student.id}.md" for student in students}
+    paths = {student.id: classroom.feedback / f"{student.id}.md" for student in students}
     texts = {id: path.read_bytes() for id, path in paths.items() if path.exists()}
     if not texts:
-        raise course.Problem(course.say("class_no_feedback", room.feedback))
+        raise course.Problem(course.say("class_no_feedback", classroom.feedback))
     return [student for student in students if student.id in texts], texts
 
 
@@ -42,8 +42,8 @@ def file_name(id, participant):
     return f"{id.replace('_', '-')}_{participant}_assignfeedback_file_feedback.md"
 
 
-def to_moodle(room, students):
-    students, texts = written(room, students)
+def to_moodle(classroom, students):
+    students, texts = written(classroom, students)
     numbers = {student.id: re.fullmatch(r"(?:\D*\s)?(\d+)", student.cell(COLUMN)) for student in students}
     unknown = [id for id, number in numbers.items() if not number]
     of = collections.defaultdict(list)  # {number: ids}
@@ -55,7 +55,7 @@ def to_moodle(room, students):
             raise course.Problem(course.say("class_same_identifier", COLUMN, number, course.listed(ids)))
     if len(unknown) == len(texts):
         raise course.Problem(course.say("class_no_identifier", "Identifier"))
-    path = room.folder / ZIP
+    path = classroom.folder / ZIP
     new = path.with_name(f".{path.name}")
     with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as out:
         for id, number in numbers.items():
@@ -102,8 +102,8 @@ def push(place, files):
         return True
 
 
-def to_branches(room, students):
-    students, texts = written(room, students)
+def to_branches(classroom, students):
+    students, texts = written(classroom, students)
     problems, pushed = {}, []
 
     def one(together):
@@ -127,5 +127,5 @@ def to_branches(room, students):
     return 1 if problems else 0
 
 
-def send(room, students, way):
-    return to_moodle(room, students) if way == "moodle" else to_branches(room, students)
+def send(classroom, students, way):
+    return to_moodle(classroom, students) if way == "moodle" else to_branches(classroom, students)

@@ -73,8 +73,8 @@ class Bar:
 # ---- pull ---------------------------------------------------------------------------------------
 
 
-def pull(room, students):
-    seen, problems = room.seen(), room.problems()
+def pull(classroom, students):
+    seen, problems = classroom.seen(), classroom.problems()
     bar = Bar(len(students))
     found = collections.Counter()
 
@@ -86,7 +86,7 @@ def pull(room, students):
         for id in task["ids"]:
             is_new = sha and sha != lasts[id]
             if is_new:
-                room.note_seen(id, sha, datetime.datetime.fromisoformat(answer["at"]))
+                classroom.note_seen(id, sha, datetime.datetime.fromisoformat(answer["at"]))
             found["problem" if problem else "new" if is_new else "same"] += 1
             problems.pop(id, None)
             if problem:
@@ -95,16 +95,16 @@ def pull(room, students):
 
     tasks = []
     for together in class_folder.by_repository(students):
-        join(room, seen, together)
+        join(classroom, seen, together)
         lasts.update({student.id: seen[student.id][-1].sha if seen[student.id] else None for student in together})
         known = {lasts[student.id] for student in together}
         tasks.append({"ids": [student.id for student in together], "place": together[0].place,
                       "last": known.pop() if len(known) == 1 else None})
-    words = [sys.executable, str(course.ROOT / "course"), "classroom.pull_process", str(room.folder)]
+    words = [sys.executable, str(course.ROOT / "course"), "classroom.pull_process", str(classroom.folder)]
     environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", TERM="dumb")
     helpers.Helpers(words, PULLS, environment, PULL_SECONDS).run(tasks, done)
     bar.end()
-    room.problems(problems)
+    classroom.problems(problems)
     course.tell(course.say("class_pulled", len(students), found["new"], found["same"], found["problem"]))
     for student in students:
         if student.id in problems:
@@ -112,13 +112,13 @@ def pull(room, students):
     return 1 if found["problem"] else 0
 
 
-def join(room, seen, together):
+def join(classroom, seen, together):
     """A student who joins a repository gets the versions of it that were seen earlier."""
     first = next((student for student in together if seen[student.id]), None)
     for student in together if first else ():
         for version in seen[first.id] if not seen[student.id] else ():
-            class_folder.keep(room.folder, student.id, class_folder.kept(room.folder, first.id, version.sha))
-            room.note_seen(student.id, version.sha, version.at)
+            class_folder.keep(classroom.folder, student.id, class_folder.kept(classroom.folder, first.id, version.sha))
+            classroom.note_seen(student.id, version.sha, version.at)
         seen[student.id] = seen[student.id] or seen[first.id]
 
 
@@ -128,13 +128,13 @@ def join(room, seen, together):
 class Graders(helpers.Helpers):
     """Processes that grade, one per job."""
 
-    def __init__(self, room, jobs, headers):
+    def __init__(self, classroom, jobs, headers):
         self.answers = grader.PLACE / "answers" / f"{os.getpid()}"
         shutil.rmtree(self.answers, ignore_errors=True)
         self.answers.mkdir(parents=True)
         # TERM: there are many of them, and only the progress bar is shown.
         environment = dict(os.environ, STAGE_ANSWERS=str(self.answers), PYTHONDONTWRITEBYTECODE="1", TERM="dumb")
-        super().__init__([sys.executable, str(course.ROOT / "course"), "classroom.grade_process", str(room.folder),
+        super().__init__([sys.executable, str(course.ROOT / "course"), "classroom.grade_process", str(classroom.folder),
                           str(headers)], jobs, environment, grader.SECONDS)
 
     def grade(self, tasks, bar):
@@ -179,24 +179,24 @@ def clean_up():
 class Run:
     """One call of ./stage class grade."""
 
-    def __init__(self, room, options):
-        self.room, self.options = room, options
+    def __init__(self, classroom, options):
+        self.classroom, self.options = classroom, options
         self.stages = course.stages()
-        here = room.folder / official.FILE  # of this class, if one tree serves several
-        settings = official.read(room.folder if here.exists() else course.ROOT)
+        here = classroom.folder / official.FILE  # of this class, if one tree serves several
+        settings = official.read(classroom.folder if here.exists() else course.ROOT)
         self.rules = lateness.Rules(settings, self.stages)
         self.is_ranked = ranking.is_wanted(settings)
         self.at = class_folder.now()
         grader.prepare()
         self.terms = [grader.SCHEMA, grader.official_files(), grader.compiler(), grader.why_not()]
-        seen, problems = room.seen(), room.problems()
+        seen, problems = classroom.seen(), classroom.problems()
         self.records = [marks.Record(student, seen[student.id], problems.get(student.id), self.rules.of(student))
-                        for student in room.students]
-        self.versions = {record.id: marks.Versions(room.folder, record) for record in self.records}
-        self.overrides = overrides.read(room.folder, room.students, self.stages)
+                        for student in classroom.students]
+        self.versions = {record.id: marks.Versions(classroom.folder, record) for record in self.records}
+        self.overrides = overrides.read(classroom.folder, classroom.students, self.stages)
         self.graded_as = {}  # {(id, sha): whose result it is}; students who share a repository share the first one's
         records = {record.id: record for record in self.records}
-        for together in class_folder.by_repository(room.students):
+        for together in class_folder.by_repository(classroom.students):
             for student in together:
                 record = records[student.id]
                 record.shared_with = [other.id for other in together if other is not student]
@@ -215,7 +215,7 @@ class Run:
         language = self.language(record, sha)
         key = hashlib.sha1(json.dumps([*self.terms, sha, seeds, language]).encode()).hexdigest()[:12]
         id = self.graded_as[record.id, sha]
-        out = self.room.results / id / f"{sha[:18]}-{key}.json"
+        out = self.classroom.results / id / f"{sha[:18]}-{key}.json"
         return Task(id, sha, seeds, str(out), fresh, language)
 
     def seed(self, record, stage, sha):
@@ -223,7 +223,7 @@ class Run:
         not be graded again."""
         if self.options.seed is not None:
             return self.options.seed
-        return self.room.seed(self.graded_as[record.id, sha], self.versions[record.id].first(stage, sha))
+        return self.classroom.seed(self.graded_as[record.id, sha], self.versions[record.id].first(stage, sha))
 
     def tasks(self, record):
         """The newest version with all its stages; of older versions, the stages that may count for more."""
@@ -246,7 +246,7 @@ class Run:
             if len({task.id for task in tasks}) >= PRECOMPILED_FROM:
                 headers = pathlib.Path(folder) / "include"
                 grader.precompile(headers)
-            problems = Graders(self.room, self.options.jobs or os.cpu_count() or 1, headers).grade(tasks, bar)
+            problems = Graders(self.classroom, self.options.jobs or os.cpu_count() or 1, headers).grade(tasks, bar)
         bar.end()
         return problems
 
@@ -280,14 +280,14 @@ class Run:
             text = "\n".join(feedback.markdown(record)) + "\n"
         finally:
             os.environ["STAGECRAFT_LANG"] = before or ""
-        class_folder.write(self.room.feedback / f"{record.id}.md", text)
+        class_folder.write(self.classroom.feedback / f"{record.id}.md", text)
 
     def note_changes(self):
         return changes.Changes(self, grader.official_files())
 
     def write_class(self, changed):
         for name, lines in marks.TABLES.items():
-            class_folder.write(self.room.folder / name, marks.table(lines(self.records, self.stages)))
+            class_folder.write(self.classroom.folder / name, marks.table(lines(self.records, self.stages)))
         changed.write()
         seen = {record.id: list(self.versions[record.id].handed_in.values()) for record in self.records
                 if record.newest and self.graded_as[record.id, record.newest.sha] == record.id}
@@ -299,15 +299,15 @@ class Run:
                                                                                 class_page.ranking_page(self, places))))
             for id, why in problems.items():
                 course.tell(f"  {id}: {report.plain(why)}")
-        self.room.forget_others()
+        self.classroom.forget_others()
 
     def write_page(self, name, lines):
-        class_folder.write(self.room.folder / name, "\n".join(lines) + "\n")
-        return self.room.folder / name
+        class_folder.write(self.classroom.folder / name, "\n".join(lines) + "\n")
+        return self.classroom.folder / name
 
 
-def grade_all(room, options):
-    run = Run(room, options)
+def grade_all(classroom, options):
+    run = Run(classroom, options)
     problems = run.grade([task for record in run.records for task in run.tasks(record)])
     for record in run.records:
         run.fill(record, problems)
@@ -316,7 +316,7 @@ def grade_all(room, options):
         run.write_feedback(record)
     run.write_class(changed)
     ungraded = [record for record in run.records if record.ungraded]
-    course.tell(course.say("class_graded", len(run.records) - len(ungraded), room.folder))
+    course.tell(course.say("class_graded", len(run.records) - len(ungraded), classroom.folder))
     for record in ungraded:
         course.tell(f"  {record.id}: {course.say('class_ungraded', report.plain(record.ungraded))}")
     tell_changes(changed)
@@ -329,10 +329,10 @@ def tell_changes(changed):
         course.tell("\n".join(changes.lines(changed.new)))
 
 
-def grade_one(room, options):
+def grade_one(classroom, options):
     """Grades one student again, ignoring stored results, and shows the result. The tables are written if all other
     students have a result from the same tree, compiler and settings."""
-    run = Run(room, options)
+    run = Run(classroom, options)
     record = next(record for record in run.records if record.id == options.only)
     if record.newest is None:
         raise course.Problem(course.say("class_nothing_seen", record.problem or "-"))
@@ -363,9 +363,9 @@ def grade_one(room, options):
 # ---- viva ---------------------------------------------------------------------------------------
 
 
-def vivas(room, options):
+def vivas(classroom, options):
     """A sheet for each student who has a right stage, or for one student."""
-    run = Run(room, options)
+    run = Run(classroom, options)
     chosen = [record for record in run.records if record.newest and options.only in (None, record.id)]
     bar = Bar(len(chosen))
     grader.PLACE.mkdir(parents=True, exist_ok=True)
@@ -377,12 +377,12 @@ def vivas(room, options):
         right = [stage for stage, entry in zip(run.stages, record.result["stages"])
                  if entry["status"] in ("passed", "slow") and entry["started"] and stage.points]
         sha = record.newest.sha
-        found = viva.changes(run.versions[record.id].handed_in[sha], right, room.seed(record.id, sha))
+        found = viva.changes(run.versions[record.id].handed_in[sha], right, classroom.seed(record.id, sha))
         lines = viva.sheet(record.id, sha, found, right)
-        class_folder.write(room.folder / "viva" / f"{record.id}.md", "\n".join(lines) + "\n")
+        class_folder.write(classroom.folder / "viva" / f"{record.id}.md", "\n".join(lines) + "\n")
         bar.step(record.id)
     bar.end()
-    course.tell(course.say("viva_done", len(chosen) - len(missing), room.folder / "viva"))
+    course.tell(course.say("viva_done", len(chosen) - len(missing), classroom.folder / "viva"))
     for id in missing:
         course.tell(f"  {id}: {course.say('viva_not_graded')}")
     return 1 if missing else 0
@@ -411,19 +411,19 @@ def run():
         parser.error(course.say("expected_seed"))
     if options.jobs is not None and options.jobs < 1:
         parser.error(course.say("expected_jobs"))
-    room = class_folder.Classroom(options.roster, options.folder)
-    if options.only and options.only not in {student.id for student in room.students}:
+    classroom = class_folder.Classroom(options.roster, options.folder)
+    if options.only and options.only not in {student.id for student in classroom.students}:
         raise course.Problem(course.say("class_no_student", options.only, options.roster))
-    room.lock(options.what)
-    chosen = {one.repository for one in room.students if options.only in (None, one.id)}
-    students = [one for one in room.students if one.repository in chosen]
+    classroom.lock(options.what)
+    chosen = {one.repository for one in classroom.students if options.only in (None, one.id)}
+    students = [one for one in classroom.students if one.repository in chosen]
     if options.what == "pull":
-        return pull(room, students)
+        return pull(classroom, students)
     if options.what == "viva":
-        return vivas(room, options)
+        return vivas(classroom, options)
     if options.what == "send":
-        return sending.send(room, students, options.way)
-    return grade_one(room, options) if options.only else grade_all(room, options)
+        return sending.send(classroom, students, options.way)
+    return grade_one(classroom, options) if options.only else grade_all(classroom, options)
 
 
 if __name__ == "__main__":

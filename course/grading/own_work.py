@@ -199,7 +199,7 @@ def rules(number):
     """{"headers", "calls"} of a stage, as sets."""
     lists = json.loads(LIST.read_text(encoding="utf-8"))
     if number not in lists:
-        raise course.Problem(f"stages/own_work.json: expected stage {number}: python3 course grading.own_work --write")
+        raise course.Problem(f"stages/own_work.json: expected stage {number}, found none: run python3 course grading.own_work --write")
     found = lists[number]
     return {key: set(names) for key, names in found.items()}
 
@@ -492,8 +492,8 @@ def texts_here(stage):
 
 
 def run():
-    parser = argparse.ArgumentParser(description="What each stage may use of ours: computes the lists.")
-    parser.add_argument("--write", action="store_true", help="into stages/own_work.json and the handouts")
+    parser = argparse.ArgumentParser(description="Computes the lists of our functions that each stage may use.")
+    parser.add_argument("--write", action="store_true", help="write the lists into stages/own_work.json and the handouts")
     write = parser.parse_args().write
     differing = [path for path, text in files().items()
                  if not path.exists() or path.read_text(encoding="utf-8") != text]
@@ -502,7 +502,7 @@ def run():
             path.write_text(files()[path], encoding="utf-8")
         else:
             print(f"{path.relative_to(course.ROOT)}: differs from what the starters, our answers and the right "
-                  "programs use: python3 course grading.own_work --write")
+                  "programs use: run python3 course grading.own_work --write")
     return 1 if differing and not write else 0
 
 

@@ -214,7 +214,7 @@ const std::map<std::string, Expected>& expected_of(const Case& question, std::si
 }
 
 void must_show(bool shown, const std::string& what) {
-  if (!shown) throw Error("the gate: a case does not show {}", what);
+  if (!shown) throw Error("the gate: expected a case that shows {}", what);
 }
 
 std::string output_name(const std::string& name, std::size_t call) {

@@ -77,7 +77,7 @@ Outcome KnownWorker::ask(const WrittenRequest& request) {
   const bool told =
       ::write(orders_, order.data(), order.size()) == static_cast<ssize_t>(order.size());
   if (!told || ::read(statuses_, &status, sizeof status) != sizeof status) {
-    throw Error("{}: ended while it was asked", program_.string());
+    throw Error("{}: expected an answer, but the program ended", program_.string());
   }
   const bool late = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
   return outcome_of(late ? std::nullopt : std::optional(status), request.answer(), seconds,

@@ -97,7 +97,7 @@ bool skips_for_lack_of_instructions() {
 
 void judge_speed(const std::string& name, const std::function<Race()>& new_race, const Band& band) {
   if (skips_for_lack_of_instructions()) return;
-  if (yardsticks().empty()) GTEST_SKIP() << "this build's speed says nothing";
+  if (yardsticks().empty()) GTEST_SKIP() << "this build does not measure speed";
   if (is_wrong_elsewhere()) {
     ::testing::Test::RecordProperty("not-measured", say("speed_not_measured"));
     [] { GTEST_SKIP() << say("speed_not_measured"); }();

@@ -23,7 +23,7 @@ SYSTEM = ("/usr", "/bin", "/lib", "/lib64")  # where compilers and their headers
 def why_not():
     """The reason why commands are not confined here, for a person; empty if they are."""
     if not sys.platform.startswith("linux"):
-        return "only Linux has what it takes"
+        return "confinement needs Linux"
     done = subprocess.run([str(course.BUILD / "course" / "confine"), "--why"], stdout=subprocess.PIPE, text=True)
     return done.stdout.strip()
 

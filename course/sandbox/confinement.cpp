@@ -313,13 +313,14 @@ std::optional<int> wait_for(pid_t child, unsigned seconds, std::uint64_t residen
 
 std::string not_confined_because() {
 #if defined(__SANITIZE_ADDRESS__)
-  return "this build has AddressSanitizer, which needs more than what is confined gets";
+  return "this build has AddressSanitizer, which needs more address space than a confined process "
+         "gets";
 #elif defined(STAGECRAFT_CAN_FILTER_SYSCALLS)
   if (Landlock::version() == 0) return "this kernel runs no Landlock (Linux 5.13 or newer)";
   if (::prctl(PR_GET_SECCOMP) < 0) return "this kernel has no seccomp";
   return {};
 #else
-  return "only Linux on x86-64 and aarch64 has what it takes";
+  return "confinement needs Linux on x86-64 or aarch64";
 #endif
 }
 

@@ -119,8 +119,8 @@ TEST(Softmax, EqualsItsTwinOnFreshNumbers) {
   Case one = softmax_case("fresh", inputs.tensor({3, inputs.odd_size(5, 60)}, 4.0f));
   one.request.calls = 2;
   if (!judge(one)) return;
-  if (!judge(softmax_case("64 of them", inputs.tensor({2, 64}, 4.0f)))) return;
-  judge(softmax_case("thousands", inputs.tensor({1, 9001}, 4.0f)));
+  if (!judge(softmax_case("rows of 64 numbers", inputs.tensor({2, 64}, 4.0f)))) return;
+  judge(softmax_case("a row of 9001 numbers", inputs.tensor({1, 9001}, 4.0f)));
 }
 
 TEST(Softmax, KeepsNothing) {
@@ -177,7 +177,7 @@ TEST(Rope, CountsFromTheFirstPositionForEveryHead) {
   one.request.calls = 2;
   if (!judge(one)) return;
   one.request.gap = 3;
-  one.name += ", rows that lie apart";
+  one.name += ", rows with gaps between them";
   if (!judge(one)) return;
   if (!judge(rope_case("3001 rows from position 0", inputs.tensor({3001, 8}), inv_freq, 0))) return;
   Tensor many{{130}, {}};
@@ -221,8 +221,8 @@ Case fresh_attention(Inputs& inputs, std::size_t q_len, std::size_t past, std::s
   const TwinAttention twin =
       twin_attention(exact(q), exact(k), exact(v), n_heads, n_kv_heads, window);
   Case one;
-  one.name = fmt::format("{} queries after {} past, {} heads on {}, of {}", q_len, past, n_heads,
-                         n_kv_heads, head_dim);
+  one.name = fmt::format("{} queries after {} past tokens, {} heads, {} kv heads, head_dim {}",
+                         q_len, past, n_heads, n_kv_heads, head_dim);
   one.request.function = "attention";
   one.request.inputs = {{"q", q}, {"k", k}, {"v", v}};
   one.request.scalars = {{"n_heads", static_cast<double>(n_heads)},
@@ -365,7 +365,7 @@ Case fresh_block(Inputs& inputs, std::size_t q_len, std::size_t past, std::size_
   const Expected projected = twin_linear(mixed.out, wo);
 
   Case one;
-  one.name = fmt::format("{} tokens after {} past", q_len, past);
+  one.name = fmt::format("{} tokens after {} past tokens", q_len, past);
   one.request.function = "attention_block";
   one.request.inputs = {{"x", x},
                         {"input_layernorm.weight", norm},

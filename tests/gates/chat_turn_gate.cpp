@@ -158,7 +158,7 @@ TEST(ChatTurn, AnswersAConversation) {
   Turns cut("one turn, cut by max_tokens", inputs);
   cut.take(talk.tokens());
   if (!cut.judge()) return;
-  Turns whole("one turn, as long as the model wants to speak", inputs, {.max_tokens = 300});
+  Turns whole("one turn, until the model ends it", inputs, {.max_tokens = 300});
   whole.take(talk.tokens());
   whole.judge();
 }

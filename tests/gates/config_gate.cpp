@@ -151,7 +151,7 @@ TEST(Config, TakesEverySizeFromItsName) {
     Model model = fresh_model(inputs, family);
     model.right.qkv_bias = model.right.model_type == "qwen2";
     model.right.qk_norm = model.right.model_type == "qwen3";
-    if (!judge_config(fmt::format("a {} that says every size", family), model)) return;
+    if (!judge_config(fmt::format("a {} with every size", family), model)) return;
   }
 }
 

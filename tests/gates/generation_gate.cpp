@@ -189,7 +189,7 @@ TEST(Forward, RefusesWhatItHasNoRowOrNoRoomForAndLeavesTheCacheAsItWas) {
     return;
   }
   if (!judge_refused_pass("the token -1", dump, {1, 2, 3, -1, 5}, room)) return;
-  judge_refused_pass("five tokens where there is room for four", dump, {1, 2, 3, 4, 5}, 4);
+  judge_refused_pass("five tokens, but room for four", dump, {1, 2, 3, 4, 5}, 4);
 }
 
 // ---- sample -------------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ TEST(Sample, TakesTheLargestAtTemperatureZeroAndTheLowerOfEquals) {
                                                          {{4.0f, -2.0f, 4.0f, 4.0f}, 0}};
   for (const auto& [logits, largest] : kLargest) {
     Case one;
-    one.name = fmt::format("greedy, of {}", logits.size());
+    one.name = fmt::format("temperature 0, {} logits", logits.size());
     one.request.function = "sample";
     one.request.inputs = {{"logits", {{logits.size()}, logits}}, {"u", {{3}, {0.0f, 0.5f, 0.99f}}}};
     one.request.scalars = {{"temperature", 0.0}, {"top_k", 3.0}, {"top_p", 0.5}};
@@ -322,7 +322,7 @@ TEST(Sample, GivesEveryTokenItsShare) {
   if (!judge_shares("temperature 0.5", logits, 0.5, 0, 1.0)) return;
   if (!judge_shares("temperature 2", logits, 2.0, 0, 1.0)) return;
   for (float& logit : logits.values) logit += 150.0f;
-  if (!judge_shares("logits around 150, whose exp is no float", logits, 1.0, 0, 1.0)) return;
+  if (!judge_shares("logits around 150, whose exp overflows", logits, 1.0, 0, 1.0)) return;
   for (float& logit : logits.values) logit -= 300.0f;
   logits.values[2] = -INFINITY;
   judge_shares("logits around -150, and one -infinity", logits, 1.0, 0, 1.0);
@@ -401,7 +401,7 @@ TEST(SampleTopKTopP, CutsAndSharesTheRest) {
   const Tensor logits = clear_logits(inputs, inputs.size(12, 40), 1.5f, {{0, 0.7}, {6, 0.6}});
   if (!judge_shares("top-k 3", logits, 1.0, 3, 1.0)) return;
   if (!judge_shares("top-p 0.7", logits, 1.0, 0, 0.7)) return;
-  if (!judge_shares("top-k 1000, of fewer", logits, 1.0, 1000, 1.0)) return;
+  if (!judge_shares("top-k 1000, fewer tokens", logits, 1.0, 1000, 1.0)) return;
   judge_shares("temperature 0.8, top-k 6, top-p 0.6", logits, 0.8, 6, 0.6);
 }
 
@@ -409,18 +409,18 @@ TEST(SampleTopKTopP, TakesTopPOfWhatTopKLeaves) {
   const Tensor logits = logits_of({0.04, 0.18, 0.10, 0.26, 0.02, 0.14, 0.08, 0.12, 0.06});
   // 0.26 + 0.18 exceed 0.6 of the first four; of all tokens, only with 0.14 and 0.12 as well.
   if (!judge_shares("top-k 4, top-p 0.6", logits, 1.0, 4, 0.6)) return;
-  judge_shares("top-p 0.1, which the first alone reaches", logits, 1.0, 0, 0.1);
+  judge_shares("top-p 0.1, which the likeliest token reaches alone", logits, 1.0, 0, 0.1);
 }
 
 TEST(SampleTopKTopP, CountsTheLowerOfEqualsAsLikelier) {
   const Tensor logits = logits_of({0.1, 0.2, 0.2, 0.05, 0.2, 0.05, 0.2});
-  if (!judge_shares("top-k 2 of four equals", logits, 1.0, 2, 1.0)) return;
-  if (!judge_shares("top-p 0.5 of four equals", logits, 1.0, 0, 0.5)) return;
+  if (!judge_shares("top-k 2 of four equally likely tokens", logits, 1.0, 2, 1.0)) return;
+  if (!judge_shares("top-p 0.5 of four equally likely tokens", logits, 1.0, 0, 0.5)) return;
   // So many that std::sort, which is not stable, changes the order of equals.
   std::vector<double> many;
   for (int i = 0; i < 40; ++i) many.push_back(0.04 - 0.01 * (i % 4));
-  judge_shares("top-k 15 of 40, ten of each likelihood", logits_of(many), 1.0, 15, 1.0);
-  judge_shares("top-p 0.56 of 40, ten of each likelihood", logits_of(many), 1.0, 0, 0.56);
+  judge_shares("top-k 15 of 40 tokens, ten of each probability", logits_of(many), 1.0, 15, 1.0);
+  judge_shares("top-p 0.56 of 40 tokens, ten of each probability", logits_of(many), 1.0, 0, 0.56);
 }
 
 // ---- generate -----------------------------------------------------------------------------------
@@ -517,10 +517,10 @@ TEST(Generate, MakesTheTokensThatFollow) {
   Inputs inputs;
   Loop loop = fresh_loop(inputs);
   loop.options.max_tokens = 12;
-  if (!judge_loop("12 greedy tokens", loop)) return;
+  if (!judge_loop("12 tokens at temperature 0", loop)) return;
   const std::vector<int> greedy = our_answer(loop).made;
   loop.options.sampler.temperature = 0.9f;
-  for (const char* name : {"12 tokens by chance: one number a token", "12 other tokens"}) {
+  for (const char* name : {"12 random tokens: one number per token", "12 other tokens"}) {
     do {
       ++loop.seed;
     } while (our_answer(loop).made == greedy);
@@ -529,7 +529,7 @@ TEST(Generate, MakesTheTokensThatFollow) {
   loop.options.max_tokens = 100;
   loop.context = 140;
   loop.options.sampler.temperature = 0.0f;  // sampled ones could meet a rounding
-  judge_loop("100 greedy tokens", loop);
+  judge_loop("100 tokens at temperature 0", loop);
 }
 
 TEST(Generate, KeepsNothing) {
@@ -564,7 +564,7 @@ TEST(Generate, StopsForEveryReason) {
   Inputs inputs;
   Loop loop = fresh_loop(inputs);
   loop.options.max_tokens = 0;
-  if (!judge_loop("no tokens wanted", loop)) return;
+  if (!judge_loop("max_tokens = 0", loop)) return;
   loop.options.max_tokens = 200;
   for (const std::size_t context : {9, 12}) {
     loop.context = context;
@@ -573,7 +573,7 @@ TEST(Generate, StopsForEveryReason) {
   loop.context = 64;
   for (const std::size_t n : {5, 3}) {
     loop.stop_after = n;
-    judge_loop(fmt::format("the caller says stop after {}", n), loop);
+    judge_loop(fmt::format("on_token returns false after {}", n), loop);
   }
 }
 

@@ -212,8 +212,8 @@ TEST(RmsNormRows, TreatsEveryRowAlone) {
 
 TEST(RmsNormRows, GoesFromRowToRowByTheStride) {
   Inputs inputs;
-  Case one =
-      rms_norm_case("rows that lie apart", inputs.tensor({4, 13}), inputs.tensor({13}), 1e-5);
+  Case one = rms_norm_case("rows with gaps between them", inputs.tensor({4, 13}),
+                           inputs.tensor({13}), 1e-5);
   one.request.gap = 5;
   judge(one);
 }
@@ -340,12 +340,12 @@ TEST(MatmulTransbAlphaBeta, NeverReadsCWhereBetaIsZero) {
 
 TEST(MatmulTransbViews, GoesFromRowToRowByTheStride) {
   Inputs inputs;
-  Case one = matmul_case("rows that lie apart", 1.0, inputs.tensor({3, 11}), inputs.tensor({5, 11}),
-                         0.0, filled({3, 5}, 0.0f));
+  Case one = matmul_case("rows with gaps between them", 1.0, inputs.tensor({3, 11}),
+                         inputs.tensor({5, 11}), 0.0, filled({3, 5}, 0.0f));
   one.request.gap = 3;
   if (!judge(one)) return;
   one = sized_product(inputs, 4, 6, 37);
-  one.name = "rows that lie far apart, " + one.name;
+  one.name = "rows with large gaps between them, " + one.name;
   one.request.gap = 4001;
   judge(one);
   one = sized_product(inputs, 4, 21, 37);

@@ -222,7 +222,7 @@ TEST(Parameters, RefuseWhatTheConfigHasNoPlaceFor) {
   Config more = config;
   more.mlp_bias = true;
   fs::path folder = write_model(tensors_of(more, inputs));
-  Case one = question_about("biases where the config says that there are none", folder, config);
+  Case one = question_about("biases, but the config says that there are none", folder, config);
   if (!judge_refused(one, {{"_proj.bias"}})) return;
   more = config;
   ++more.n_layers;

@@ -96,7 +96,7 @@ TEST(Quantize, TakesTheLargestOnEitherSideOfZero) {
     Tensor x = inputs.tensor({2 * kBlock}, 0.5f);
     x.values[inputs.size(0, kBlock - 1)] = 4.0f * sign;
     x.values[kBlock + inputs.size(0, kBlock - 1)] = -4.0f * sign;
-    if (!judge_quantize("one number far out", x)) return;
+    if (!judge_quantize("one number much larger than the others", x)) return;
   }
 }
 
@@ -157,7 +157,7 @@ TEST(Quantize, MultipliesByTheInverseOfTheUnroundedD) {
   must_show(std::ranges::none_of(shown, is_open),
             "numbers that another formula rounds to another one");
   x.shape = {x.values.size()};
-  judge_quantize("numbers between two steps", x);
+  judge_quantize("numbers halfway between two steps", x);
 }
 
 // ---- dequantize_q8_0 ----------------------------------------------------------------------------
@@ -281,7 +281,7 @@ TEST(DotOfBlocks, KeepsTheScaleOfEachBlock) {
   small.scales.assign(3, 0x0155);  // 341 * 2^-24: subnormal as f16
   Blocks large = random_blocks(inputs, 9 * 3);
   large.scales.assign(9 * 3, 0x63d0);  // 1000
-  if (!judge_dot("subnormal scales by large ones", small, large)) return;
+  if (!judge_dot("subnormal scales times large scales", small, large)) return;
   Blocks negative = random_blocks(inputs, 3);
   for (int& scale : negative.scales) scale |= 0x8000;  // the sign of an f16
   judge_dot("negative scales", negative, random_blocks(inputs, 9 * 3));

@@ -66,7 +66,7 @@ TEST(MatmulPacked, GoesFromRowToRowByTheStride) {
   Inputs inputs;
   for (const std::size_t rows : {std::size_t{1}, std::size_t{13}}) {
     Case one = packed_case(inputs, rows, 37, 41);
-    one.name = "rows that lie apart, " + one.name;
+    one.name = "rows with gaps between them, " + one.name;
     one.request.gap = 3;
     if (!judge(one)) return;
   }
@@ -81,7 +81,7 @@ TEST(MatmulPacked, TakesThousandsOfRowsColumnsAndProducts) {
     if (!judge(packed_case(inputs, m, n, k))) return;
   }
   Case one = packed_case(inputs, 7, 37, 41);
-  one.name = "rows that lie far apart, " + one.name;
+  one.name = "rows with large gaps between them, " + one.name;
   one.request.gap = 4003;
   judge(one);
 }

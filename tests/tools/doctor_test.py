@@ -60,9 +60,9 @@ class Doctor(unittest.TestCase):
     def test_a_model_without_its_weights_is_named(self):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            self.assertEqual(doctor.model_problem(folder), "not there")
+            self.assertEqual(doctor.model_problem(folder), "missing")
             (folder / "config.json").write_text("{}")
-            self.assertIn("without weights", doctor.model_problem(folder))
+            self.assertIn("but no weights", doctor.model_problem(folder))
             (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n")
             self.assertIn("git lfs pull", doctor.model_problem(folder))
             (folder / "model.safetensors").write_bytes(bytes(8))

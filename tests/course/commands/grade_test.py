@@ -163,7 +163,7 @@ class Submission(Repository):
                 shutil.copy(other / "refs" / "heads" / "main", thief / "refs" / "heads" / "main")
                 (thief / name).write_text(f"{leads}\n")
                 for asked in thief, f"file://{thief}":
-                    with self.assertRaisesRegex(course.Problem, "leads to another place"):
+                    with self.assertRaisesRegex(course.Problem, "points to another place"):
                         self.collect(asked)
             shutil.rmtree(thief)
             thief.symlink_to(self.folder)

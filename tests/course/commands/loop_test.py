@@ -146,7 +146,7 @@ class Test(Repository):
         self.assertEqual(lines[0], "stage 6.2 · Self-attention: 6 of 6 points")
         self.assertRegex(lines[1], r"^  Softmax +6/6 +right$")
         self.assertEqual(lines[2:], [
-            "next: part 6.3, stages/06-self-attention/3-queries-and-keys.md (or here: ./stage read 6.3)"])
+            "next: part 6.3, stages/06-self-attention/3-queries-and-keys.md (in the terminal: ./stage read 6.3)"])
         lines = self.run_tool("test", "6.3", code=1).splitlines()
         self.assertEqual(lines[0], "stage 6.3 · Self-attention: 0 of 12 points")
         self.assertEqual(len(lines), 3)
@@ -163,7 +163,7 @@ class Test(Repository):
         self.assertTrue(lines[1].startswith("stage 1 "))
         self.assertTrue(lines[2].startswith("stage 2 "))
         self.assertIn("a case", "".join(lines[3:]))
-        self.assertIn("together: 10 of 60 points", lines)
+        self.assertIn("total: 10 of 60 points", lines)
         self.assertIn("./stage test 2", lines[-1])
         self.assertEqual(self.run_tool("test", "0-1").splitlines()[-1],
                          "hear it: ./stage story --mine 0-1; ours beside yours: ./stage diff 1")
@@ -349,7 +349,7 @@ class Diff(Repository):
             self.write("00-hello/add.cpp", text)
             self.assertEqual(self.run_tool("diff", "0", code=2), "")
             self.assertEqual(self.stderr.splitlines()[-1],
-                             "stage: ours is shown once stage 0 passes: ./stage test 0")
+                             "stage: our code is shown once stage 0 passes: ./stage test 0")
         self.write("00-hello/add.cpp", "RIGHT")
         lines = self.run_tool("diff", "0").splitlines()
         self.assertEqual(lines[0], "--- stages/00-hello/add.cpp (yours)")
@@ -569,7 +569,7 @@ class Debug(Repository):
         tools = pathlib.Path(tempfile.mkdtemp(dir=self.made / "build"))
         (tools / "git").symlink_to(shutil.which("git"))
         self.run_tool("debug", "1", code=2, **{"PATH": str(tools)})
-        self.assertRegex(self.stderr, "no debugger here: (install gdb|xcode-select)")
+        self.assertRegex(self.stderr, "no debugger is installed: (install gdb|xcode-select)")
         (tools / "apt-get").symlink_to("/bin/true")
         self.run_tool("debug", "1", code=2, **{"PATH": str(tools)})
         self.assertRegex(self.stderr, "./stage packages gdb|xcode-select")

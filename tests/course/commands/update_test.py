@@ -163,7 +163,7 @@ class Update(unittest.TestCase):
         self.mine, here = self.theirs, f"file://{self.theirs}"
         for url, ref, said in ((here, "main", None), (here, self.first, None),
                                (here, "fall-2026", f"git push {here} fall-2026"),
-                               ("file:///nowhere", "main", "does not answer without a password")):
+                               ("file:///nowhere", "main", "asks for a password or does not answer")):
             words = ["export", str(self.folder / "template"), "--url", url, "--ref", ref]
             done = subprocess.run([sys.executable, str(self.theirs / "course"), *words], text=True, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, env=dict(os.environ, STAGECRAFT_LANG="en"))
