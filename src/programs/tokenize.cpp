@@ -119,7 +119,7 @@ std::vector<TokenId> encode(const Tokenizer& tokenizer, std::string_view text,
 void encode_text(const Tokenizer& tokenizer, const Input& input, const Options& options) {
   const std::string& text = input.text;
   if (const std::size_t at = utf8_error_offset(text); at != std::string_view::npos) {
-    throw Error("{}, line {}: expected UTF-8, found the byte 0x{:02x} at offset {} of all",
+    throw Error("{}, line {}: expected UTF-8, found the byte 0x{:02x} at offset {} of the input",
                 input.from,
                 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
                 static_cast<unsigned char>(text[at]), at);

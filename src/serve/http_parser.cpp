@@ -220,7 +220,10 @@ void HttpParser::end_headers() {
   const auto encoding = only_header("transfer-encoding");
   if (encoding) {
     if (length || request_.is_http_1_0) {
-      refuse(400, "header transfer-encoding: expected HTTP/1.1 and no content-length beside it");
+      refuse(400,
+             fmt::format(
+                 "header transfer-encoding: expected HTTP/1.1 without content-length, found {}",
+                 length ? "content-length" : "HTTP/1.0"));
     }
     if (lower(*encoding) != "chunked") {
       refuse(501, fmt::format("header transfer-encoding: expected chunked, found '{}'",
