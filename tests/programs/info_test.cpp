@@ -94,7 +94,7 @@ TEST(InfoProgram, CountsThePanelsThatTheWeightsAreKeptIn) {
   // gate and up. One f32 panel for down, because 37 inputs are odd. Three panels for the head.
   const double layer = (4 + 4) * 24 * 32 * 2 + 37 * 32 * 4;
   const std::string bytes = fmt::format("{:.2f} KB", (2 * layer + 3 * 24 * 32 * 2) / 1000);
-  EXPECT_TRUE(says(bf16, bytes + "  in panels")) << bytes << "\n" << bf16.out;
+  EXPECT_TRUE(says(bf16, bytes + "  packed in panels")) << bytes << "\n" << bf16.out;
   EXPECT_TRUE(says(run_program({"info", kModels + "llama-mixed-dtypes"}), "F16"));
 }
 

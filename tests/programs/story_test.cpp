@@ -131,7 +131,7 @@ TEST(Story, SaysWhichKernelsRanWhereTheyWereChosen) {
   EXPECT_EQ(usual.err.find("; kernels"), std::string::npos) << usual.err;
   const ProgramResult refused = run_program(words, "", "STAGECRAFT_ISA=mmx");
   EXPECT_EQ(refused.code, 1);
-  EXPECT_TRUE(refused.err.starts_with("stagecraft: STAGECRAFT_ISA: expected one that this "))
+  EXPECT_TRUE(refused.err.starts_with("stagecraft: STAGECRAFT_ISA: expected an instruction set "))
       << refused.err;
 }
 
