@@ -256,7 +256,7 @@ class Model {
       list.push_back(fields);
     }
     if (list.empty() || list.back().value("role", "") != "user") {
-      throw Error("messages: expected a message of the role 'user' at the end, found none");
+      throw Error("messages: expected a last message of the role 'user', found none");
     }
     list.push_back({{"role", "assistant"}, {"content", ""}});
     return parse_conversation(json_text(nlohmann::json{{"messages", list}}), "messages");
@@ -314,7 +314,7 @@ PYBIND11_MODULE(_engine, module) {
 path      a folder with config.json and the weights, or a file: GGUF, llama2.c, .flm
 threads   0: one for each core
 backend   'cpu', or 'textbook': the operators of the course, one after the other
-kv_type   how keys and values are kept: 'f32', 'f16', 'bf16' or 'q8_0'
+kv_type   the type of the KV cache: 'f32', 'f16', 'bf16' or 'q8_0'
 context   the most tokens of a text; 0: what the model was trained for, at most 4096
 
 Raises stagecraft.Error, a ValueError, which names the file and what was expected.)");
@@ -331,7 +331,7 @@ Raises stagecraft.Error, a ValueError, which names the file and what was expecte
       .def("encode", &Model::encode, py::arg("text"), "The token ids of a text.")
       .def("decode", &Model::decode, py::arg("tokens"), "The text of token ids.")
       .def("logits", &Model::logits, py::arg("prompt"),
-           "The scores of every next token, [n_tokens, vocab_size], for a text or token ids.")
+           "The logits of every next token, [n_tokens, vocab_size], for a text or token ids.")
       .def("trace", &Model::trace, py::arg("prompt"),
            "Every intermediate result for a text or token ids, by name, in the order of\n"
            "computation: [n_tokens, width]; 'layers.N.attn_probs' is [n_heads, n_tokens, "

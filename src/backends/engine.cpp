@@ -44,8 +44,8 @@ void check_gpu_layers(const Plan& plan, std::size_t n) {
     if (is_possible(count)) possible.push_back(count);
   }
   throw Error(
-      "--gpu-layers: expected one of {}, found {}: layers of this model share more than the "
-      "residual stream",
+      "--gpu-layers: expected one of {}, found {}: at another layer, the two parts of the model "
+      "would share more than the residual stream",
       fmt::join(possible, ", "), n);
 }
 
@@ -108,8 +108,8 @@ Engine::Engine(std::unique_ptr<const Parts> parts, const EngineOptions& options)
   try {
     backend_ = make_backend(description, checkpoint, options_);
   } catch (const std::bad_alloc&) {
-    throw Error("{}: its weights take more memory{} than this program may have", checkpoint.name(),
-                is_textbook(options.backend) ? " as f32" : "");
+    throw Error("{}: the weights{} need more memory than is available", checkpoint.name(),
+                is_textbook(options.backend) ? ", as f32," : "");
   }
 }
 

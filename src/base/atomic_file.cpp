@@ -79,7 +79,7 @@ void refuse_existing(const std::filesystem::path& path) {
   if (type == fs::file_type::not_found) return;
   const std::string name = printable(path.string(), 1000);
   if (type == fs::file_type::none) throw Error("{}: cannot be written: {}", name, failed.message());
-  throw Error("{}: is there already (--force replaces it)", name);
+  throw Error("{}: already exists (--force replaces it)", name);
 }
 
 void refuse_other_kinds(const std::filesystem::path& path, std::filesystem::file_type expected) {

@@ -37,7 +37,7 @@ class AtomicFile {
   std::size_t size_ = 0;
 };
 
-// Throws Error "PATH: is there already (--force replaces it)" if anything with this name exists.
+// Throws Error "PATH: already exists (--force replaces it)" if anything with this name exists.
 void refuse_existing(const std::filesystem::path& path);
 
 // Throws Error "PATH: expected a regular file, found a device" if `path` exists and is of another

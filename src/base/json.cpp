@@ -97,7 +97,7 @@ std::string way_to(const JsonData& data, std::uint32_t index) {
 // The place where the parser stopped, in words, because people edit config.json. `byte` counts from
 // 1.
 std::string place_of(std::string_view text, std::size_t byte) {
-  if (byte > text.size()) return "it ends in the middle";
+  if (byte > text.size()) return "it ends too early";
   const std::string_view before = text.substr(0, byte == 0 ? 0 : byte - 1);
   const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
   return fmt::format("line {}, column {}", 1 + std::count(before.begin(), before.end(), '\n'),

@@ -48,7 +48,12 @@ std::size_t regular_file_size(const Descriptor& file, const std::filesystem::pat
     throw Error("{}: cannot be read: {}", path.string(), std::strerror(errno));
   }
   if (S_ISDIR(status.st_mode)) throw Error("{}: expected a file, found a folder", path.string());
-  if (!S_ISREG(status.st_mode)) throw Error("{}: expected a regular file", path.string());
+  if (!S_ISREG(status.st_mode)) {
+    throw Error("{}: expected a regular file, found {}", path.string(),
+                S_ISFIFO(status.st_mode)   ? "a FIFO"
+                : S_ISSOCK(status.st_mode) ? "a socket"
+                                           : "a device");
+  }
   return static_cast<std::size_t>(status.st_size);
 }
 

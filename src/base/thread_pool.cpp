@@ -50,7 +50,7 @@ ThreadPool::ThreadPool(std::size_t n_threads) {
   } catch (const std::system_error&) {
     const std::size_t started = size();
     stop();
-    throw Error("threads: expected at most {}, as many as this system starts, found {}", started,
+    throw Error("threads: expected at most {} (this system starts no more), found {}", started,
                 n_threads);
   }
 }

@@ -97,7 +97,7 @@ void race(const Now& now, const Access& other, bool other_write) {
   std::string text = describe(now.thread) + " " + verb(now.write, now.atomic) + " " +
                      place(now.region, now.address, now.bytes) + "; " + describe(other.thread - 1) +
                      " " + past(other_write, other.atomic()) + " at " + at(other.pc()) +
-                     ", and nothing orders the two";
+                     ", and no synchronisation orders the two";
   if (unconfirmed == nullptr) return finding("race", now.access.pc(), other.pc(), text);
   unconfirmed->text = text;
 }
@@ -177,10 +177,10 @@ std::string beside(Address address) {
     if (region.bytes > 0) consider(region);
   if (Region* before = nearest_global(address)) consider(*before);
   if (address == 0 || best == nullptr || distance > (1u << 20))
-    return "at address " + hex(address) + ", where no buffer is";
-  const char* side = address < best->begin ? " before " : " behind ";
+    return "at address " + hex(address) + ", which is in no buffer";
+  const char* side = address < best->begin ? " before " : " after ";
   return bytes_text(distance - (address < best->begin ? 0 : 1)) + side +
-         (address < best->begin ? "the begin of " : "the end of ") + best->name + " (" +
+         (address < best->begin ? "the beginning of " : "the end of ") + best->name + " (" +
          bytes_text(best->bytes) + ")";
 }
 
@@ -276,7 +276,7 @@ void check_async_copies(const Thread& thread, Address address, std::size_t bytes
       finding("race", pc, copy.pc,
               describe(thread) + (write ? " writes" : " reads") +
                   " shared memory that its asynchronous copy at " + at(copy.pc) +
-                  " has not reached: no wait between the two");
+                  " has not yet written: no wait between the two");
   }
 }
 
@@ -371,7 +371,7 @@ void read_of_unwritten(Thread& thread, const Region& region, Address address, un
                        Address pc) {
   if (found_again("unwritten", pc, 0)) return;
   std::string text =
-      describe(thread) + " reads " + place(region, address, bytes) + ", which nobody has written";
+      describe(thread) + " reads " + place(region, address, bytes) + ", which was never written";
   finding("unwritten", pc, 0, text);
 }
 
@@ -385,8 +385,7 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
   report_lost_change(thread);
   if (address >= thread.stack_low && address + bytes <= thread.stack_high) {
     if (write && !frames_allow_write(address, bytes))
-      fatal("out of bounds", pc,
-            describe(thread) + " writes where a function keeps its return address");
+      fatal("out of bounds", pc, describe(thread) + " overwrites the return address of a function");
     return;
   }
   const bool again = std::exchange(thread.last_address, address) == address;
@@ -402,8 +401,8 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
   if (alignment > 1 && address % alignment != 0)
     fatal("misaligned", pc,
           describe(thread) + (write ? " writes " : " reads ") + bytes_text(bytes) + " at byte " +
-              std::to_string(address - region.begin) + " of " + region.name + ", which " +
-              std::to_string(alignment) + " does not divide");
+              std::to_string(address - region.begin) + " of " + region.name +
+              "; expected a multiple of " + std::to_string(alignment));
   // The compiler reports the access to a large struct once. A GPU moves at most 16 bytes at a time.
   if (bytes > 16) {
     for (std::size_t i = 0; i < bytes; i += 4)

@@ -100,7 +100,7 @@ std::uint64_t shuffled(Thread& thread, std::uint32_t participants) {
   if (participants >> source & 1) return from->value;
   finding("inactive lane", thread.wait_pc, 0,
           describe(thread) + " reads lane " + std::to_string(source) + ", which " +
-              (!(thread.mask >> source & 1) ? "the mask does not name"
+              (!(thread.mask >> source & 1) ? "its mask does not contain"
                : from == nullptr            ? "the block does not have"
                                             : "has ended"));
   return thread.value;
@@ -243,7 +243,7 @@ bool release_barrier(Block& block) {
   if (const Thread* other = who_waits_elsewhere(block, first)) {
     finding("divergent barrier", first->wait_pc, other->wait_pc,
             describe(*first) + " waits here, " + describe(*other) + " at " + at(other->wait_pc) +
-                (first->wait_pc == other->wait_pc ? ", called from elsewhere" : ""));
+                (first->wait_pc == other->wait_pc ? ", called from another place" : ""));
     abort_from(block);
     return false;
   }
@@ -307,12 +307,12 @@ std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, in
                          int width, Address pc) {
   Thread& thread = *current;
   if (!(mask >> thread.lane() & 1)) {
-    finding("inactive lane", pc, 0, describe(thread) + " is not in the mask that it gives");
+    finding("inactive lane", pc, 0, describe(thread) + " is not in the mask that it passes");
     abort_launch();
   }
   if (width < 1 || width > 32 || !std::has_single_bit(static_cast<unsigned>(width))) {
     finding("inactive lane", pc, 0,
-            describe(thread) + " gives width " + std::to_string(width) +
+            describe(thread) + " passes the width " + std::to_string(width) +
                 "; expected 1, 2, 4, 8, 16 or 32");
     abort_launch();
   }

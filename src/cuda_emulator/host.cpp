@@ -60,7 +60,7 @@ bool check_side(const void* pointer, std::size_t bytes, bool write, Region*& reg
   if (!ok)
     finding("out of bounds", pc, 0,
             std::string("host code ") + (write ? "writes " : "reads ") + bytes_of(pointer, bytes) +
-                ", which are not all there");
+                ", and not all of them exist");
   return ok;
 }
 
@@ -74,7 +74,7 @@ bool check_direction(const Region* to, const Region* from, cudaMemcpyKind kind, 
   };
   if (kind == cudaMemcpyDefault || (!wrong(to, to_device) && !wrong(from, from_device)))
     return true;
-  finding("host access", pc, 0, "cudaMemcpy names another direction than its pointers have");
+  finding("host access", pc, 0, "the direction of cudaMemcpy does not match its pointers");
   return false;
 }
 
@@ -87,7 +87,7 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
   if (source != nullptr && target == nullptr &&
       !any_written(*source, reinterpret_cast<Address>(from), bytes))
     finding("unwritten", pc, 0,
-            "host code copies " + bytes_of(from, bytes) + ", which nobody has written");
+            "host code copies " + bytes_of(from, bytes) + ", which were never written");
   std::memmove(to, from, bytes);
   if (target == nullptr) return cudaSuccess;
   const Address begin = reinterpret_cast<Address>(to);
@@ -137,7 +137,7 @@ std::string problem_with_shared_memory(const Launch& launch, std::uint32_t first
                    fixed + launch.shared_bytes);
   }
   if (has_asked && launch.shared_bytes > asked->second) {
-    return problem(asked->second, "dynamic shared memory, by cudaFuncSetAttribute",
+    return problem(asked->second, "dynamic shared memory (the limit set by cudaFuncSetAttribute)",
                    launch.shared_bytes);
   }
   if (fixed + launch.shared_bytes > dynamic_bytes)
@@ -160,7 +160,7 @@ std::string problem_with_shape(const Launch& launch) {
     return "expected at most (2147483647,65535,65535) blocks, found " + text(grid);
   }
   if (blocks * threads >= 0xffffffffu) {
-    return "expected fewer than 2^32 threads, which the emulator can number, found " +
+    return "expected fewer than 2^32 threads (a limit of the emulator), found " +
            std::to_string(blocks) + " blocks of " + std::to_string(threads);
   }
   return problem_with_shared_memory(launch, 0);
@@ -173,7 +173,7 @@ void report_launch(const Launch& launch, const std::string& problem) {
 
 cudaError_t start(const Launch& launch) {
   if (!guest_may_launch(launch.kernel)) {
-    finding("forbidden", 0, 0, "host code launches what is no kernel of its own");
+    finding("forbidden", 0, 0, "host code launches a function that is not one of its kernels");
     end_host_code();
   }
   if (const std::string problem = problem_with_shape(launch); !problem.empty()) {
@@ -266,7 +266,7 @@ cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) {
 static cudaError_t take(void* pointer, Address pc) {
   if (pointer == nullptr || release(pointer)) return cudaSuccess;
   finding("out of bounds", pc, 0,
-          "cudaFree of what cudaMalloc did not give, or of what is already free");
+          "cudaFree of a pointer that cudaMalloc did not return, or that is already free");
   return result(cudaErrorInvalidValue);
 }
 cudaError_t cudaFree(void* pointer) { return take(pointer, PC); }

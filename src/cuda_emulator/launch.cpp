@@ -174,7 +174,7 @@ void report_deadlock(const std::vector<std::unique_ptr<Block>>& blocks) {
   std::string text = describe(*first) + " " + what_it_waits_for(*first);
   if (other != nullptr) text += ", " + describe(*other) + " " + what_it_waits_for(*other);
   finding("deadlock", place(*first), other == nullptr ? 0 : place(*other),
-          text + "; none of them can go on");
+          text + "; none of them can continue");
 }
 
 void run_blocks(const Launch& launch) {

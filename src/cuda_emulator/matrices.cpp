@@ -38,15 +38,15 @@ void meet(Collective kind, std::uint64_t value, unsigned stride, Address pc) {
   const auto lanes = static_cast<std::uint32_t>(met);
   if (lanes != 0xffffffffu) {
     finding("inactive lane", pc, 0,
-            describe(*current) + " comes here with " + std::to_string(std::popcount(lanes)) +
+            describe(*current) + " makes this call with " + std::to_string(std::popcount(lanes)) +
                 " lanes of its warp; a fragment needs all 32");
     abort_launch();
   }
   if (met >> 32 == 0) {
     finding("fragment", pc, 0,
             describe(*current) +
-                " comes here with lanes of its warp that give another address or stride, or call "
-                "elsewhere");
+                " makes this call with lanes of its warp that pass another address or stride, or "
+                "that call from another place");
     abort_launch();
   }
 }
@@ -55,14 +55,14 @@ void meet_for_memory(const void* memory, unsigned number_bytes, unsigned stride,
   const unsigned numbers = piece / number_bytes;
   if (stride % numbers != 0) {
     finding("fragment", pc, 0,
-            describe(*current) + " gives the stride " + std::to_string(stride) +
+            describe(*current) + " passes the stride " + std::to_string(stride) +
                 "; expected a multiple of " + std::to_string(numbers));
     abort_launch();
   }
   if (Address(memory) % tile_alignment != 0) {
     finding("misaligned", pc, 0,
-            describe(*current) + " gives a fragment at an address that " +
-                std::to_string(tile_alignment) + " does not divide");
+            describe(*current) + " passes the address of a fragment that is not a multiple of " +
+                std::to_string(tile_alignment));
     abort_launch();
   }
   meet(Collective::fragment, Address(memory), stride, pc);

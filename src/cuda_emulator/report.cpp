@@ -71,7 +71,7 @@ void on_signal(int signal) {
     const bool stack = signal == SIGSEGV || signal == SIGBUS;
     finding("crash", current->last_pc, 0,
             describe(*current) +
-                (stack              ? " uses memory that is not there, or more stack than 128 KiB"
+                (stack ? " uses memory that does not exist, or more than 128 KiB of stack"
                  : signal == SIGFPE ? " divides by zero"
                                     : " ends the program") +
                 "; this was its last access that the checker saw");

@@ -34,7 +34,7 @@ TextResult ChatSession::say(std::string question, const TextOptions& options, Ra
 
 TextResult ChatSession::retry(const TextOptions& options, Random& random,
                               const Listener& listener) {
-  if (conversation_.exchanges.empty()) throw Error("there is no answer yet to try again");
+  if (conversation_.exchanges.empty()) throw Error("there is no answer to repeat yet");
   Conversation next = conversation_;
   next.exchanges.back().answer.clear();
   return answer(std::move(next), options, random, listener);
@@ -80,9 +80,9 @@ std::vector<TokenId> ChatSession::fit(Conversation& conversation, std::size_t an
     tokens = tokens_without(forgotten);
     if (tokens.size() > context) {
       throw Error(
-          "the message has {} tokens with its frame and the system prompt: more than the context "
-          "of {}",
-          tokens.size(), context);
+          "message: expected at most {} tokens (the context), found {} with the chat template and "
+          "the system prompt",
+          context, tokens.size());
     }
     exchanges.erase(exchanges.begin(), exchanges.begin() + static_cast<std::ptrdiff_t>(forgotten));
     if (forgotten > 0) listener.on_forgotten(forgotten);

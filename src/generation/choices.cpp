@@ -49,7 +49,7 @@ void check_logits(std::span<const float> logits) {
         logits[i], i);
   }
   if (std::ranges::all_of(logits, [](float logit) { return std::isinf(logit); })) {
-    throw Error("the model gives no token any probability");
+    throw Error("the model gives every token the probability 0");
   }
 }
 

@@ -39,7 +39,7 @@ bool Continuation::forbid_others(std::span<float> logits) {
   const bool may_end = guide_->accepts();
   if (std::ranges::count(allowed, 0u) == std::ssize(allowed)) {
     if (may_end) return false;
-    throw Error("grammar: the vocabulary has no token with which the text could go on");
+    throw Error("grammar: no token of the vocabulary can continue the text");
   }
   std::vector<std::pair<std::size_t, float>> ends;
   for (const TokenId token : options_.end_tokens) {

@@ -20,7 +20,7 @@ double surprisal(std::span<const float> logits, TokenId token) {
   const double result =
       std::log(sum) + largest - static_cast<double>(logits[static_cast<std::size_t>(token)]);
   if (!std::isfinite(result)) {
-    throw Error("perplexity: expected logits that are finite numbers, found others");
+    throw Error("perplexity: expected finite logits, found an infinite one");
   }
   return result;
 }
@@ -41,8 +41,8 @@ std::vector<double> surprisals(Engine& engine, std::span<const TokenId> ids, con
   }
   if (engine.plan().prompt) {
     throw Error(
-        "perplexity: expected a model that reads from left to right, found '{}', whose prompt sees "
-        "itself both ways",
+        "perplexity: expected a model with a causal mask, found '{}', whose prompt tokens also "
+        "attend to later ones",
         engine.plan().model_type);
   }
   const std::size_t context = std::min(windows.context, ids.size());

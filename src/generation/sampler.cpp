@@ -88,7 +88,7 @@ TokenId sample(std::span<const float> logits, const SamplerOptions& options, flo
   }
   const TokenId best = likeliest(logits);
   const float max = logits[static_cast<std::size_t>(best)];
-  if (std::isinf(max)) throw Error("the model gives no token any probability");
+  if (std::isinf(max)) throw Error("the model gives every token the probability 0");
   if (options.temperature == 0.0f) return best;
 
   fill_unnormalized(logits, options.temperature, max, scratch);

@@ -45,10 +45,10 @@ std::size_t affordable_context(const Engine& engine, std::size_t context, std::s
   const double memory = memory_bytes();
   const double needed = session_bytes(engine.plan(), engine.options(), context, n_texts);
   if (memory <= 0.0 || needed <= memory) return context;
-  throw Error(
-      "context: expected at most {} tokens{}, as many as {:.1f} GB of memory hold, found {}",
-      longest_context(engine, context, n_texts, memory),
-      n_texts == 1 ? "" : fmt::format(" for each of {} texts", n_texts), memory * 1e-9, context);
+  throw Error("context: expected at most {} tokens{} (they fit into {:.1f} GB of memory), found {}",
+              longest_context(engine, context, n_texts, memory),
+              n_texts == 1 ? "" : fmt::format(" for each of {} texts", n_texts), memory * 1e-9,
+              context);
 }
 
 Session::Session(Engine& engine, std::size_t context) try
@@ -57,7 +57,7 @@ Session::Session(Engine& engine, std::size_t context) try
       logits_(1, engine.plan().vocab_size) {
   tokens_.reserve(context);
 } catch (const std::bad_alloc&) {  // a limit or a container allows less than the machine has
-  throw Error("context: {} tokens take {:.1f} GB, more memory than this program may have", context,
+  throw Error("context: {} tokens need {:.1f} GB, more memory than is available", context,
               session_bytes(engine.plan(), engine.options(), context) * 1e-9);
 }
 

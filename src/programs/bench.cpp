@@ -121,7 +121,7 @@ class Bench {
     ceilings_ = measure_ceilings(kernels(), threads);
     engine_.use_threads(n_threads);
     fmt::print(
-        "\n{} thread{}; this machine, measured now: {:.0f} f32, {:.0f} bf16, {:.0f} int8 "
+        "\n{} thread{}; limits of this machine, measured now: {:.0f} f32, {:.0f} bf16, {:.0f} int8 "
         "Gop/s; reads {:.1f} GB/s\n",
         threads.size(), threads.size() == 1 ? "" : "s", ceilings_.operations[0] * 1e-9,
         ceilings_.operations[1] * 1e-9, ceilings_.operations[2] * 1e-9, ceilings_.read * 1e-9);
@@ -181,11 +181,11 @@ class Bench {
     const TokenCost cost(engine_);
     if (prompt != 0) {
       const double reached = rate * cost.operations;
-      return fmt::format("{:.0f} Gop/s, {:.0f}% of the most", reached * 1e-9,
+      return fmt::format("{:.0f} Gop/s, {:.0f}% of the limit", reached * 1e-9,
                          100.0 * reached / ceilings_.operations[static_cast<int>(cost.rows)]);
     }
     const double reached = rate / static_cast<double>(batch) * cost.bytes;
-    return fmt::format("{:.1f} GB/s, {:.0f}% of reading from memory", reached * 1e-9,
+    return fmt::format("{:.1f} GB/s, {:.0f}% of the memory's speed", reached * 1e-9,
                        100.0 * reached / ceilings_.read);
   }
 
@@ -235,8 +235,8 @@ void run_bench(const BenchFlags& flags) {
   const ModelSource model = find_model(flags.model, "story");
   const std::size_t all = flags.thread_count();
   Engine engine = flags.open_engine(model);
-  fmt::print("{}: backend {}, kernels {}, keys and values {}; the median of {}\n", model.name(),
-             backend_text(engine), kernels().name, name_of(*engine.options().kv_type),
+  fmt::print("{}: backend {}, kernels {}, keys and values {}; the median of {} runs\n",
+             model.name(), backend_text(engine), kernels().name, name_of(*engine.options().kv_type),
              flags.repetitions);
   Bench bench(flags, model, engine);
   note_long_context(engine.plan(), longest_context(flags));
@@ -252,7 +252,7 @@ void run_bench(const BenchFlags& flags) {
 }  // namespace
 
 void add_bench(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("bench", "How fast a model runs here");
+  CLI::App* command = app.add_subcommand("bench", "Measure how fast a model runs on this machine");
   const auto flags = std::make_shared<BenchFlags>();
   const auto list = [&](const char* name, std::vector<std::size_t>& value, const char* help,
                         std::uint64_t least, std::uint64_t most) {
@@ -263,18 +263,19 @@ void add_bench(CLI::App& app) {
         ->type_name("N,N");
   };
   flags->add_model_to(*command);
-  list("-p,--prompt", flags->prompts, "Tokens read at once; 0: none", 0, 1'000'000);
-  list("-n,--generate", flags->generated, "Tokens made one by one; 0: none", 0, 1'000'000);
-  list("-d,--depth", flags->depths, "Tokens that stand before them", 0, 1'000'000);
-  list("-b,--batch", flags->batches, "Sequences side by side", 1, 512);
+  list("-p,--prompt", flags->prompts, "Tokens of a prompt, read together; 0: none", 0, 1'000'000);
+  list("-n,--generate", flags->generated, "Tokens generated one by one; 0: none", 0, 1'000'000);
+  list("-d,--depth", flags->depths, "Tokens that are already in the KV cache", 0, 1'000'000);
+  list("-b,--batch", flags->batches, "Sequences at the same time", 1, 512);
   list("-t,--threads", flags->thread_counts, "Threads (default: one for each core)", 1, 256);
-  command->add_option("-r,--repetitions", flags->repetitions, "Counted runs of each")
+  command->add_option("-r,--repetitions", flags->repetitions, "Timed runs of each test")
       ->check(whole_in_range(1, 1000))
       ->capture_default_str()
       ->type_name("N");
   flags->add_layers_to(*command);
-  command->add_flag("--operators", flags->operators, "Only the kernels of the linear layers");
-  command->add_option("--json", flags->json, "Also write all figures to this file")
+  command->add_flag("--operators", flags->operators,
+                    "Measure only the kernels of the linear layers");
+  command->add_option("--json", flags->json, "Also write all results to this file")
       ->check(not_empty())
       ->type_name("FILE");
   command->footer("Example: stagecraft bench --model smollm2-135m -d 0,1024 -t 1,2");

@@ -140,7 +140,7 @@ double time_textbook(const Shape& shape) {
 class OperatorBench {
  public:
   void run() {
-    fmt::print("{}, 1 thread, the best of 20 at most; reads {:.1f} GB/s\n", k_.name,
+    fmt::print("{}, 1 thread, the best of at most 20 runs; reads {:.1f} GB/s\n", k_.name,
                ceilings_.read * 1e-9);
     fmt::print("  {:<25} {:>24} {:>24}\n", "", "512 x 1536 x 576", "1 x 49152 x 576");
     const auto dots = [&](std::size_t rung) {

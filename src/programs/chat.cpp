@@ -30,12 +30,12 @@ struct ChatFlags : GenerationFlags {
 };
 
 constexpr const char* kHelp =
-    R"(/reset         forget what was said; the system prompt stays
-/system TEXT   tell the model who it is; without TEXT, no more
+    R"(/reset         forget the conversation; the system prompt stays
+/system TEXT   set the system prompt; without TEXT, remove it
 /retry         answer the last question again, differently
 /undo          take back the last question and its answer
-/save FILE     keep the conversation in a file
-/load FILE     go on with a conversation from a file
+/save FILE     save the conversation to a file
+/load FILE     continue a conversation from a file
 /help          this list
 /quit          leave; so do Ctrl-D, and Ctrl-C on an empty line
 """ opens and closes a message of several lines, or one that begins with /; a pasted text is one
@@ -133,9 +133,10 @@ class Chat {
     const ChatFormat& format = session_.format();
     if (!flags_.chat_template.empty() || format.is_chatml()) return;
     if (find_builtin_chat_template(format.name()) == nullptr) return;
-    print_note(fmt::format(
-        "note: the model brings no chat template; by its vocabulary it is {} (--chat-template)",
-        format.name()));
+    print_note(
+        fmt::format("note: the model has no chat template; its vocabulary fits {} (--chat-template "
+                    "sets another)",
+                    format.name()));
   }
 
   bool interactive() const { return editor_.is_interactive(); }
@@ -282,7 +283,7 @@ class Chat {
     AtomicFile out(file, true);
     out.write(to_json(session_.conversation()));
     out.commit();
-    print_note(fmt::format("[kept in {}]", printable(file.string())));
+    print_note(fmt::format("[saved to {}]", printable(file.string())));
   }
 
   void load(const std::string& argument) {
@@ -337,9 +338,9 @@ void add_chat(CLI::App& app) {
   const auto flags = std::make_shared<ChatFlags>();
   flags->question_option = command
                                ->add_option("question,-p,--prompt", flags->question,
-                                            "Answer this once; without it, a conversation")
+                                            "Answer only this; without it, start a conversation")
                                ->type_name("TEXT");
-  command->add_option("--system", flags->system, "Tell the model first who it is")
+  command->add_option("--system", flags->system, "The system prompt, for example who the model is")
       ->type_name("TEXT");
   command
       ->add_option("--chat-template", flags->chat_template,
@@ -347,7 +348,7 @@ void add_chat(CLI::App& app) {
                    "chatml, llama2, llama3, zephyr, mistral, gemma, phi3, or a file with a Jinja "
                    "template")
       ->type_name("NAME|FILE");
-  command->add_flag("--verbose", flags->verbose, "Say after each answer how fast it was");
+  command->add_flag("--verbose", flags->verbose, "Print the speed after each answer");
   flags->add_to(*command);
   flags->add_grammar_to(*command);
   command->footer(

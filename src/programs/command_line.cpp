@@ -31,7 +31,7 @@ void print_error(const char* message) {
 
 std::string where_it_is_said(const CLI::App& app) {
   const auto commands = app.get_subcommands();
-  return fmt::format("; 'stagecraft {}--help' lists what there is",
+  return fmt::format("; see 'stagecraft {}--help'",
                      commands.empty() ? "" : commands.front()->get_name() + " ");
 }
 

@@ -54,13 +54,13 @@ void run_compare(const CompareFlags& flags) {
     throw CLI::RuntimeError(kDiffers);
   }
   fmt::print("same: {} tensors, {} values; ", found.tensors, found.values);
-  if (found.only_in_b != 0) fmt::print("{} more in B alone; ", found.only_in_b);
+  if (found.only_in_b != 0) fmt::print("{} more only in B; ", found.only_in_b);
   if (found.nan != 0) fmt::print("{} of them NaN on both sides; ", found.nan);
   if (found.result.worst.size() == 0.0) {
     fmt::print("all equal\n");
   } else {
-    fmt::print("farthest apart by {:.2g} in {} at {}\n", found.result.worst.size(), found.name,
-               found.worst_place);
+    fmt::print("the largest difference is {:.2g}, in {} at {}\n", found.result.worst.size(),
+               found.name, found.worst_place);
   }
 }
 
@@ -78,8 +78,8 @@ void add_compare(CLI::App& app) {
       ->type_name("FILE");
   command
       ->add_option("--rtol", flags->tolerance.relative,
-                   "Two numbers are the same within ATOL + RTOL x the largest of both and of the "
-                   "root mean square of their row")
+                   "Two numbers count as equal if they differ by at most ATOL + RTOL x the "
+                   "largest of both and of the root mean square of their row")
       ->check(in_range(0, 1e30))
       ->capture_default_str()
       ->type_name("RTOL");

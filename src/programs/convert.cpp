@@ -85,18 +85,19 @@ void add_convert(CLI::App& app) {
       ->required()
       ->check(not_empty())
       ->type_name("OUT");
-  command->add_option("--to", flags->to, "Its format, if its name does not say it")
+  command->add_option("--to", flags->to, "The format to write, if the name does not show it")
       ->check(one_of({"gguf", "folder", "flm"}));
   command
-      ->add_option(
-          "--type", flags->type,
-          "Of matrices: f32, f16, bf16; in GGUF also q8_0, q4_0, q4_1 (default: as stored)")
+      ->add_option("--type", flags->type,
+                   "Type of the matrices: f32, f16, bf16; in GGUF also q8_0, q4_0, q4_1 (default: "
+                   "as stored)")
       ->check(one_of({"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1"}));
   command->add_option("--tokenizer", flags->tokenizer, "The tokenizer, if the model has none")
       ->check(not_empty())
       ->type_name("PATH");
-  command->add_flag("--without-tokenizer", flags->without_tokenizer, "Weights and sizes alone");
-  command->add_flag("--force", flags->force, "Replace what is there");
+  command->add_flag("--without-tokenizer", flags->without_tokenizer,
+                    "Write only weights and sizes");
+  command->add_flag("--force", flags->force, "Replace existing files");
   command->footer(
       "Examples: stagecraft convert models/story story.gguf --type q8_0\n"
       "          stagecraft convert stories15M.bin stories15M/");

@@ -275,7 +275,9 @@ std::string template_text(const ModelSource& model, const Tokenizer& tokenizer) 
                        printable(without_path(error.what(), model.path()), kShownError));
   }
   const BuiltinChatTemplate* builtin = guess_chat_template(tokenizer);
-  return builtin == nullptr ? "none" : fmt::format("none; its tokens are {}'s", builtin->name);
+  return builtin == nullptr
+             ? "none"
+             : fmt::format("none; the special tokens are those of {}", builtin->name);
 }
 
 void print_tokenizer(const ModelSource& model) {
@@ -385,23 +387,23 @@ void print_memory(const Checkpoint& checkpoint, const Plan& plan, std::size_t co
   const auto line = [](std::string_view what, double bytes, const std::string& note) {
     fmt::print("  {:<15} {:>10}{}\n", what, bytes_text(bytes), note);
   };
-  line("weights", packed, "  in panels; the file's own pages are let go of");
+  line("weights", packed, "  packed in panels; the pages of the file are released");
   if (const std::string repacked = repacked_text(plan, checkpoint); !repacked.empty()) {
     print_line("  of them", repacked);
   }
   if (matrices.per_token != matrices.all) {
     line("read per token", static_cast<double>(matrices.per_token), "  of the weights");
   }
-  if (tables != 0.0) line("embedding", tables, "  copied: the file has it in another form");
+  if (tables != 0.0) line("embedding", tables, "  a copy: the file stores it in another format");
   if (copied != 0.0) {
-    line("while it opens", copied, "  copies: what the file has in another order or in parts");
+    line("while opening", copied, "  copies of tensors stored in another order or in parts");
   }
   line("KV cache", cache,
        fmt::format("  {} per token", bytes_text(cache / static_cast<double>(context))));
   line("  as f32", cached(KvType::F32), "  with --kv-type f32");
   line("  as q8_0", cached(KvType::Q8_0), "  with --kv-type q8_0");
   line("workspace", session - cache, "");
-  line("in all", packed + tables + session, "");
+  line("total", packed + tables + session, "");
 }
 
 // ---- work ---------------------------------------------------------------------------------------
@@ -421,7 +423,7 @@ void print_work(const Plan& plan, std::size_t context) {
   line("linear layers", linear, "  a product and a sum per weight");
   line("attention", attention, "  grows with the text");
   line("delta rule", delta, "");
-  line("in all", linear + attention + delta, "");
+  line("total", linear + attention + delta, "");
 }
 
 // ---- the command --------------------------------------------------------------------------------
@@ -464,18 +466,20 @@ void run_info(const InfoFlags& flags) {
 
 void add_info(CLI::App& app) {
   CLI::App* command =
-      app.add_subcommand("info", "What a model holds, the memory it takes and its work");
+      app.add_subcommand("info", "Show what a model contains, its memory, and its work per token");
   const auto flags = std::make_shared<InfoFlags>();
   command
       ->add_option("path,-m,--model", flags->path,
                    "A model's folder, a GGUF file, or any safetensors file")
       ->check(not_empty())
       ->type_name("PATH");
-  command->add_option("-c,--context", flags->context, "Memory for this many tokens")
+  command
+      ->add_option("-c,--context", flags->context,
+                   "Compute memory and work for a context of N tokens")
       ->check(whole_in_range(1, 1'000'000'000))
       ->type_name("N");
-  command->add_flag("--tensors", flags->every_tensor, "Each tensor in a row of its own");
-  command->add_flag("--plan", flags->plan, "Only what a pass computes, step by step");
+  command->add_flag("--tensors", flags->every_tensor, "Show each tensor in a separate row");
+  command->add_flag("--plan", flags->plan, "Show only what a forward pass computes, step by step");
   command->footer("Example: stagecraft info models/story --context 256");
   command->callback([flags] { run_info(*flags); });
 }

@@ -87,7 +87,7 @@ fs::path model_in(const fs::path& folder, const std::string& name, const std::st
   if (files.empty()) return folder;
   std::ranges::sort(files);
   if (files.size() == 1) return files.front();
-  throw Error("--model: '{}' holds {} models, say which: {}{}", name, files.size(), which,
+  throw Error("--model: '{}' holds {} models; name one, such as {}{}", name, files.size(), which,
               printable(files.front().filename().string()));
 }
 

@@ -73,8 +73,7 @@ CLI::Validator not_empty(const char* what) {  // --model "$UNSET" must not selec
 
 void GenerationFlags::add_model_to(CLI::App& command) {
   command
-      .add_option("-m,--model", model,
-                  "A model: its folder, its file, or the name it was pulled by")
+      .add_option("-m,--model", model, "The model: a folder, a file, or the name of a pulled model")
       ->check(not_empty())
       ->type_name("PATH");
 }
@@ -106,8 +105,8 @@ CLI::Validator a_backend() {
       [](std::string& name) -> std::string {
         std::string error = one_of(backend_names())(name);
         if (error.empty()) return {};
-        if (name == "cuda") error += ", which docs/cuda.md says how to build";
-        if (name == "cuda-emulator") error += ", which ./stage builds and runs";
+        if (name == "cuda") error += "; docs/cuda.md says how to build with CUDA";
+        if (name == "cuda-emulator") error += "; ./stage builds a program with it";
         return error;
       },
       "");
@@ -125,29 +124,29 @@ void GenerationFlags::add_layers_to(CLI::App& command) {
   CLI::Option* chosen =
       command
           .add_option("--backend", backend,
-                      "What computes: cpu, textbook, cuda (a GPU) or cuda-emulator (its kernels "
-                      "without a GPU, slowly)")
+                      "Where the model runs: cpu, textbook (the layers of the course), cuda (a "
+                      "GPU) or cuda-emulator (its kernels without a GPU, slowly)")
           ->check(a_backend())
           ->capture_default_str()
           ->type_name("NAME");
   command
       .add_option_function<std::size_t>(
           "--gpu-layers", [this](const std::size_t& n) { gpu_layers = n; },
-          "With --backend cuda or cuda-emulator: only the last N layers and the head run there, "
-          "the others on the CPU; 0: none (default: all)")
+          "With --backend cuda or cuda-emulator: run only the last N layers and the output head "
+          "there, the others on the CPU; 0: none (default: all)")
       ->check(whole_in_range(0, kMaxGpuLayers))
       ->type_name("N");
   command
       .add_flag_callback(
           "--textbook", [this] { backend = "textbook"; },
-          "Run the layers of the course, not the fast ones: --backend textbook")
+          "Run the layers of the course: the same as --backend textbook")
       ->excludes(chosen);
   command
       .add_option(
           "--kv-type", kv_type,
-          "How keys and values are kept: f32, f16 or bf16 (half the memory), or q8_0 (less than a "
-          "third); default: f16; bf16 for large models where the processor multiplies it faster; "
-          "f32 with --textbook")
+          "Type of the KV cache: f32, f16 or bf16 (half the memory), or q8_0 (less than a third); "
+          "default: f16; bf16 for large models if the processor multiplies bf16 faster; f32 with "
+          "--textbook")
       ->check(one_of({kKvTypeNames.begin(), kKvTypeNames.end()}))
       ->type_name("TYPE");
 }
@@ -155,23 +154,27 @@ void GenerationFlags::add_layers_to(CLI::App& command) {
 void GenerationFlags::add_to(CLI::App& command) {
   add_model_to(command);
   add_tokenizer_to(command);
-  command.add_option("-n,--max-tokens", max_tokens, "At most this many new tokens")
+  command.add_option("-n,--max-tokens", max_tokens, "Generate at most N new tokens")
       ->check(whole_in_range(1, kMaxTokens))
       ->type_name("N");
-  command.add_option("-c,--context", context, "Room for this many tokens in all")
+  command
+      .add_option("-c,--context", context, "Size of the context: at most N tokens, prompt included")
       ->check(whole_in_range(1, kMaxTokens))
       ->type_name("N");
   add_threads_to(command);
   add_layers_to(command);
-  command.add_option("--temperature,--temp", temperature, "0: always the likeliest token")
+  command
+      .add_option("--temperature,--temp", temperature, "Randomness; 0: always the likeliest token")
       ->check(in_range(0, 100))
       ->capture_default_str()
       ->type_name("T");
-  command.add_option("--top-k", top_k, "Choose among the K likeliest; 0: all")
+  command.add_option("--top-k", top_k, "Choose among the K likeliest tokens; 0: all")
       ->check(whole_in_range(0, kMaxTokens))
       ->capture_default_str()
       ->type_name("K");
-  command.add_option("--top-p", top_p, "Choose among the likeliest that reach P together")
+  command
+      .add_option("--top-p", top_p,
+                  "Choose among the likeliest tokens that together have probability P")
       ->check(in_range(0, 1))
       ->capture_default_str()
       ->type_name("P");
@@ -179,11 +182,11 @@ void GenerationFlags::add_to(CLI::App& command) {
       ->check(in_range(0.01, 100))
       ->capture_default_str()
       ->type_name("X");
-  command.add_option("--repeat-last-n", repeat_last_n, "How far back the penalty looks")
+  command.add_option("--repeat-last-n", repeat_last_n, "The penalty applies to the last N tokens")
       ->check(whole_in_range(0, kMaxTokens))
       ->capture_default_str()
       ->type_name("N");
-  command.add_option("--stop", stops, "End where this text appears (may be given again)")
+  command.add_option("--stop", stops, "Stop where this text appears (may be given several times)")
       ->check(not_empty("text"))
       ->type_name("TEXT")
       ->allow_extra_args(false);
@@ -241,7 +244,7 @@ Engine GenerationFlags::open_engine(const ModelSource& source) const {
   }
   if (runs_course_layers() && options.kv_type.value_or(KvType::F32) != KvType::F32) {
     throw Error(
-        "--kv-type: expected f32, as the layers of the course keep keys and values, found {}",
+        "--kv-type: expected f32 (the only type that the layers of the course use), found {}",
         kv_type);
   }
   if (gpu_layers && options.backend != BackendKind::Cuda) {
@@ -308,7 +311,7 @@ void check_tokens(std::span<const TokenId> ids, const ModelSource& tokenizer,
 void note_long_context(const Plan& plan, std::size_t context) {
   if (context <= plan.max_seq_len) return;
   print_note(
-      fmt::format("note: the model was trained for {} tokens; beyond, it may lose the thread",
+      fmt::format("note: the model was trained for {} tokens; beyond them, its text may get worse",
                   plan.max_seq_len));
 }
 

@@ -175,10 +175,11 @@ void print_attention(const Peek& peek, HeadIndex head, const Labels& labels,
   const auto label_of = [&](std::size_t i) {
     return cut_to(labels.at(i), label_width, terminal.utf8);
   };
-  fmt::print("layer {}, head {}: how much each token looks at itself and those before it\n",
+  fmt::print("layer {}, head {}: how much each token attends to itself and to those before it\n",
              head.layer, head.head);
-  fmt::print("{} under 5%  {} 5%  {} 25%  {} 50%  {} 75%; at the end: the one it looks at most\n\n",
-             shades[0], shades[1], shades[2], shades[3], shades[4]);
+  fmt::print(
+      "{} under 5%  {} 5%  {} 25%  {} 50%  {} 75%; at the end: the token it attends to most\n\n",
+      shades[0], shades[1], shades[2], shades[3], shades[4]);
   for (std::size_t i = first; i < n; ++i) {
     const auto row = peek.attention.view().row(i);
     std::string line = "  ";
@@ -229,20 +230,24 @@ void run_peek(const PeekFlags& flags) {
 
 void add_peek(CLI::App& app) {
   CLI::App* command =
-      app.add_subcommand("peek", "See the likeliest next tokens, and who looks at whom");
+      app.add_subcommand("peek", "See the likeliest next tokens, and which token attends to which");
   const auto flags = std::make_shared<PeekFlags>();
-  command->add_option("text", flags->text, "The text to look into")->required()->type_name("TEXT");
+  command->add_option("text", flags->text, "The text that the model reads")
+      ->required()
+      ->type_name("TEXT");
   flags->add_model_to(*command);
   flags->add_tokenizer_to(*command);
-  command->add_option("--top", flags->top, "The likeliest K after each token; 0: none")
+  command
+      ->add_option("--top", flags->top,
+                   "Show the K likeliest next tokens after each token; 0: none")
       ->check(whole_in_range(0, 1000))
       ->capture_default_str()
       ->type_name("K");
-  command->add_option("--max", flags->max, "Only after the last N tokens")
+  command->add_option("--max", flags->max, "Show them only after the last N tokens")
       ->check(whole_in_range(1, 1'000'000))
       ->capture_default_str()
       ->type_name("N");
-  command->add_option("--attention", flags->attention, "Draw what one attention head looks at")
+  command->add_option("--attention", flags->attention, "Draw the attention weights of one head")
       ->type_name("LAYER.HEAD");
   flags->add_threads_to(*command);
   command->footer("Example: stagecraft peek \"Once upon a\" --attention 0.1");

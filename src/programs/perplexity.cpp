@@ -114,7 +114,7 @@ void run_perplexity(const PerplexityFlags& flags) {
         "\"bytes\": {}, \"context\": {}, \"stride\": {}}}\n",
         perplexity, bits, sum, nats.size(), bytes, windows.context, windows.stride);
   } else {
-    fmt::print("bits per byte  {:.4f}\nperplexity     {:.4f} a token\n", bits, perplexity);
+    fmt::print("bits per byte  {:.4f}\nperplexity     {:.4f} per token\n", bits, perplexity);
   }
   print_note(fmt::format("[{} tokens, {} bytes; context {}, stride {}; {:.0f} tokens/s; {}]",
                          nats.size(), bytes, windows.context, windows.stride,
@@ -141,19 +141,19 @@ void add_perplexity(CLI::App& app) {
       ->type_name("N");
   command
       ->add_option("--stride", flags->stride,
-                   "How far each window lies behind the one before (default: half the context)")
+                   "Tokens from the start of one window to the next (default: half the context)")
       ->check(whole_in_range(1, 10'000'000))
       ->type_name("N");
-  command->add_option("-n,--max-tokens", flags->max_tokens, "Only the text's first N tokens")
+  command
+      ->add_option("-n,--max-tokens", flags->max_tokens, "Read only the first N tokens of the text")
       ->check(whole_in_range(2, 10'000'000))
       ->type_name("N");
   flags->add_threads_to(*command);
   flags->add_layers_to(*command);
-  command->add_flag("--json", flags->json, "One line of JSON, with all digits");
+  command->add_flag("--json", flags->json, "Print one line of JSON, with all digits");
   command->footer(
-      "Bits per byte compares models whatever their tokens are; perplexity only those that share "
-      "a\n"
-      "tokenizer. Example: stagecraft perplexity --model models/story --text stories.txt");
+      "Bits per byte compares any two models; perplexity only models with the same tokenizer.\n"
+      "Example: stagecraft perplexity --model models/story --text stories.txt");
   command->callback([flags] { run_perplexity(*flags); });
 }
 

@@ -108,8 +108,8 @@ Engine open_glass_box_engine(const ModelSource& source, const Plan& plan) {
   const double memory = memory_bytes();
   if (memory > 0.0 && needed > kMostOfMemory * memory) {
     throw Error(
-        "expected weights that take at most {:.1f} GB as f32, half of this machine's "
-        "memory, found {:.1f} GB",
+        "weights: expected at most {:.1f} GB as f32 (half of this machine's memory), found "
+        "{:.1f} GB",
         kMostOfMemory * memory * 1e-9, needed * 1e-9);
   }
   return Engine::open(source, {observed_backend(), 1});
@@ -228,7 +228,7 @@ void run_serve(const ServeFlags& flags) {
   const auto threads_beside = beside ? beside->start(server) : nullptr;
   if (!local && key.empty()) {
     print_note(
-        "note: whoever reaches this address may use the model; --api-key-file asks for a key");
+        "note: anyone who can reach this address can use the model; --api-key-file sets a key");
   }
   serve(flags, server, first.name());
 }
@@ -247,7 +247,7 @@ void add_serve(CLI::App& app) {
       ->check(whole_in_range(0, 65535))
       ->capture_default_str()
       ->type_name("N");
-  command->add_option("--parallel", flags->parallel, "Texts that are made at the same time")
+  command->add_option("--parallel", flags->parallel, "Texts that are generated at the same time")
       ->check(whole_in_range(1, 256))
       ->capture_default_str()
       ->type_name("N");
@@ -257,18 +257,18 @@ void add_serve(CLI::App& app) {
       ->type_name("N");
   command
       ->add_option("--alias", flags->aliases,
-                   "Clients may call the model this, too (may be given again)")
+                   "Another name of the model for clients (may be given several times)")
       ->check(not_empty("a name"))
       ->type_name("NAME")
       ->allow_extra_args(false);
   command
       ->add_option("--api-key-file", flags->api_key_file,
-                   "Ask clients for the key on the first line of this file")
+                   "Clients must send the key on the first line of this file")
       ->check(not_empty())
       ->type_name("FILE");
   command
       ->add_option("--chat-template", flags->chat_template,
-                   "The format of a conversation; as for chat")
+                   "The format of a conversation, as for the command chat")
       ->type_name("NAME|FILE");
   command
       ->add_option("--beside", flags->beside,
@@ -276,7 +276,7 @@ void add_serve(CLI::App& app) {
       ->check(not_empty())
       ->type_name("PATH");
   command->footer(
-      "Sampling options are for requests that do not name their own.\n"
+      "Sampling options apply to requests that do not set their own.\n"
       "Example: stagecraft serve --model models/chat --port 8080");
   command->callback([flags] { run_serve(*flags); });
 }

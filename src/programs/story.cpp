@@ -64,8 +64,7 @@ void print_closing_lines(const TextResult& result, const Session& session,
   };
   print_note(
       fmt::format("[{} tokens, {:.0f} tokens/s; prompt {} tokens, {:.0f} tokens/s; first token "
-                  "after {:.0f} ms; "
-                  "{}; {} thread{}{}; seed {}]",
+                  "after {:.0f} ms; {}; {} thread{}{}; seed {}]",
                   result.tokens.size(), per_second(result.tokens.size(), result.generation_seconds),
                   result.prompt_tokens, per_second(result.prompt_tokens, result.prompt_seconds),
                   result.first_token_seconds * 1e3, model.string(), session.n_threads(),
@@ -229,7 +228,7 @@ void add_story(CLI::App& app) {
       ->type_name("FILE");
   command
       ->add_option("--stories", flags->stories,
-                   "Tell this many side by side; each has the next seed")
+                   "Tell N stories at the same time; each uses the next seed")
       ->check(whole_in_range(1, 512))
       ->excludes(flags->ids_option)
       ->excludes("--print-ids")

@@ -119,7 +119,7 @@ std::vector<TokenId> encode(const Tokenizer& tokenizer, std::string_view text,
 void encode_text(const Tokenizer& tokenizer, const Input& input, const Options& options) {
   const std::string& text = input.text;
   if (const std::size_t at = utf8_error_offset(text); at != std::string_view::npos) {
-    throw Error("{}, line {}: expected UTF-8, found the byte 0x{:02x} at offset {} of all",
+    throw Error("{}, line {}: expected UTF-8, found the byte 0x{:02x} at offset {} of the input",
                 input.from,
                 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
                 static_cast<unsigned char>(text[at]), at);
@@ -176,25 +176,24 @@ void run(const Options& options) {
 void add_tokenize(CLI::App& app) {
   CLI::App* command = app.add_subcommand("tokenize", "Text to token ids, and back");
   auto options = std::make_shared<Options>();
-  command->add_option("text", options->text, "What to cut into tokens; without it, all of stdin")
+  command->add_option("text", options->text, "The text to tokenize; without it, all of stdin")
       ->type_name("TEXT");
   command
       ->add_option(
           "-m,--model", options->model,
-          "A model, or a folder with no more than a tokenizer.json or tokenizer.model, or one of "
-          "these files; "
-          "the story model if not given")
+          "A model, or a folder with only a tokenizer.json or tokenizer.model, or one of these "
+          "files (default: the story model)")
       ->check(not_empty())
       ->type_name("PATH");
   command->add_flag("--jsonl", options->jsonl,
                     "Read one JSON string per line, write one array of ids per line");
   command->add_flag("--decode", options->decode,
-                    "Ids in, text out: bytes exactly, no newline added");
-  command->add_flag("--plain", options->plain, "Text that spells a special token stays text");
+                    "Turn ids into text: exactly its bytes, no newline added");
+  command->add_flag("--plain", options->plain, "Read the text of a special token as ordinary text");
   command->add_flag("--add-special", options->add_special,
-                    "Add what the tokenizer puts around a text (begin-of-text and the like)");
+                    "Add the special tokens around a text, such as begin-of-text");
   command->footer(
-      "The text, or all of stdin, its last newline too, becomes ids on one line:\n"
+      "The text, or all of stdin with its last newline, becomes ids on one line:\n"
       "  stagecraft tokenize 'Once upon a time' --model models/story\n"
       "and back:\n"
       "  stagecraft tokenize 80,147,201 --model models/story --decode");

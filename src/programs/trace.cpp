@@ -93,7 +93,7 @@ void add_trace(CLI::App& app) {
   command->add_option("--ids", flags->ids, "The token ids to run on")
       ->required()
       ->type_name("1,2,3");
-  command->add_option("--only", flags->only, "Only activations with this in their name")
+  command->add_option("--only", flags->only, "Only activations whose name contains this")
       ->type_name("NAME");
   command
       ->add_option("-o,--out", flags->out,
@@ -109,7 +109,7 @@ void add_trace(CLI::App& app) {
   command->footer(
       "Examples: stagecraft trace --model models/story --ids 1,2,3 --only residual\n"
       "          stagecraft trace --model models/story --ids 1,2,3 --out mine.safetensors\n"
-      "`stagecraft compare` finds where two such files part.");
+      "`stagecraft compare` finds the first difference of two such files.");
   command->callback([flags] { run_trace(*flags); });
 }
 

@@ -117,7 +117,8 @@ std::vector<std::string> parse_stops(Fields& fields, const std::vector<std::stri
     stops.emplace_back(value->string());
   } else {
     if (!value->is_array() || value->size() > kMaxStops) {
-      expected("stop", fmt::format("a string, or an array of at most {}", kMaxStops), *value);
+      expected("stop", fmt::format("a string, or an array of at most {} strings", kMaxStops),
+               *value);
     }
     for (const JsonNode stop : value->elements()) stops.push_back(text_of(stop, "stop"));
   }
@@ -134,7 +135,7 @@ std::size_t parse_max_tokens(Fields& fields, bool chat, std::size_t otherwise) {
   const std::size_t max_tokens = fields.size("max_tokens", 1, kMaxTokens, 0);
   const std::size_t newer = chat ? fields.size("max_completion_tokens", 1, kMaxTokens, 0) : 0;
   if (max_tokens != 0 && newer != 0 && max_tokens != newer) {
-    expected("max_tokens", fmt::format("{}, as max_completion_tokens", newer),
+    expected("max_tokens", fmt::format("{} (max_completion_tokens)", newer),
              std::to_string(max_tokens));
   }
   return max_tokens != 0 ? max_tokens : newer != 0 ? newer : otherwise;
@@ -245,7 +246,8 @@ std::shared_ptr<const TokenGrammar> parse_grammar(Fields& fields, const ServedMo
     if (!value) return;
     std::string found = reading(key, [&] { return gbnf_of(*value); });
     if (found.empty()) return;
-    if (given != nullptr) expected(key, fmt::format("none beside '{}'", given), "one");
+    if (given != nullptr)
+      expected(key, fmt::format("only one of '{}' and '{}'", given, key), "both");
     given = key;
     gbnf = std::move(found);
   };
@@ -296,7 +298,7 @@ std::vector<TokenId> prompt_of(JsonNode value, const ServedModel& model) {
 // A string, an array of token ids, or an array of several strings or arrays of ids.
 std::vector<std::vector<TokenId>> parse_prompts(Fields& fields, const ServedModel& model) {
   const std::optional<JsonNode> value = fields.find("prompt");
-  if (!value) expected("prompt", "one", value);
+  if (!value) expected("prompt", "a string or an array", value);
   std::vector<std::vector<TokenId>> prompts;
   if (value->is_array() && value->size() != 0 && !(*value->elements().begin()).is_number()) {
     if (value->size() > model.max_texts) {
@@ -314,7 +316,7 @@ std::vector<std::vector<TokenId>> parse_prompts(Fields& fields, const ServedMode
 std::string content_of(JsonNode message, const std::string& where) {
   const std::string key = where + ".content";
   const std::optional<JsonNode> content = message.find("content");
-  if (!content) expected(key, "one", content);
+  if (!content) expected(key, "a string or an array", content);
   if (!content->is_array()) return text_of(*content, key);
   std::string text;
   for (const JsonNode part : content->elements()) {
@@ -410,7 +412,8 @@ ToolMessage parse_message(JsonNode value, const std::string& where, std::vector<
   if (role == "tool") {
     message.call_id = required_text(members, "tool_call_id", where);
     if (std::ranges::count(last_calls, message.call_id, &ToolCall::id) == 0) {
-      expected(where + ".tool_call_id", "the id of a call before it", members.find("tool_call_id"));
+      expected(where + ".tool_call_id", "the id of a call in the last 'assistant' message",
+               members.find("tool_call_id"));
     }
   }
   members.refuse_others();
@@ -437,7 +440,8 @@ std::vector<ToolMessage> parse_messages(Fields& fields) {
   }
   const std::string& last = messages.back().role;
   if (last != "user" && last != "tool") {
-    expected("messages", "a message of the role 'user' as the last", fmt::format("'{}'", last));
+    expected("messages", "the role 'user' or 'tool' in the last message",
+             fmt::format("'{}'", last));
   }
   return messages;
 }
@@ -482,8 +486,8 @@ Tools parse_tools(Fields& fields, const ServedModel& model) {
   if (model.chat != nullptr && model.chat->tool_form() == ToolForm::None) {
     throw ApiError::bad_request(
         "tools",
-        fmt::format("{}: 'tools': not supported: the chat template of this model has no form "
-                    "of calls that is known here",
+        fmt::format("{}: 'tools': not supported: the chat template of this model has no known "
+                    "format of tool calls",
                     kWhere));
   }
   tools.array = array;
@@ -511,7 +515,7 @@ std::vector<TokenId> chat_prompt(const std::vector<ToolMessage>& messages, const
   });
   if (has_calls && model.chat->tool_form() == ToolForm::None) {
     throw ApiError::bad_request(
-        "messages", fmt::format("{}: 'messages': calls of tools are not supported by the chat "
+        "messages", fmt::format("{}: 'messages': tool calls are not supported by the chat "
                                 "template of this model",
                                 kWhere));
   }
@@ -616,7 +620,10 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
   if (!tools.callable.empty() && model.chat != nullptr) {
     if (text.options.grammar) {
       throw ApiError::bad_request(
-          "tools", fmt::format("{}: 'tools': not supported beside a format of the answer", kWhere));
+          "tools",
+          fmt::format(
+              "{}: 'tools': not supported together with a grammar or a format of the answer",
+              kWhere));
     }
     request.tool_form = model.chat->tool_form();
     text.options.grammar = reading("tools", [&] {

@@ -30,8 +30,7 @@ void check_probabilities(std::span<const float> probabilities, std::size_t layer
   if (std::ranges::none_of(probabilities, [](float value) { return std::isnan(value); })) return;
   throw Error(
       "the model computed the probability nan in layer {}: the weights are broken, or the code "
-      "that "
-      "computes with them",
+      "that computes with them",
       layer);
 }
 

@@ -89,7 +89,7 @@ bool HttpParser::advance() {
     if (state_ == State::ChunkSize) {
       read_chunk_size(*line);
     } else if (!line->empty()) {
-      refuse(400, "expected the end of a chunk, found more bytes");
+      refuse(400, "chunk: expected its end after the bytes of its size, found more bytes");
     } else {
       state_ = State::ChunkSize;
     }
@@ -149,7 +149,8 @@ void HttpParser::read_request_line(std::string_view line) {
   const std::string_view method = line.substr(0, first);
   const std::string_view target = line.substr(first + 1, last - first - 1);
   const std::string_view version = line.substr(last + 1);
-  if (!is_token(method)) refuse(400, fmt::format("method: found '{}'", printable(method)));
+  if (!is_token(method))
+    refuse(400, fmt::format("method: expected GET, HEAD or POST, found '{}'", printable(method)));
   const auto is_visible = [](char c) { return c > 0x20 && c < 0x7f; };
   std::string_view path = target;
   authority_.clear();
@@ -162,7 +163,7 @@ void HttpParser::read_request_line(std::string_view line) {
   const bool is_good = names_host ? !authority_.empty() && authority_.find('@') == std::string::npos
                                   : path.starts_with('/');
   if (!is_good || !std::ranges::all_of(target, is_visible)) {
-    refuse(400, fmt::format("path: expected one that begins with / or http://HOST/, found '{}'",
+    refuse(400, fmt::format("path: expected a path that begins with / or http://HOST/, found '{}'",
                             printable(target)));
   }
   if (version != "HTTP/1.1" && version != "HTTP/1.0") {
@@ -185,7 +186,8 @@ void HttpParser::read_header(std::string_view line) {
   const std::string_view value = trimmed(line.substr(colon + 1));
   const auto is_control = [](char c) { return (c >= 0 && c < 0x20 && c != '\t') || c == 0x7f; };
   if (std::ranges::any_of(value, is_control)) {
-    refuse(400, fmt::format("header {}: found a control character", printable(name)));
+    refuse(400, fmt::format("header {}: expected text without control characters, found one",
+                            printable(name)));
   }
   if (request_.headers.size() == limits_.headers) {
     refuse(431, fmt::format("headers: expected at most {}, found more", limits_.headers));
@@ -206,7 +208,7 @@ std::optional<std::string_view> HttpParser::only_header(std::string_view name) c
 
 void HttpParser::end_headers() {
   if (!only_header("host") && !request_.is_http_1_0)
-    refuse(400, "header host: expected one, found none");
+    refuse(400, "header host: expected the name of a host, found none");
   if (!authority_.empty()) {  // it replaces the header
     std::erase_if(request_.headers, [](const auto& header) { return header.first == "host"; });
     request_.headers.emplace_back("host", authority_);
@@ -218,7 +220,10 @@ void HttpParser::end_headers() {
   const auto encoding = only_header("transfer-encoding");
   if (encoding) {
     if (length || request_.is_http_1_0) {
-      refuse(400, "header transfer-encoding: expected HTTP/1.1 and no content-length beside it");
+      refuse(400,
+             fmt::format(
+                 "header transfer-encoding: expected HTTP/1.1 without content-length, found {}",
+                 length ? "content-length" : "HTTP/1.0"));
     }
     if (lower(*encoding) != "chunked") {
       refuse(501, fmt::format("header transfer-encoding: expected chunked, found '{}'",
@@ -251,7 +256,9 @@ void HttpParser::end_headers() {
 void HttpParser::read_chunk_size(std::string_view line) {
   const std::string_view digits = trimmed(line.substr(0, line.find(';')));
   const auto size = number(digits, 16);
-  if (!size) refuse(400, fmt::format("chunk: expected its size, found '{}'", printable(line)));
+  if (!size)
+    refuse(400,
+           fmt::format("chunk: expected its size in hexadecimal, found '{}'", printable(line)));
   if (*size > limits_.body_bytes - request_.body.size()) {
     refuse(413, fmt::format("body: expected at most {} bytes, found more", limits_.body_bytes));
   }

@@ -85,7 +85,7 @@ std::string type_of(const OrderedJson& item, const char* otherwise) {
 }
 
 const OrderedJson& needed(const OrderedJson& item, const char* key, const std::string& where) {
-  if (!item.contains(key)) refuse(where + "." + key, "expected one, found none");
+  if (!item.contains(key)) refuse(where + "." + key, "expected a value, found none");
   return item[key];
 }
 
@@ -162,7 +162,8 @@ void add_messages(const OrderedJson& request, ChatBody& chat) {
   if (request.contains("instructions") && !request["instructions"].is_null()) {
     add("system", "instructions");
   }
-  if (!request.contains("input")) refuse("input", "expected one, found none");
+  if (!request.contains("input"))
+    refuse("input", "expected a string or an array of items, found none");
   const OrderedJson& input = request["input"];
   if (input.is_string()) {
     add("user", "input");

@@ -47,8 +47,8 @@ Scheduler::Scheduler(Engine& engine, const Tokenizer& tokenizer, const Options& 
   thread_ = std::thread([this] { run(); });
 } catch (const std::bad_alloc&) {
   throw Error(
-      "--parallel {}: with a context of {} tokens they take more memory than this program "
-      "may have",
+      "--parallel {}: texts with a context of {} tokens each need more memory than is "
+      "available",
       options.n_texts, options.context);
 }
 

@@ -69,7 +69,7 @@ std::string decoded(std::string_view piece) {
 
 ApiError queue_full() {
   return {429, "rate_limit_error", "", "queue_full",
-          "server: all places are taken and the queue is full; try again later"};
+          "server: too many requests: the queue is full; try again later"};
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ void Service::check_access(const HttpRequest& request) const {
   throw ApiError(401, "invalid_request_error", "", "invalid_api_key",
                  fmt::format("request: header authorization: expected 'Bearer' and the server's "
                              "key, found {}",
-                             given.empty() ? "none" : "another"));
+                             given.empty() ? "none" : "something else"));
 }
 
 void Service::look(ConnectionId connection, GlassRequest request) {
@@ -355,13 +355,13 @@ HttpAnswer Service::metrics() const {
   add("clients_gone_total", "counter", "Clients that left before their answer was complete.",
       count(gone_));
   add("connections", "gauge", "Open connections.", count(server_->n_connections()));
-  add("texts_running", "gauge", "Texts that are being made.", count(stats.running));
-  add("texts_waiting", "gauge", "Texts that wait for a place.", count(stats.waiting));
+  add("texts_running", "gauge", "Texts that are being generated.", count(stats.running));
+  add("texts_waiting", "gauge", "Texts that wait in the queue.", count(stats.waiting));
   add("prompt_tokens_total", "counter", "Tokens of prompts that were computed.",
       count(stats.prompt_tokens));
-  add("cached_tokens_total", "counter", "Tokens of prompts that were computed before.",
+  add("cached_tokens_total", "counter", "Prompt tokens that were taken from the KV cache.",
       count(stats.cached_tokens));
-  add("new_tokens_total", "counter", "Tokens that were chosen.", count(stats.new_tokens));
+  add("new_tokens_total", "counter", "Tokens that were generated.", count(stats.new_tokens));
   add("passes_total", "counter", "Forward passes of the model.", count(stats.passes));
   add("pass_seconds_total", "counter", "Time in forward passes.", stats.pass_seconds);
   return {200, "text/plain; version=0.0.4", std::move(text), {}};

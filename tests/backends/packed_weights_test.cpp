@@ -68,9 +68,7 @@ TEST(PackedWeights, MemoryThatAThreadCannotGetIsAnErrorOfTheEngine) {
     refused_size = 29 * 18 * sizeof(float);
     const std::string error = error_of([&] { Engine::open(model, {.n_threads = n_threads}); });
     refused_size = 0;
-    EXPECT_EQ(
-        error,
-        model + "/model.safetensors: its weights take more memory than this program may have");
+    EXPECT_EQ(error, model + "/model.safetensors: the weights need more memory than is available");
     EXPECT_EQ(error_of([&] { Engine::open(model, {.n_threads = n_threads}); }), "");
   }
 }

@@ -341,7 +341,7 @@ TEST_F(Convert, ReplacesOnlyWhereAsked) {
       .model = kModels + "llama-gqa2", .out = out("a.gguf"), .with_tokenizer = false};
   write_file(out("a.gguf"), "mine");
   EXPECT_EQ(refusal(convert_to_gguf, conversion),
-            out("a.gguf").string() + ": is there already (--force replaces it)");
+            out("a.gguf").string() + ": already exists (--force replaces it)");
   EXPECT_EQ(read_file(out("a.gguf")), "mine");
   Conversion forced = conversion;
   forced.replace = true;

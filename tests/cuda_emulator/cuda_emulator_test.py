@@ -252,8 +252,8 @@ int main() {
         self.assertEqual([(found.kind, found.place.partition(":")[2], found.text) for found in report.findings], [
             ("launch", "10", "kernel dynamic: expected at most 49152 bytes of shared memory without "
                              "cudaFuncSetAttribute, found 49153"),
-            ("launch", "14", "kernel asks: expected at most 60000 bytes of dynamic shared memory, by "
-                             "cudaFuncSetAttribute, found 60001"),
+            ("launch", "14", "kernel asks: expected at most 60000 bytes of dynamic shared memory (the limit set by "
+                             "cudaFuncSetAttribute), found 60001"),
             ("launch", "15", "kernel fixed: expected at most 49152 bytes of shared arrays of fixed size, found 49156"),
             ("launch", "16", "kernel calls: expected at most 49152 bytes of shared arrays of fixed size, found 60000")])
 

@@ -86,7 +86,8 @@ TEST_F(ChatSessionTest, RefusesAMessageLargerThanTheContextAndStaysAsItWas) {
     say(chat, std::string(kContext, 'x'));
     FAIL() << "expected an Error";
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("more than the context of 160"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("expected at most 160 tokens (the context), found "),
+              std::string::npos)
         << error.what();
   }
   EXPECT_THROW(say(chat, "caf\xe9"), Error);

@@ -227,16 +227,16 @@ Measured measure(const fs::path& model, BackendKind backend = BackendKind::Cpu) 
   return got;
 }
 
-// The memory "in all" that ./stage info prints, in bytes.
+// The total memory that ./stage info prints, in bytes.
 double predicted(const fs::path& model) {
   const ProgramResult result =
       run_program({"info", model.string(), "--context", std::to_string(kContext)});
-  const std::size_t at = result.out.find("in all", result.out.find("\nmemory "));
+  const std::size_t at = result.out.find("total", result.out.find("\nmemory "));
   EXPECT_NE(at, std::string::npos) << result.out << result.err;
   if (at == std::string::npos) return 0.0;
   std::size_t end = 0;
-  const double number = std::stod(result.out.substr(at + 6), &end);
-  const char unit = result.out.substr(at + 6 + end + 1, 1).front();
+  const double number = std::stod(result.out.substr(at + 5), &end);
+  const char unit = result.out.substr(at + 5 + end + 1, 1).front();
   return number * (unit == 'G' ? 1e9 : unit == 'M' ? 1e6 : 1e3);
 }
 

@@ -75,8 +75,7 @@ const BadTemplate kBadTemplates[] = {
      "chat_template.jinja: is a Git LFS pointer, not the file itself: fetch it with 'git lfs "
      "pull'"},
     jinja("is_not_utf8", "caf\xe9", "expected UTF-8, found the byte 0xe9 at offset 3"),
-    config("config_is_cut_short", R"({"chat_template": "x)",
-           "not valid JSON: it ends in the middle"),
+    config("config_is_cut_short", R"({"chat_template": "x)", "not valid JSON: it ends too early"),
     config("config_is_an_array", "[]", "expected an object, found an array of 0"),
     config("is_a_number", R"({"chat_template": 3})", "'chat_template': expected a string, found 3"),
     config("has_no_default", R"({"chat_template": [{"name": "rag", "template": "x"}]})",

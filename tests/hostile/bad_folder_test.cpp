@@ -65,7 +65,7 @@ const BadModel kBadIndexes[] = {
      "model.safetensors.index.json: expected an object, found an array of 0"},
     {"is_empty", index_text(""), "model.safetensors.index.json: expected JSON, found nothing"},
     {"is_cut_short", index_text(R"({"weight_map": {"lm_head.weight": "mod)"),
-     "model.safetensors.index.json: not valid JSON: it ends in the middle"},
+     "model.safetensors.index.json: not valid JSON: it ends too early"},
 };
 
 const BadModel kBadFolders[] = {

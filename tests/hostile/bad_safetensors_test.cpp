@@ -15,8 +15,9 @@ const std::string kShapeOfThousands = [] {
 const BadModel kBadSafetensors[] = {
     // The file.
     {"is_a_folder", a_folder(kFile), "model.safetensors: expected a file, found a folder"},
-    {"is_a_fifo", a_fifo(kFile), "model.safetensors: expected a regular file"},
-    {"is_endless", a_link(kFile, "/dev/zero"), "model.safetensors: expected a regular file"},
+    {"is_a_fifo", a_fifo(kFile), "model.safetensors: expected a regular file, found a FIFO"},
+    {"is_endless", a_link(kFile, "/dev/zero"),
+     "model.safetensors: expected a regular file, found a device"},
     {"is_a_link_to_nothing", a_link(kFile, "../blobs/7f3a"),
      "model.safetensors: is a link to '../blobs/7f3a', which does not exist"},
     {"may_not_be_read", unreadable(kFile),
@@ -45,7 +46,7 @@ const BadModel kBadSafetensors[] = {
      "model.safetensors: header length: expected at most 50184 bytes, found 18446744073709551615: "
      "the file is cut short, or not a safetensors file"},
     {"has_a_header_that_stops_early", header_length(2000),
-     "model.safetensors: header: not valid JSON: it ends in the middle"},
+     "model.safetensors: header: not valid JSON: it ends too early"},
     {"is_cut_in_the_header", cut(kFile, 1000),
      "model.safetensors: header length: expected at most 992 bytes, found 2088: the file is cut "
      "short, or not a safetensors file"},

@@ -147,9 +147,9 @@ TEST_F(ChatCommand, SaysWhatIsWrongAndGoesOnWithTheNextLine) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"/bogus\x1b[2J 1", "stagecraft: /bogus\\x1b[2J: no such command"},
       {"caf\xe9", "stagecraft: stdin, line 1: expected UTF-8, found the byte 0xe9 at offset 3"},
-      {std::string(600, 'x'), "more than the context of 512"},
+      {std::string(600, 'x'), "expected at most 512 tokens (the context), found "},
       {"/undo", "nothing to take back"},
-      {"/retry", "no answer yet"},
+      {"/retry", "no answer to repeat"},
       {"/save", "/save: expected the name of a file"},
       {"/load", "/load: expected the name of a file"},
       {"/save " + folder_.file("no/such/folder"), ": cannot be written: No such file or directory"},
@@ -178,7 +178,7 @@ TEST_F(ChatCommand, RefusesWhatItCannotAnswer) {
   expect(chat({"caf\xe9"}), 1, "question: expected UTF-8");
   expect(chat({"--system", "\xff", "hello"}), 1, "--system: expected UTF-8");
   expect(chat({""}), 1, "question: expected text");
-  expect(chat({std::string(600, 'x')}), 1, "more than the context of 512");
+  expect(chat({std::string(600, 'x')}), 1, "expected at most 512 tokens (the context), found ");
   expect(chat({"--context", "0", "hello"}), 2, "--context");
   expect(chat({"hello", "world"}), 2, "world");
 }
@@ -217,7 +217,7 @@ class ChatAtATerminal : public testing::Test {
     const std::string file = home_.file("talk.json");
     terminal.wait_for("> ");
     terminal.type("/save " + file + "\r");
-    terminal.wait_for("[kept in ");
+    terminal.wait_for("[saved to ");
     terminal.wait_for("> ");  // earlier, the terminal itself would read Ctrl-D
     terminal.type("\x04");
     EXPECT_EQ(terminal.wait_for_end(), 0);
@@ -261,7 +261,7 @@ TEST_F(ChatAtATerminal, StopsAnAnswerAtCtrlCAndKeepsTheConversation) {
   terminal.wait_for("[stopped]");
   terminal.wait_for("> ");
   terminal.type("/save " + file + "\r");
-  terminal.wait_for("[kept in ");
+  terminal.wait_for("[saved to ");
   terminal.wait_for("> ");
   terminal.type("/quit\r");
   EXPECT_EQ(terminal.wait_for_end(), 0);

@@ -23,7 +23,7 @@ TEST(ConvertProgram, WritesWhatTheNameSays) {
   const ProgramResult again = run_program({"convert", kQuantized, folder.file("a.gguf")});
   EXPECT_EQ(again.code, 1);
   EXPECT_EQ(again.err,
-            "stagecraft: " + folder.file("a.gguf") + ": is there already (--force replaces it)\n");
+            "stagecraft: " + folder.file("a.gguf") + ": already exists (--force replaces it)\n");
   EXPECT_EQ(run_program({"convert", kQuantized, folder.file("a.gguf"), "--force"}).code, 0);
 }
 

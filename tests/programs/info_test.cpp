@@ -43,17 +43,17 @@ tokenizer
   model.norm.weight                               [24]      F32
 
 memory at a context of 100 tokens
-  weights           69.89 KB  in panels; the file's own pages are let go of
+  weights           69.89 KB  packed in panels; the pages of the file are released
   KV cache          40.96 KB  0.41 KB per token
     as f32          81.92 KB  with --kv-type f32
     as q8_0         35.84 KB  with --kv-type q8_0
   workspace        130.03 KB
-  in all           240.88 KB
+  total            240.88 KB
 
 work for token 100 of a text
   linear layers    22.99 KFLOP  a product and a sum per weight
   attention        25.60 KFLOP  grows with the text
-  in all           48.59 KFLOP
+  total            48.59 KFLOP
 )");
 }
 
@@ -94,7 +94,7 @@ TEST(InfoProgram, CountsThePanelsThatTheWeightsAreKeptIn) {
   // gate and up. One f32 panel for down, because 37 inputs are odd. Three panels for the head.
   const double layer = (4 + 4) * 24 * 32 * 2 + 37 * 32 * 4;
   const std::string bytes = fmt::format("{:.2f} KB", (2 * layer + 3 * 24 * 32 * 2) / 1000);
-  EXPECT_TRUE(says(bf16, bytes + "  in panels")) << bytes << "\n" << bf16.out;
+  EXPECT_TRUE(says(bf16, bytes + "  packed in panels")) << bytes << "\n" << bf16.out;
   EXPECT_TRUE(says(run_program({"info", kModels + "llama-mixed-dtypes"}), "F16"));
 }
 
@@ -110,7 +110,7 @@ TEST(InfoProgram, SaysWhatWeightsOfOtherFormatsBecome) {
   EXPECT_TRUE(says(gptq, "stored as       GPTQ int4, one scale per 32 inputs; read as Q4_0\n"));
   EXPECT_TRUE(says(gptq, "model.layers.*.mlp.down_proj.weight             [32, 64]  Q4_0\n"));
   EXPECT_TRUE(says(
-      gptq, "while it opens     1.73 KB  copies: what the file has in another order or in parts"));
+      gptq, "while opening      1.73 KB  copies of tensors stored in another order or in parts"));
   EXPECT_FALSE(says(gptq, "of them"));
   const ProgramResult gguf = run_program({"info", TEST_DATA "/gguf/four-bits.gguf"});
   EXPECT_EQ(gguf.code, 0) << gguf.err;
@@ -172,8 +172,8 @@ TEST(InfoProgram, CallsATemplateChatMlByWhatItWrites) {
        "cannot be used: chat_template.jinja: line 1: expected }}, found the end of the template"},
       {"", "cannot be used: chat_template.jinja: expected a template, found nothing"}};
   const std::string path = model.folder().string();
-  EXPECT_TRUE(
-      says(run_program({"info", path}), "  chat template   none; its tokens are chatml's\n"));
+  EXPECT_TRUE(says(run_program({"info", path}),
+                   "  chat template   none; the special tokens are those of chatml\n"));
   for (const auto& [source, expected] : templates) {
     write_file(path + "/chat_template.jinja", source);
     const ProgramResult result = run_program({"info", path});

@@ -78,7 +78,7 @@ TEST_F(ModelPath, AModelOfSeveralFilesIsAskedWhich) {
   put(kGguf, models() / "ann/many", "a.gguf");
   put(kGguf, models() / "ann/many", "b.gguf");
   EXPECT_EQ(info("ann/many").err,
-            "stagecraft: --model: 'ann/many' holds 2 models, say which: ann/many:a.gguf\n");
+            "stagecraft: --model: 'ann/many' holds 2 models; name one, such as ann/many:a.gguf\n");
   EXPECT_EQ(found("ann/many:b.gguf"), (models() / "ann/many/b.gguf").string());
 }
 
@@ -88,8 +88,8 @@ TEST_F(ModelPath, AFolderIsTheOneFileInItThatIsAModel) {
   EXPECT_EQ(found(folder.string()), (folder / "a.gguf").string());
   put(kGguf, folder, "b.gguf");
   EXPECT_EQ(info(folder.string()).err, "stagecraft: --model: '" + folder.string() +
-                                           "' holds 2 models, say which: " + folder.string() +
-                                           "/a.gguf\n");
+                                           "' holds 2 models; name one, such as " +
+                                           folder.string() + "/a.gguf\n");
 }
 
 TEST_F(ModelPath, APathThatExistsIsNoName) {

@@ -71,8 +71,8 @@ after ↵
   <e7>                 7   15.4%  ███████▏
   (no token)          10   14.1%  ██████▌
 
-layer 1, head 0: how much each token looks at itself and those before it
-· under 5%  ░ 5%  ▒ 25%  ▓ 50%  █ 75%; at the end: the one it looks at most
+layer 1, head 0: how much each token attends to itself and to those before it
+· under 5%  ░ 5%  ▒ 25%  ▓ 50%  █ 75%; at the end: the token it attends to most
 
   ██ <s>                   100% <s>
   ▒▒▓▓ ab                   56% ab

@@ -55,9 +55,9 @@ TEST(Story, SaysWhichBackendsThereAre) {
   const std::string list = "stagecraft: --backend: expected one of cpu, textbook, found ";
   EXPECT_EQ(story({"--backend", "nothing"}).err, list + "'nothing'\n");
   EXPECT_EQ(story({"--backend", "cuda"}).err,
-            list + "'cuda', which docs/cuda.md says how to build\n");
+            list + "'cuda'; docs/cuda.md says how to build with CUDA\n");
   EXPECT_EQ(story({"--backend", "cuda-emulator"}).err,
-            list + "'cuda-emulator', which ./stage builds and runs\n");
+            list + "'cuda-emulator'; ./stage builds a program with it\n");
 }
 
 TEST(Story, TellsTheSameForTheSameSeedOnAnyNumberOfThreads) {
@@ -103,7 +103,7 @@ TEST(Story, RunsWithoutAmxWhereTheSystemWithholdsIt) {
         std::fputs((usual.err + wanted.err).c_str(), stderr);
         std::exit(usual.code == 0 && wanted.code == 1 ? 0 : 1);
       },
-      testing::ExitedWithCode(0), "STAGECRAFT_ISA: expected one that this processor runs");
+      testing::ExitedWithCode(0), "STAGECRAFT_ISA: expected an instruction set of this processor");
 }
 #endif
 
@@ -131,7 +131,7 @@ TEST(Story, SaysWhichKernelsRanWhereTheyWereChosen) {
   EXPECT_EQ(usual.err.find("; kernels"), std::string::npos) << usual.err;
   const ProgramResult refused = run_program(words, "", "STAGECRAFT_ISA=mmx");
   EXPECT_EQ(refused.code, 1);
-  EXPECT_TRUE(refused.err.starts_with("stagecraft: STAGECRAFT_ISA: expected one that this "))
+  EXPECT_TRUE(refused.err.starts_with("stagecraft: STAGECRAFT_ISA: expected an instruction set "))
       << refused.err;
 }
 
@@ -142,8 +142,8 @@ TEST(Story, KeepsKeysAndValuesAsHalvesOrBytesWhereAsked) {
     const ProgramResult refused = story({"--textbook", "--kv-type", kind});
     EXPECT_EQ(refused.code, 1);
     EXPECT_EQ(refused.err,
-              "stagecraft: --kv-type: expected f32, as the layers of the course keep keys and "
-              "values, found " +
+              "stagecraft: --kv-type: expected f32 (the only type that the layers of the course "
+              "use), found " +
                   kind + "\n");
   }
   const ProgramResult unknown = story({"--kv-type", "q4_0"});

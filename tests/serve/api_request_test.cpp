@@ -170,7 +170,7 @@ TEST_F(ApiRequest, RefusesByNameWhatWouldChangeTheAnswer) {
   for (const auto& [more, message] : cases) EXPECT_EQ(refused(with(more)), message);
   EXPECT_EQ(refused(with(R"("model": "gpt")"), false, 404),
             "model|request: 'model': expected 'tiny', found 'gpt'");
-  EXPECT_EQ(refused("{}"), "prompt|request: 'prompt': expected one, found none");
+  EXPECT_EQ(refused("{}"), "prompt|request: 'prompt': expected a string or an array, found none");
   EXPECT_EQ(refused("[]"), "|request: expected an object, found an array of 0");
   EXPECT_EQ(refused(""), "|request: expected JSON, found nothing");
   EXPECT_EQ(refused(std::string(1000, '[')), "|request: nested deeper than 64 levels");
@@ -202,20 +202,20 @@ TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
   EXPECT_EQ(refused(with(R"([{"role": "user", "content": "x"}, {"role": "tool", "content": "x"}])"),
                     true),
             "messages[1].role|request: 'messages[1].role': expected 'assistant', found \"tool\"");
-  EXPECT_EQ(
-      refused(with(R"([{"role": "system", "content": "x"}])"), true),
-      "messages|request: 'messages': expected a message of the role 'user' as the last, found "
-      "'system'");
+  EXPECT_EQ(refused(with(R"([{"role": "system", "content": "x"}])"), true),
+            "messages|request: 'messages': expected the role 'user' or 'tool' in the last message, "
+            "found 'system'");
   EXPECT_EQ(
       refused(with(R"([{"role": "user", "content": [{"type": "image_url"}]}])"), true),
       "messages[0].content|request: 'messages[0].content': expected parts of the type 'text', "
       "found an object");
   EXPECT_EQ(refused(with(R"([{"role": "user"}])"), true),
-            "messages[0].content|request: 'messages[0].content': expected one, found none");
+            "messages[0].content|request: 'messages[0].content': expected a string or an array, "
+            "found none");
   EXPECT_EQ(refused(with(hello, R"(, "top_logprobs": 3)"), true),
             "top_logprobs|request: 'top_logprobs': expected 'logprobs' to be true, found false");
   EXPECT_EQ(refused(with(hello, R"(, "max_tokens": 3, "max_completion_tokens": 4)"), true),
-            "max_tokens|request: 'max_tokens': expected 4, as max_completion_tokens, found 3");
+            "max_tokens|request: 'max_tokens': expected 4 (max_completion_tokens), found 3");
   model_.chat = nullptr;
   model_.why_no_chat = "models/x: expected a chat template";
   EXPECT_EQ(refused(with(hello), true), "|models/x: expected a chat template");
@@ -247,7 +247,8 @@ TEST_F(ApiRequest, TakesAGrammarFromAnyFieldThatSaysOne) {
       {R"("grammar": "root = x")",
        "grammar|request: 'grammar': line 1, column 6: expected '::=', found '='"},
       {R"("grammar": "root ::= [a]", "json_schema": {})",
-       "json_schema|request: 'json_schema': expected none beside 'grammar', found one"},
+       "json_schema|request: 'json_schema': expected only one of 'grammar' and 'json_schema', "
+       "found both"},
       {R"("response_format": {"type": "yaml"})",
        "response_format.type|request: 'response_format.type': expected 'text', 'json_object' or "
        "'json_schema', found \"yaml\""},
@@ -257,9 +258,8 @@ TEST_F(ApiRequest, TakesAGrammarFromAnyFieldThatSaysOne) {
       {R"("response_format": {"type": "json_object", "strict": true})",
        "strict|request: 'strict': unknown field"},
       {R"("tools": [{"type": "function", "function": {"name": "f"}}])",
-       "tools|request: 'tools': not supported: the chat template of this model has no form of "
-       "calls "
-       "that is known here"},
+       "tools|request: 'tools': not supported: the chat template of this model has no known "
+       "format of tool calls"},
       {R"("tools": [{"type": "web_search"}])",
        "tools[0]|request: 'tools[0]': expected an object of the type 'function', found an object"},
       {R"("tools": [{"type": "function", "function": {"name": "f g"}}])",

@@ -42,7 +42,7 @@ TEST(Responses, NamesTheFieldsOfTheRequestInErrors) {
   EXPECT_EQ(refused(input(user)), "accepted");
 
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"{}", "input|request: 'input': expected one, found none"},
+      {"{}", "input|request: 'input': expected a string or an array of items, found none"},
       {R"({"input": 5})",
        "input|request: 'input': expected a string or an array of items, found 5"},
       {input(""),
@@ -65,8 +65,8 @@ TEST(Responses, NamesTheFieldsOfTheRequestInErrors) {
        "input[1].arguments|request: 'input[1].arguments': not valid JSON: line 1"},
       {input(user + "," + call +
              R"(, {"type": "function_call_output", "call_id": "d", "output": ""})"),
-       "input[2].call_id|request: 'input[2].call_id': expected the id of a call before it, found "
-       "\"d\""},
+       "input[2].call_id|request: 'input[2].call_id': expected the id of a call in the last "
+       "'assistant' message, found \"d\""},
       {input(user + "," + call +
              R"(, {"type": "function_call_output", "call_id": "c", "output": 5})"),
        "input[2].output|request: 'input[2].output': expected a string, found 5"},

@@ -313,7 +313,7 @@ TEST(BadTokenizers, AreFilesThatAreNoJson) {
     EXPECT_EQ(found.find('\n'), std::string::npos);
   };
   expect("", "expected JSON, found nothing");
-  expect("{\"model\": {\"vocab\": {\"a\": 0", "not valid JSON: it ends in the middle");
+  expect("{\"model\": {\"vocab\": {\"a\": 0", "not valid JSON: it ends too early");
   expect("{\"version\": \"1.0\"} and more", "not valid JSON: line 1, column 20");
   expect("{\"version\": \"\xff\"}", "not valid JSON: line 1, column");
   expect("{\"version\": \"\\ud800\"}", "not valid JSON: line 1, column");

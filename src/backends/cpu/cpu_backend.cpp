@@ -106,7 +106,7 @@ class CpuBackend final : public Backend {
       batch_.push_back(
           {&sequence.cache(), input.tokens, input.n_logits, &sequence.state(), input.rows});
     }
-    if (!workspace_) throw Error("forward: expected memory for a pass, found too little");
+    if (!workspace_) throw Error("forward: not enough memory for the buffers of a pass");
     cpu_pass({plan_, fused_, weights_}, batch_, *workspace_, logits);
   }
 

@@ -628,7 +628,7 @@ void check(const Plan& plan, std::span<const SequenceTokens> batch, const CpuWor
   pass.end(logits);
   for (const SequenceTokens& one : batch) {
     if (one.cache->reserve(one.cache->length() + one.tokens.size())) continue;
-    throw Error("forward: expected memory for the positions of all texts, found too little");
+    throw Error("forward: not enough memory for the KV cache of all texts");
   }
 }
 

@@ -8,7 +8,7 @@ namespace stagecraft {
 std::string_view cuda_backend_name() { return ""; }
 
 std::unique_ptr<Backend> make_cuda_backend(const Plan&, const Checkpoint&, const EngineOptions&) {
-  throw Error("backend: expected cpu or textbook, found cuda, which this program has not");
+  throw Error("backend: expected cpu or textbook, found cuda: this program was built without CUDA");
 }
 
 }  // namespace stagecraft

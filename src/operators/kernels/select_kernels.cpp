@@ -49,8 +49,8 @@ const Kernels& select() {
     if (std::string_view(wanted) == table->name) return *table;
     names += (names.empty() ? "" : ", ") + std::string(table->name);
   }
-  throw Error("STAGECRAFT_ISA: expected one that this processor runs ({}), found '{}'", names,
-              printable(wanted));
+  throw Error("STAGECRAFT_ISA: expected an instruction set of this processor ({}), found '{}'",
+              names, printable(wanted));
 }
 
 }  // namespace
