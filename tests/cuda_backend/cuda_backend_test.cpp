@@ -1061,8 +1061,8 @@ TEST(CudaLayers, AreRefusedWhereTheModelCannotBeSplit) {
   EXPECT_EQ(refusal("llama-gqa2", 3),
             "--gpu-layers: expected at most 2 (the model's layers), found 3");
   EXPECT_EQ(refusal("gemma4-shared-caches", 2),
-            "--gpu-layers: expected one of 0, 5, found 2: layers of this model share more than "
-            "the residual stream");
+            "--gpu-layers: expected one of 0, 5, found 2: at another layer, the two parts of the "
+            "model would share more than the residual stream");
   EXPECT_EQ(refusal("gemma4-shared-caches", 0), "");
 }
 

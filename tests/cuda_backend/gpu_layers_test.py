@@ -77,7 +77,8 @@ def main():
             ([*story, "--gpu-layers", "1"], "expected --backend cuda or cuda-emulator, found cpu"),
             ([*story, "--textbook", "--gpu-layers", "1"], "expected --backend cuda or cuda-emulator, found textbook"),
             ([program, "story", "--ids", "1,2", "-m", NO_SPLIT, *on_gpu, "2"],
-             "expected one of 0, 5, found 2: layers of this model share more than the residual stream")):
+             "expected one of 0, 5, found 2: at another layer, the two parts of the model would share more than the residual "
+             "stream")):
         found = run(*words, fails=True).stderr
         if found != f"stagecraft: --gpu-layers: {expected}\n":
             sys.exit(f"{' '.join(map(str, words))}: expected {expected!r}, found {found!r}")

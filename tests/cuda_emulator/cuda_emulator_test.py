@@ -274,8 +274,8 @@ int main() {
         self.assertEqual(run(self.folder / "none.cu").returncode, 2)
         self.assertEqual(run("--seconds", 0, self.folder / "hidden.h").returncode, 2)
         missing = run(self.source("int main() {}"), CXX="no-such-compiler")
-        self.assertEqual((missing.returncode, missing.stderr), (1, "cuda-check: no C++ compiler: no-such-compiler is not "
-                                                                   "there\n"))
+        self.assertEqual((missing.returncode, missing.stderr), (1, "cuda-check: expected the C++ compiler "
+                                                                   "no-such-compiler, found none\n"))
         broken = run(self.source("int main() { return x; }"))
         self.assertEqual((broken.returncode, broken.stderr.count("\n")), (1, 1), broken.stderr)
         self.assertIn("attack.cu:2", broken.stderr)
