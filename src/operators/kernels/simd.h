@@ -66,7 +66,7 @@ STAGECRAFT_INLINE void prefetch(const std::byte* at) {
 // Prefetches the n_bytes that lie 8,192 bytes further on into L2, and those 4,096 bytes further on
 // into L1. L1 can wait for fewer cache lines than L2: with a prefetch into L1 alone, 1B models
 // generate 3 to 18% slower on a Xeon. If the data is in a cache already, the two prefetches cost
-// 2%. They were measured with AVX-512 only; processors with AVX-VNNI have the same caches.
+// 2%. Measured with AVX-512 and AVX-VNNI on a Xeon; not measured on processors with AVX2 only.
 #if defined(__AVX512F__) || defined(__AVXVNNI__)
 constexpr bool kPrefetchesTwoLevels = true;
 #else
