@@ -6,32 +6,12 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/file_kind.h"
 
 namespace stagecraft {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A file type in an error message.
-std::string_view kind_name(fs::file_type type) {
-  switch (type) {
-    case fs::file_type::regular:
-      return "a regular file";
-    case fs::file_type::directory:
-      return "a folder";
-    case fs::file_type::symlink:
-      return "a link to nothing";
-    case fs::file_type::fifo:
-      return "a FIFO";
-    case fs::file_type::socket:
-      return "a socket";
-    case fs::file_type::block:
-    case fs::file_type::character:
-      return "a device";
-    default:
-      return "something else";
-  }
-}
 
 }  // namespace
 
@@ -89,7 +69,7 @@ void refuse_other_kinds(const std::filesystem::path& path, std::filesystem::file
   if (type == fs::file_type::none) throw Error("{}: cannot be written: {}", name, failed.message());
   if (type == fs::file_type::not_found) type = fs::symlink_status(path, failed).type();
   if (type == expected || type == fs::file_type::not_found) return;
-  throw Error("{}: expected {}, found {}", name, kind_name(expected), kind_name(type));
+  throw Error("{}: expected {}, found {}", name, file_kind(expected), file_kind(type));
 }
 
 }  // namespace stagecraft

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file_kind.h"
 
 namespace stagecraft {
 namespace {
@@ -49,10 +50,9 @@ std::size_t regular_file_size(const Descriptor& file, const std::filesystem::pat
   }
   if (S_ISDIR(status.st_mode)) throw Error("{}: expected a file, found a folder", path.string());
   if (!S_ISREG(status.st_mode)) {
+    std::error_code ignored;
     throw Error("{}: expected a regular file, found {}", path.string(),
-                S_ISFIFO(status.st_mode)   ? "a FIFO"
-                : S_ISSOCK(status.st_mode) ? "a socket"
-                                           : "a device");
+                file_kind(std::filesystem::status(path, ignored).type()));
   }
   return static_cast<std::size_t>(status.st_size);
 }

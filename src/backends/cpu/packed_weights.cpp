@@ -15,6 +15,9 @@
 namespace stagecraft {
 namespace {
 
+// A model with more bytes of packed weights is read from memory for every token.
+constexpr std::size_t kMostInCaches = std::size_t{64} << 20;
+
 // A matrix to be packed, and its place in memory.
 struct Job {
   const Weight* weight;
@@ -300,7 +303,7 @@ PackedWeights pack_weights(const Plan& plan, const FusedPlan& fused, const Check
   planner.place(fused);
   weights.bytes = planner.bytes();
   for (PanelMatrix& matrix : weights.matrices) {
-    matrix.from_memory = weights.bytes.all > kLargeModelBytes;
+    matrix.from_memory = weights.bytes.all > kMostInCaches;
   }
   weights.memory = LargeMemory(weights.bytes.all);
   Sources sources(checkpoint, planner.count_panels());

@@ -1,0 +1,25 @@
+#include "base/file_kind.h"
+
+namespace stagecraft {
+
+std::string_view file_kind(std::filesystem::file_type type) {
+  switch (type) {
+    case std::filesystem::file_type::regular:
+      return "a regular file";
+    case std::filesystem::file_type::directory:
+      return "a folder";
+    case std::filesystem::file_type::symlink:
+      return "a link to nothing";
+    case std::filesystem::file_type::fifo:
+      return "a FIFO";
+    case std::filesystem::file_type::socket:
+      return "a socket";
+    case std::filesystem::file_type::block:
+    case std::filesystem::file_type::character:
+      return "a device";
+    default:
+      return "something else";
+  }
+}
+
+}  // namespace stagecraft
