@@ -57,9 +57,9 @@ STAGECRAFT_INLINE void fetch(const TileArgs& t, std::size_t k) {
   if constexpr (Rows > 1) __builtin_prefetch(t.ahead + k * t.ahead_step);
 }
 
-// The prefetch of a tile that reads its panels alone, from the first byte to the last: a tile of
-// one row, or of all rows of a pass. The processor alone does not read far enough ahead. When the
-// tile reads the n_bytes at `at`, it prefetches n_bytes that lie further on:
+// For a tile of one row, or of all rows of a pass. It reads its panels from the first byte to the
+// last, and the processor by itself does not prefetch far enough. When the tile reads the n_bytes
+// at `at`, this function prefetches n_bytes further on:
 //   from_memory   caches do not hold the model: see prefetch_from_memory
 //   to_next       for one row: bytes of another panel, which is needed later, into L2
 //   otherwise     for one row: 2,048 bytes further on, into L1
