@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
+#include <numeric>
 #include <random>
 
 #include "operators/dequantize.h"
 #include "operators/float_to_half.h"
+#include "operators/half_to_float.h"
 #include "operators/kernels/panel_matrix.h"
 #include "operators/quantize.h"
 #include "tensor/matrix.h"
@@ -292,6 +295,11 @@ TEST_P(EveryTable, QuantisesToTheNearestByteAndZerosToZeros) {
     EXPECT_LE(std::abs(x[i] - scales[i / 32] * static_cast<float>(bytes[i])),
               scales[i / 32] * 0.5001f);
   }
+  for (std::size_t b = 0; b < sums.size(); ++b) {
+    const auto* const block = &bytes[b * 32];
+    EXPECT_EQ(sums[b].all, std::accumulate(block, block + 32, 0));
+    EXPECT_EQ(sums[b].first_half, std::accumulate(block, block + 16, 0));
+  }
   EXPECT_EQ(scales[2], 0.0f);
   EXPECT_EQ(sums[2].all, 0);
   EXPECT_EQ(sums[2].first_half, 0);
@@ -508,7 +516,7 @@ TEST_P(EveryTable, SoftmaxByBlocksIsTheSoftmax) {
   std::vector<float> scores = random_floats(192, 6);
   for (float& score : scores) score *= 20.0f;
   for (std::size_t i = 100; i < 128; ++i) scores[i] = -INFINITY;
-  const float scale = 0.125f;
+  const float scale = 0.125f, kLog2E = std::numbers::log2e_v<float>;
   double total = 0.0;
   for (const float score : scores) total += std::exp(static_cast<double>(score * scale));
   std::vector<double> expected;
@@ -516,7 +524,7 @@ TEST_P(EveryTable, SoftmaxByBlocksIsTheSoftmax) {
 
   float max = -INFINITY, sum = 0.0f;
   for (std::size_t block = 0; block < 192; block += 64) {
-    const float factor = k_.softmax_block(scores.data() + block, 64, scale, &max, &sum);
+    const float factor = k_.softmax_block(scores.data() + block, 64, scale * kLog2E, &max, &sum);
     k_.scale(factor, block, scores.data());
   }
   for (std::size_t i = 0; i < 192; ++i) EXPECT_NEAR(scores[i] / sum, expected[i], 1e-6) << i;
@@ -535,6 +543,30 @@ TEST_P(EveryTable, RoundsToBf16AsTheTextbookDoes) {
   EXPECT_TRUE(got[2] == expected[2] || got[2] == 0) << got[2];
   got[2] = expected[2];
   EXPECT_EQ(got, expected);
+}
+
+// All numbers of f16, the halves between two neighbours (ties), and their float neighbours.
+TEST_P(EveryTable, RoundsToF16AsTheTextbookDoes) {
+  std::vector<float> x;
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const std::uint16_t half[] = {static_cast<std::uint16_t>(bits),
+                                  static_cast<std::uint16_t>(bits + 1)};
+    float number[2];
+    f16_to_f32(half, number);
+    const float tie = (number[0] + number[1]) / 2.0f;
+    x.insert(x.end(), {number[0], tie, std::nextafter(tie, INFINITY), std::nextafter(tie, 0.0f)});
+  }
+  x.insert(x.end(), {65519.99f, 65520.0f, -65520.0f, 1e30f, -1e30f, 1e-40f, -1e-10f});
+  std::vector<std::uint16_t> got(x.size()), expected(x.size());
+  k_.to_f16(x.data(), x.size(), got.data());
+  f32_to_f16(x, expected);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (std::isnan(x[i])) {
+      EXPECT_GT(got[i] & 0x7fff, 0x7c00) << i;
+    } else {
+      EXPECT_EQ(got[i], expected[i]) << x[i];
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Isa, EveryTable, testing::ValuesIn(runnable_kernels()),

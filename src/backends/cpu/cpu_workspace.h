@@ -44,7 +44,8 @@ struct PreparedRows : RoundedRows {
 };
 
 // The state of online softmax after some positions, per query: the largest score, the sum of
-// e^(score - largest), and the sum of the values times e^(score - largest).
+// 2^(score - largest), and the sum of the values times 2^(score - largest). The scores are those of
+// the formula times log2(e).
 struct AttentionSums {
   AttentionSums() = default;
   AttentionSums(std::size_t queries, std::size_t width)

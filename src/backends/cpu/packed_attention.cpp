@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace stagecraft {
 namespace {
@@ -11,6 +12,7 @@ constexpr std::size_t kChunk = PackedKvCache::kChunk;
 constexpr std::size_t kBlock = CpuWorkspace::kScores;  // positions per step of online softmax
 constexpr std::size_t kSegment = 2 * kBlock;  // positions that one thread attends to at a time
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
+constexpr float kLog2E = std::numbers::log2e_v<float>;  // e^x = 2^(x * kLog2E)
 
 }  // namespace
 
@@ -191,7 +193,7 @@ void PackedAttention::prepare_queries(const Layer& layer, const Task& task) {
 void PackedAttention::begin(const Layer& layer, const Task& task, const Sums& sums) const {
   const float* const sinks = weights_.vector(layer.step.step.sinks);
   for_queries(layer, task, [&](std::size_t i, std::size_t, std::size_t head) {
-    sums.largest[i] = sinks == nullptr ? kMasked : sinks[head];
+    sums.largest[i] = sinks == nullptr ? kMasked : sinks[head] * kLog2E;
     sums.total[i] = sinks == nullptr ? 0.0f : 1.0f;
     std::fill_n(sums.weighted + i * layer.padded, layer.padded, 0.0f);
   });
@@ -234,8 +236,8 @@ void PackedAttention::join(const Layer& layer, const Task& task, const Sums& par
   for (std::size_t i = 0; i < task.n * layer.group; ++i) {
     if (part.largest[i] == kMasked) continue;  // this query does not attend to the segment
     const float largest = std::max(whole.largest[i], part.largest[i]);
-    const float of_whole = std::exp(whole.largest[i] - largest);
-    const float of_part = std::exp(part.largest[i] - largest);
+    const float of_whole = std::exp2(whole.largest[i] - largest);
+    const float of_part = std::exp2(part.largest[i] - largest);
     whole.largest[i] = largest;
     whole.total[i] = whole.total[i] * of_whole + part.total[i] * of_part;
     float* const sums = whole.weighted + i * layer.padded;
@@ -302,7 +304,8 @@ void PackedAttention::softmax(const Layer& layer, std::size_t i, const Block& bl
   std::fill(scores, scores + from, kMasked);
   const std::size_t n = round_up(to, kPanelOutputs);
   std::fill(scores + to, scores + n, kMasked);
-  const float factor = k_.softmax_block(scores, n, scale, &sums.largest[i], &sums.total[i]);
+  const float factor =
+      k_.softmax_block(scores, n, scale * kLog2E, &sums.largest[i], &sums.total[i]);
   std::fill(scores + n, scores + read, 0.0f);
   k_.scale(factor, layer.padded, sums.weighted + i * layer.padded);
 }

@@ -60,11 +60,8 @@ void put_numbers(const Kernels& kernels, std::span<const float> numbers, std::by
     put_all(numbers.data());
   } else {
     std::uint16_t halves[kPanelOutputs];
-    if constexpr (kKind == WeightLayout::F16) {
-      f32_to_f16(numbers, {halves, numbers.size()});
-    } else {
-      kernels.to_bf16(numbers.data(), numbers.size(), halves);
-    }
+    const auto round = kKind == WeightLayout::F16 ? kernels.to_f16 : kernels.to_bf16;
+    round(numbers.data(), numbers.size(), halves);
     put_all(halves);
   }
 }

@@ -81,6 +81,7 @@ const Kernels table = {
                         ActivationType::Q8, ActivationType::Q8, ActivationType::Q8,
                         ActivationType::Q8, ActivationType::F32},
     .to_bf16 = to_bf16,
+    .to_f16 = to_f16,
     .to_q8 = to_q8,
     .rms_norm = rms_norm,
     .layer_norm = layer_norm,

@@ -87,6 +87,8 @@ struct Kernels {
   // Rounds n floats to bf16, ties to even. A subnormal may become 0: kernels that multiply bf16
   // treat it as 0, too.
   void (*to_bf16)(const float* x, std::size_t n, std::uint16_t* out);
+  // Rounds n floats to f16, ties to even.
+  void (*to_f16)(const float* x, std::size_t n, std::uint16_t* out);
   // Quantises n floats (a multiple of 32) in blocks of 32: scale = max |x| / 127, byte = x / scale,
   // rounded. A block with a NaN or an infinity gets NaN as its scale, and bytes of 0.
   void (*to_q8)(const float* x, std::size_t n, std::int8_t* bytes, float* scales, BlockSums* sums);
@@ -127,7 +129,8 @@ struct Kernels {
   void (*add_product)(const float* y, const float* z, std::size_t n, float* x);
 
   // One block of online softmax (Milakov and Gimelshein 2018): scores[i] becomes
-  // e^(scores[i] * scale - max), where max is the largest scaled score so far, this block included.
+  // 2^(scores[i] * scale - max), where max is the largest scaled score so far, this block included.
+  // With log2(e) as a factor of scale, these are the powers of e. (2^x takes fewer instructions.)
   // Updates *max and *sum, and returns the factor by which the caller must multiply its results of
   // earlier blocks. n is a multiple of 32. Masked scores are -infinity; at least one is not masked.
   float (*softmax_block)(float* scores, std::size_t n, float scale, float* max, float* sum);

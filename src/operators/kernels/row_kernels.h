@@ -42,10 +42,24 @@ STAGECRAFT_INLINE void for_vectors(std::size_t n, Each each) {
        [i, n](float* x, Vec v) { store_part(x + i, v, n - i); });
 }
 
+// An addition waits for the previous one to the same sum, so there are four sums.
+STAGECRAFT_INLINE float sum_of_squares(const float* x, std::size_t n) {
+  constexpr std::size_t kSums = 4;
+  Vec squares[kSums] = {};
+  std::size_t i = 0;
+  for (; i + kSums * kLanes <= n; i += kSums * kLanes) {
+    STAGECRAFT_UNROLL
+    for (std::size_t s = 0; s < kSums; ++s) {
+      const Vec v = load(x + i + s * kLanes);
+      squares[s] = fma(v, v, squares[s]);
+    }
+  }
+  for_vectors(n - i, [&](auto get, auto) { squares[0] = fma(get(x + i), get(x + i), squares[0]); });
+  return sum((squares[0] + squares[1]) + (squares[2] + squares[3]));
+}
+
 void rms_norm(const float* x, const float* weight, std::size_t n, float eps, float* out) {
-  Vec squares = {};
-  for_vectors(n, [&](auto get, auto) { squares = fma(get(x), get(x), squares); });
-  const float mean = sum(squares) / static_cast<float>(n);
+  const float mean = sum_of_squares(x, n) / static_cast<float>(n);
   const Vec scale = broadcast(1.0f / __builtin_sqrtf(mean + eps));
   if (weight == nullptr) {
     return for_vectors(n, [&](auto get, auto put) { put(out, get(x) * scale); });
@@ -61,9 +75,7 @@ void layer_norm(const float* x, const float* weight, const float* bias, std::siz
   for_vectors(n, [&](auto get, auto) { total += get(x); });
   const Vec mean = broadcast(sum(total) / static_cast<float>(n));
   for_vectors(n, [&](auto get, auto put) { put(out, get(x) - mean); });
-  Vec squares = {};
-  for_vectors(n, [&](auto get, auto) { squares = fma(get(out), get(out), squares); });
-  const float variance = sum(squares) / static_cast<float>(n);
+  const float variance = sum_of_squares(out, n) / static_cast<float>(n);
   const Vec scale = broadcast(1.0f / __builtin_sqrtf(variance + eps));
   for_vectors(n, [&](auto get, auto put) {
     const Vec w = weight == nullptr ? broadcast(1.0f) : get(weight);
@@ -72,9 +84,7 @@ void layer_norm(const float* x, const float* weight, const float* bias, std::siz
 }
 
 void l2_norm(const float* x, std::size_t n, float eps, float scale, float* out) {
-  Vec squares = {};
-  for_vectors(n, [&](auto get, auto) { squares = fma(get(x), get(x), squares); });
-  const Vec factor = broadcast(scale / __builtin_sqrtf(sum(squares) + eps));
+  const Vec factor = broadcast(scale / __builtin_sqrtf(sum_of_squares(x, n) + eps));
   for_vectors(n, [&](auto get, auto put) { put(out, get(x) * factor); });
 }
 
@@ -255,25 +265,44 @@ void scale(float factor, std::size_t n, float* x) {
 float softmax_block(float* scores, std::size_t n, float scale, float* max_so_far,
                     float* sum_so_far) {
   const Vec s = broadcast(scale);
-  Vec largest = broadcast(*max_so_far);
-  for (std::size_t i = 0; i < n; i += kLanes) largest = max(largest, load(scores + i) * s);
-  const float new_max = max(largest);
-  const float factor = exp(broadcast(*max_so_far - new_max))[0];
+  Vec largest[2] = {broadcast(*max_so_far), broadcast(*max_so_far)};
+  for (std::size_t i = 0; i < n; i += 2 * kLanes) {
+    largest[0] = max(largest[0], load(scores + i) * s);
+    largest[1] = max(largest[1], load(scores + i + kLanes) * s);
+  }
+  const float new_max = max(max(largest[0], largest[1]));
+  const float factor = exp2(broadcast(*max_so_far - new_max))[0];
   const Vec m = broadcast(new_max);
-  Vec total = {};
-  for (std::size_t i = 0; i < n; i += kLanes) {
-    const Vec p = exp(load(scores + i) * s - m);
-    store(scores + i, p);
-    total += p;
+  Vec total[2] = {};
+  for (std::size_t i = 0; i < n; i += 2 * kLanes) {
+    STAGECRAFT_UNROLL
+    for (std::size_t v = 0; v < 2; ++v) {
+      float* const at = scores + i + v * kLanes;
+      const Vec p = exp2(fma(load(at), s, -m));
+      store(at, p);
+      total[v] += p;
+    }
   }
   *max_so_far = new_max;
-  *sum_so_far = *sum_so_far * factor + sum(total);
+  *sum_so_far = *sum_so_far * factor + sum(total[0] + total[1]);
   return factor;
 }
 
+// out[i] = round(x[i]), where `round` makes Halves from a Vec.
+template <class Round>
+STAGECRAFT_INLINE void to_halves(const float* x, std::size_t n, std::uint16_t* out, Round round) {
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const Halves halves = round(load(x + i));
+    std::memcpy(out + i, &halves, sizeof halves);
+  }
+  if (i == n) return;
+  const Halves halves = round(load_part(x + i, n - i));
+  for (std::size_t lane = 0; i < n; ++i, ++lane) out[i] = halves[lane];
+}
+
 void to_bf16(const float* x, std::size_t n, std::uint16_t* out) {
-  typedef std::uint16_t Halves __attribute__((vector_size(2 * kLanes)));
-  const auto round = [](Vec v) STAGECRAFT_INLINED {
+  to_halves(x, n, out, [](Vec v) STAGECRAFT_INLINED {
 #if defined(__AVX512BF16__)
     return (Halves)_mm512_cvtneps_pbh(v);  // 0 below 1.2e-38; the kernels read it as 0, too
 #else
@@ -281,15 +310,59 @@ void to_bf16(const float* x, std::size_t n, std::uint16_t* out) {
     const Words rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
     return __builtin_convertvector(v == v ? rounded : bits >> 16 | 0x40, Halves);
 #endif
+  });
+}
+
+void to_f16(const float* x, std::size_t n, std::uint16_t* out) {
+  to_halves(x, n, out, [](Vec v) STAGECRAFT_INLINED { return rounded_to_f16(v); });
+}
+
+constexpr std::size_t kVecsOfBlock = kQuantBlock / kLanes;
+
+// Stores 32 integers from -127 to 127 as bytes, and returns the sums of these bytes.
+STAGECRAFT_INLINE BlockSums put_block(const Ints (&q)[kVecsOfBlock], std::int8_t* bytes) {
+#if defined(__AVX2__)
+#if defined(__AVX512F__)
+  // Packing joins the two vectors 128 bits by 128 bits; the permutation restores the order.
+  const __m512i words = _mm512_packs_epi32((__m512i)q[0], (__m512i)q[1]);
+  const __m256i mixed = _mm512_cvtepi16_epi8(words);
+  const __m256i order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
+#else
+  const __m256i mixed = _mm256_packs_epi16(_mm256_packs_epi32((__m256i)q[0], (__m256i)q[1]),
+                                           _mm256_packs_epi32((__m256i)q[2], (__m256i)q[3]));
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+#endif
+  const __m256i block = _mm256_permutevar8x32_epi32(mixed, order);
+  std::memcpy(bytes, &block, sizeof block);
+  // Sums of eight unsigned bytes each: the bytes + 128.
+  const __m256i eights =
+      _mm256_sad_epu8(_mm256_xor_si256(block, _mm256_set1_epi8(-128)), _mm256_setzero_si256());
+  const __m128i first = _mm256_castsi256_si128(eights), last = _mm256_extracti128_si256(eights, 1);
+  const auto low = [](__m128i two) STAGECRAFT_INLINED {
+    return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_unpackhi_epi64(two, two)));
   };
-  std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const auto halves = round(load(x + i));
-    std::memcpy(out + i, &halves, sizeof halves);
+  return {low(_mm_add_epi32(first, last)) - 128 * 32, low(first) - 128 * 16};
+#elif defined(__aarch64__)
+  const auto narrow = [&](std::size_t v) STAGECRAFT_INLINED {
+    return vcombine_s16(vmovn_s32((int32x4_t)q[v]), vmovn_s32((int32x4_t)q[v + 1]));
+  };
+  const auto half = [&](std::size_t v) STAGECRAFT_INLINED {
+    return vcombine_s8(vmovn_s16(narrow(v)), vmovn_s16(narrow(v + 2)));
+  };
+  const int8x16_t first = half(0), last = half(4);
+  vst1q_s8(bytes, first);
+  vst1q_s8(bytes + 16, last);
+  const std::int32_t sum = vaddlvq_s8(first);
+  return {sum + vaddlvq_s8(last), sum};
+#else
+  BlockSums sums = {};
+  for (std::size_t i = 0; i < kQuantBlock; ++i) {
+    bytes[i] = static_cast<std::int8_t>(q[i / kLanes][i % kLanes]);
+    sums.all += bytes[i];
+    if (i < kQuantBlock / 2) sums.first_half += bytes[i];
   }
-  if (i == n) return;
-  const auto halves = round(load_part(x + i, n - i));
-  for (std::size_t lane = 0; i < n; ++i, ++lane) out[i] = halves[lane];
+  return sums;
+#endif
 }
 
 // Finds the largest magnitude by comparing bits as integers: without the sign, they are in the same
@@ -308,17 +381,13 @@ void to_q8(const float* x, std::size_t n, std::int8_t* bytes, float* scales, Blo
       continue;
     }
     const Vec inverse = broadcast(top > 0.0f ? 127.0f / top : 0.0f);
-    Ints halves[2] = {};
-    for (std::size_t i = 0; i < kQuantBlock; i += kLanes) {
-      const Ints q = to_ints(nearest(load(x + i) * inverse));
-      halves[2 * i / kQuantBlock] += q;
-      store_bytes(bytes + i, q);
+    Ints q[kVecsOfBlock];
+    STAGECRAFT_UNROLL
+    for (std::size_t v = 0; v < kVecsOfBlock; ++v) {
+      q[v] = to_nearest_ints(load(x + v * kLanes) * inverse);
     }
     scales[b] = top / 127.0f;
-    // Adds the lanes once for both sums: a sum of 32 bytes needs at most 16 bits.
-    const std::int32_t both = sum(halves[0] + halves[1] + (halves[0] << 16));
-    const auto all = static_cast<std::int16_t>(both);
-    sums[b] = {all, (both - all) >> 16};
+    sums[b] = put_block(q, bytes);
   }
 }
 

@@ -42,6 +42,7 @@ constexpr std::size_t kLanes = 4;
 typedef float Vec __attribute__((vector_size(4 * kLanes)));
 typedef std::int32_t Ints __attribute__((vector_size(4 * kLanes)));
 typedef std::uint32_t Words __attribute__((vector_size(4 * kLanes)));
+typedef std::uint16_t Halves __attribute__((vector_size(2 * kLanes)));
 
 // Loads from memory of any alignment and any type.
 template <class V>
@@ -124,6 +125,17 @@ STAGECRAFT_INLINE Vec nearest(Vec v) {
 #endif
 }
 STAGECRAFT_INLINE Ints to_ints(Vec v) { return __builtin_convertvector(v, Ints); }
+STAGECRAFT_INLINE Ints to_nearest_ints(Vec v) {
+#if defined(__AVX512F__)
+  return (Ints)_mm512_cvtps_epi32(v);
+#elif defined(__AVX2__)
+  return (Ints)_mm256_cvtps_epi32(v);
+#elif defined(__aarch64__)
+  return (Ints)vcvtnq_s32_f32(v);
+#else
+  return to_ints(nearest(v));
+#endif
+}
 
 // Sums and maxima over the lanes. The upper half is joined with the lower half until one lane is
 // left: the same order for every row.
@@ -135,31 +147,32 @@ STAGECRAFT_INLINE std::int32_t sum(Ints v) { return _mm512_reduce_add_epi32((__m
 #else
 template <class V, class Join>
 STAGECRAFT_INLINE auto fold(V v, Join join) {
-  for (std::size_t half = kLanes / 2; half != 0; half /= 2) {
-    for (std::size_t i = 0; i < half; ++i) v[i] = join(v[i], v[i + half]);
-  }
-  return v[0];
-}
-STAGECRAFT_INLINE float sum(Vec v) {
-  return fold(v, [](float a, float b) { return a + b; });
-}
-STAGECRAFT_INLINE float max(Vec v) {
-  return fold(v, [](float a, float b) { return a > b ? a : b; });
-}
-STAGECRAFT_INLINE std::int32_t max(Ints v) {
-  return fold(v, [](std::int32_t a, std::int32_t b) { return a > b ? a : b; });
-}
-STAGECRAFT_INLINE std::int32_t sum(Ints v) {
-  return fold(v, [](std::int32_t a, std::int32_t b) { return a + b; });
-}
+#if defined(__AVX2__)
+  const auto four =
+      join(__builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7));
+#else
+  const auto four = v;
 #endif
-
-// Stores the lowest byte of each lane: kLanes bytes.
-STAGECRAFT_INLINE void store_bytes(std::int8_t* to, Ints v) {
-  typedef std::int8_t Bytes __attribute__((vector_size(kLanes)));
-  const Bytes bytes = __builtin_convertvector(v, Bytes);
-  std::memcpy(to, &bytes, sizeof bytes);
+  const auto two = join(four, __builtin_shufflevector(four, four, 2, 3, 2, 3));
+  return join(two, __builtin_shufflevector(two, two, 1, 1, 1, 1))[0];
 }
+struct Sum {
+  template <class V>
+  STAGECRAFT_INLINED auto operator()(V a, V b) const {
+    return a + b;
+  }
+};
+struct Max {
+  template <class V>
+  STAGECRAFT_INLINED auto operator()(V a, V b) const {
+    return a > b ? a : b;
+  }
+};
+STAGECRAFT_INLINE float sum(Vec v) { return fold(v, Sum()); }
+STAGECRAFT_INLINE float max(Vec v) { return fold(v, Max()); }
+STAGECRAFT_INLINE std::int32_t sum(Ints v) { return fold(v, Sum()); }
+STAGECRAFT_INLINE std::int32_t max(Ints v) { return fold(v, Max()); }
+#endif
 
 // Converts kLanes f16 to floats.
 STAGECRAFT_INLINE Vec load_f16(const std::uint16_t* from) {
@@ -179,6 +192,26 @@ STAGECRAFT_INLINE Vec load_f16(const std::uint16_t* from) {
   const Vec scaled = as_float(magnitude << 13) * broadcast(0x1p112f);
   const Ints special = (magnitude >= 0x7c00) & 0x7f800000;
   return as_float((as_ints(scaled) | special) | ((bits & 0x8000) << 16));
+#endif
+}
+
+// Rounds kLanes floats to f16, ties to even.
+STAGECRAFT_INLINE Halves rounded_to_f16(Vec v) {
+#if defined(__AVX512F__)
+  return (Halves)_mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT);
+#elif defined(__AVX2__)
+  return (Halves)_mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT);
+#elif defined(__aarch64__)
+  return (Halves)vcvt_f16_f32(v);
+#else
+  // As in operators/float_to_half.cpp, which explains the constants.
+  const Words bits = (Words)as_ints(v), magnitude = bits & 0x7fffffffu;
+  const Words small = (Words)as_ints(as_float((Ints)magnitude) + broadcast(0.5f)) - 0x3f000000u;
+  const Words normal = ((magnitude + 0xfff + (magnitude >> 13 & 1)) >> 13) - (112u << 10);
+  Words half = magnitude < 0x38800000u ? small : normal;
+  half = magnitude >= 0x477ff000u ? Words{} + 0x7c00u : half;
+  half = magnitude > 0x7f800000u ? Words{} + 0x7e00u : half;
+  return __builtin_convertvector(half | (bits >> 16 & 0x8000u), Halves);
 #endif
 }
 
@@ -383,6 +416,19 @@ STAGECRAFT_INLINE Vec exp(Vec x) {
   p = fma(p, r, broadcast(1.0f));
   p = fma(p, r, broadcast(1.0f));
   return x < low ? Vec{} : times_power_of_2(p, n);
+}
+
+// 2^x for x <= 0, with a relative error of 1.6e-7; 0 below -126. It takes fewer instructions than
+// exp: r = x - n is exact. 2^r is the polynomial 1 + c1 r + ... + c5 r^5, fitted as in exp.
+STAGECRAFT_INLINE Vec exp2(Vec x) {
+  const Vec n = nearest(x), r = x - n;
+  Vec p = broadcast(0x1.5bba14p-10f);
+  p = fma(p, r, broadcast(0x1.3cea88p-7f));
+  p = fma(p, r, broadcast(0x1.c6b752p-5f));
+  p = fma(p, r, broadcast(0x1.ebf9bcp-3f));
+  p = fma(p, r, broadcast(0x1.62e42ap-1f));
+  p = fma(p, r, broadcast(1.0f));
+  return x < broadcast(-126.0f) ? Vec{} : times_power_of_2(p, n);
 }
 
 }  // namespace
