@@ -48,8 +48,7 @@ struct ExpertSizes {
   std::size_t experts = 0;  // the largest number in a step
   std::size_t slots = 0;    // the largest number per row
   std::size_t hidden = 0;   // numbers inside all experts of a row
-  std::size_t input = 0;    // numbers of their input rows, or of those of `down`, with bf16_stride
-  std::size_t widest = 0;   // of these input rows
+  std::size_t widest = 0;   // of their input rows, and of those of `down`
 };
 ExpertSizes expert_sizes(const Plan& plan, const FusedPlan& fused) {
   ExpertSizes most;
@@ -62,19 +61,31 @@ ExpertSizes expert_sizes(const Plan& plan, const FusedPlan& fused) {
     most.experts = std::max(most.experts, experts->step.experts.size());
     most.slots = std::max(most.slots, slots);
     most.hidden = std::max(most.hidden, slots * hidden);
-    most.input = std::max(most.input, slots * bf16_stride(widest));
     most.widest = std::max(most.widest, widest);
   }
   return most;
 }
 
+std::size_t blocks_of(std::size_t width) { return width / kQuantBlock; }
+
+// The numbers in the largest of some sizes.
+template <class Stride>
+std::size_t most(std::initializer_list<RowsSize> sizes, Stride stride) {
+  std::size_t numbers = 0;
+  for (const auto& [rows, width] : sizes) numbers = std::max(numbers, rows * stride(width));
+  return numbers;
+}
+
 }  // namespace
 
-RoundedRows::RoundedRows(std::size_t rows, std::size_t width)
-    : bf16(rows, bf16_stride(width)),
-      q8(rows, width),
-      scales(rows, width / kQuantBlock),
-      sums(rows, width / kQuantBlock) {}
+RoundedRows::RoundedRows(std::initializer_list<RowsSize> sizes)
+    : bf16(1, most(sizes, bf16_stride)),
+      q8(1, most(sizes, q8_stride)),
+      scales(1, most(sizes, blocks_of)),
+      sums(1, most(sizes, blocks_of)) {}
+
+PreparedRows::PreparedRows(std::initializer_list<RowsSize> sizes)
+    : RoundedRows(sizes), f32(1, most(sizes, [](std::size_t width) { return width; })) {}
 
 CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kernels& table,
                            std::size_t rows, std::size_t n_threads)
@@ -104,23 +115,22 @@ CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kerne
   }
   const ExpertSizes experts = expert_sizes(plan, fused);
   const std::size_t width = prepared_width(plan, fused);
-  const std::size_t row_numbers = std::max(width, experts.input);
-  const std::size_t few = std::min(rows * std::max(experts.slots, std::size_t{1}), kFewRows);
+  const RowsSize all = {rows, width}, slots = {rows * experts.slots, experts.widest};
   const std::size_t padded = round_up(head_dim, kPanelOutputs);
   hidden = Matrix<float>(rows, experts.hidden);
-  gated = RoundedRows(rows, gated_width(plan, fused));
+  gated = RoundedRows({{rows, gated_width(plan, fused)}});
   joined = AttentionSums(kFewRows * n_heads, padded);
   turns = std::vector<ThreadPool::Count>(kFewRows * n_kv_heads);
-  if (n_threads > 1) prepared = PreparedRows(rows, row_numbers);
+  if (n_threads > 1) prepared = PreparedRows({all, slots});
   for (Scratch& one : scratch) {
     const bool first = &one == &scratch.front();  // computes short passes alone
-    one.prepared = first ? PreparedRows(rows, row_numbers)
-                         : PreparedRows(few, std::max(width, experts.widest));
+    one.prepared = first ? PreparedRows({all, slots})
+                         : PreparedRows({{kFewRows, width}, {kFewRows, experts.widest}});
     one.slots.rows.reserve(rows * experts.slots);
     one.slots.experts.reserve(experts.experts);
     one.tile = Matrix<float>(2 * kTileRows, kPanelOutputs);
-    one.queries = PreparedRows(queries, padded);
-    one.scores = PreparedRows(queries, kScoreStride);
+    one.queries = PreparedRows({{queries, padded}});
+    one.scores = PreparedRows({{queries, kScoreStride}});
     one.segment = AttentionSums(queries, padded);
     one.whole = AttentionSums(queries, padded);
   }
@@ -133,14 +143,15 @@ double cpu_workspace_bytes(const Plan& plan, const FusedPlan& fused, std::size_t
     if (fused.stored[i]) row += count(plan.buffers[i].width);
   }
   for (const Frequencies& table : plan.frequencies) row += 2.0 * count(table.values.size());
-  const auto rounded = [&](std::size_t width) {  // bytes of one row of RoundedRows
-    return 2.0 * count(bf16_stride(width)) + (1.0 + 12.0 / kQuantBlock) * count(width);
+  const auto rounded = [&](std::initializer_list<RowsSize> sizes) {  // bytes of RoundedRows
+    return 2.0 * count(most(sizes, bf16_stride)) + count(most(sizes, q8_stride)) +
+           count(sizeof(float) + sizeof(BlockSums)) * count(most(sizes, blocks_of));
   };
   const ExpertSizes experts = expert_sizes(plan, fused);
-  const std::size_t prepared = std::max(prepared_width(plan, fused), experts.input);
-  row += count(experts.hidden + prepared);
+  const RowsSize all = {1, prepared_width(plan, fused)}, slots = {experts.slots, experts.widest};
+  row += count(experts.hidden + std::max(all.width, experts.slots * experts.widest));
   return count(max_rows) *
-         (sizeof(float) * row + rounded(prepared) + rounded(gated_width(plan, fused)));
+         (sizeof(float) * row + rounded({all, slots}) + rounded({{1, gated_width(plan, fused)}}));
 }
 
 }  // namespace stagecraft

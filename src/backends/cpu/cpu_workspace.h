@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include "backends/cpu/fused_plan.h"
@@ -16,31 +17,37 @@ namespace stagecraft {
 // for the other threads.
 constexpr std::size_t kFewRows = 4;
 
-// The stride of rows of bf16 numbers: an odd number of cache lines. Then the rows of a tile
-// (amx_tiles.h) lie in different sets of the L1 cache; 16 rows of 3,072 bytes would share four of
+// The strides of rounded rows, in numbers: odd numbers of cache lines. Then the rows of a tile
+// (amx_tiles.h) lie in different sets of the L1 cache; 16 rows of 8,192 bytes would share one of
 // its 64 sets.
-constexpr std::size_t bf16_stride(std::size_t width) {
-  constexpr std::size_t kLine = 32;
-  return (round_up(width, kLine) / kLine | 1) * kLine;
+constexpr std::size_t odd_lines(std::size_t width, std::size_t per_line) {
+  return (round_up(width, per_line) / per_line | 1) * per_line;
 }
+constexpr std::size_t bf16_stride(std::size_t width) { return odd_lines(width, 32); }
+constexpr std::size_t q8_stride(std::size_t width) { return odd_lines(width, 64); }
 
-// Rows of activations in the rounded formats that kernels need.
+struct RowsSize {
+  std::size_t rows, width;
+};
+
+// Memory for rows of activations in the rounded formats that kernels need: enough for any one of
+// the sizes.
 struct RoundedRows {
   RoundedRows() = default;
-  RoundedRows(std::size_t rows, std::size_t width);
+  RoundedRows(std::initializer_list<RowsSize> sizes);
 
   Matrix<std::uint16_t> bf16;  // stride: bf16_stride(width)
-  Matrix<std::int8_t> q8;
-  Matrix<float> scales;    // of q8, [rows, width / 32]
-  Matrix<BlockSums> sums;  // of the same blocks
+  Matrix<std::int8_t> q8;      // stride: q8_stride(width)
+  Matrix<float> scales;        // of q8; stride: width / 32
+  Matrix<BlockSums> sums;      // of the same blocks
 };
 
 // The same rows also as floats.
 struct PreparedRows : RoundedRows {
   PreparedRows() = default;
-  PreparedRows(std::size_t rows, std::size_t width) : RoundedRows(rows, width), f32(rows, width) {}
+  PreparedRows(std::initializer_list<RowsSize> sizes);
 
-  Matrix<float> f32;
+  Matrix<float> f32;  // stride: width
 };
 
 // The state of online softmax after some positions, per query: the largest score, the sum of

@@ -271,8 +271,7 @@ void PackedAttention::score(const CachedHead& head, const Block& block, const Ro
     for (std::size_t i = 0; i < n_queries; i += most) {
       const std::size_t n = std::min(most, n_queries - i);
       slice_.tiles(keys, panels, queries, i, n,
-                   {&scratch_.scores.f32.view()(i, at - block.begin), CpuWorkspace::kScoreStride},
-                   {}, next);
+                   {scores_of(i) + at - block.begin, CpuWorkspace::kScoreStride}, {}, next);
       next = keys.panels;
     }
   }
@@ -282,7 +281,7 @@ void PackedAttention::score(const CachedHead& head, const Block& block, const Ro
 // head; 0: none.
 void PackedAttention::softmax(const Layer& layer, std::size_t i, const Block& block,
                               std::size_t first, std::size_t last, float slope, const Sums& sums) {
-  float* scores = &scratch_.scores.f32.view()(i, 0);
+  float* scores = scores_of(i);
   const std::size_t begin = block.begin;
   const std::size_t read = round_up(block.end - begin, kPanelOutputs);  // at most, by weigh()
   if (first >= begin + kBlock || last <= begin) {
@@ -323,7 +322,7 @@ void PackedAttention::weigh(const CachedHead& head, const Block& block, bool mor
       next = head.keys(chunk + 1).panels;
     }
     const PanelMatrix values = head.values(chunk, std::min(kChunk, block.end - at));
-    const float* const first = &scratch_.scores.f32.view()(0, at - block.begin);
+    const float* const first = scores_of(0) + at - block.begin;
     const Rows x{&scratch_.scores,
                  MatrixView<const float>(first, n_queries, kChunk, CpuWorkspace::kScoreStride)};
     const ActivationType type = slice_.activation_type(values);

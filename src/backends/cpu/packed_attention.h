@@ -130,6 +130,10 @@ class PackedAttention {
   struct Block {
     std::size_t begin, end, first_chunk;
   };
+  // The scores of query i for the positions of a block.
+  float* scores_of(std::size_t i) const {
+    return scratch_.scores.f32.data() + i * CpuWorkspace::kScoreStride;
+  }
   void score(const CachedHead& head, const Block& block, const Rows& queries,
              std::size_t n_queries);
   void softmax(const Layer& layer, std::size_t i, const Block& block, std::size_t first,

@@ -37,8 +37,8 @@ void ThreadSlice::round_part(const float* x, ActivationType type, std::size_t r,
   }
   if (type != ActivationType::Q8) return;
   const std::size_t block = r * (width / kQuantBlock) + columns.begin / kQuantBlock;
-  k_.to_q8(x, columns.size(), &p.q8.data()[r * width + columns.begin], &p.scales.data()[block],
-           &p.sums.data()[block]);
+  k_.to_q8(x, columns.size(), &p.q8.data()[r * q8_stride(width) + columns.begin],
+           &p.scales.data()[block], &p.sums.data()[block]);
 }
 
 void ThreadSlice::multiply(const Rows& x, Range rows, std::span<const Product> products) const {
@@ -104,13 +104,7 @@ void ThreadSlice::multiply_panel(const Rows& x, const Product& product, std::siz
 
 void ThreadSlice::tiles(const PanelMatrix& m, Range panels, const Rows& x, std::size_t first,
                         std::size_t n, const TileOut& out, Range all, const std::byte* next) const {
-  const std::size_t blocks = m.inputs / kQuantBlock;
-  TileArgs args{.inputs = m.inputs,
-                .row_stride = m.inputs,
-                .block_stride = blocks,
-                .out = out.data,
-                .out_stride = out.stride,
-                .add = out.add};
+  TileArgs args{.inputs = m.inputs, .out = out.data, .out_stride = out.stride, .add = out.add};
   switch (activation_type(m)) {
     case ActivationType::F32:
       args.rows = x.f32.row(first).data();
@@ -121,9 +115,11 @@ void ThreadSlice::tiles(const PanelMatrix& m, Range panels, const Rows& x, std::
       args.rows = &x.prepared->bf16.data()[first * args.row_stride];
       break;
     case ActivationType::Q8:
-      args.rows = &x.prepared->q8.data()[first * m.inputs];
-      args.scales = &x.prepared->scales.data()[first * blocks];
-      args.sums = &x.prepared->sums.data()[first * blocks];
+      args.row_stride = q8_stride(m.inputs);
+      args.rows = &x.prepared->q8.data()[first * args.row_stride];
+      args.block_stride = m.inputs / kQuantBlock;
+      args.scales = &x.prepared->scales.data()[first * args.block_stride];
+      args.sums = &x.prepared->sums.data()[first * args.block_stride];
       break;
   }
   const Tile kernel = k_.tile[static_cast<std::size_t>(m.layout)];
