@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/cpu_workspace.h"
 #include "base/large_memory.h"
 #include "base/stopwatch.h"
 #include "operators/k_quant_block.h"
@@ -87,18 +88,19 @@ double time_tiles(const Kernels& k, WeightLayout layout, const LargeMemory& weig
                            .stride = panel_bytes(layout, shape.inputs),
                            .from_memory = true};
   const std::size_t blocks = shape.inputs / kQuantBlock;
-  const LargeMemory rows = some_numbers(shape.rows * shape.inputs * sizeof(float));
   const std::vector<float> scales(shape.rows * blocks, 0.01f);
   const std::vector<BlockSums> sums(shape.rows * blocks, {3, 1});
   const std::size_t sizes[] = {4, 2, 1};
-  const std::size_t row_bytes =
-      shape.inputs * sizes[static_cast<std::size_t>(k.activation_type[f])];
+  const std::size_t strides[] = {shape.inputs, bf16_stride(shape.inputs), q8_stride(shape.inputs)};
+  const auto type = static_cast<std::size_t>(k.activation_type[f]);
+  const std::size_t row_bytes = strides[type] * sizes[type];
+  const LargeMemory rows = some_numbers(shape.rows * row_bytes);
   alignas(64) float out[kTileRows * kPanelOutputs];
   return time_panels(shape, most, [&](std::size_t panel, std::size_t r, std::size_t n) {
     TileArgs args{.panel = matrix.panel(panel),
                   .inputs = shape.inputs,
                   .rows = rows.data() + r * row_bytes,
-                  .row_stride = shape.inputs,
+                  .row_stride = strides[type],
                   .scales = &scales[r * blocks],
                   .sums = &sums[r * blocks],
                   .block_stride = blocks,

@@ -184,7 +184,9 @@ void HttpParser::read_header(std::string_view line) {
     refuse(400, fmt::format("header: expected NAME: VALUE, found '{}'", printable(line)));
   }
   const std::string_view value = trimmed(line.substr(colon + 1));
-  const auto is_control = [](char c) { return (c >= 0 && c < 0x20 && c != '\t') || c == 0x7f; };
+  const auto is_control = [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
+  };
   if (std::ranges::any_of(value, is_control)) {
     refuse(400, fmt::format("header {}: expected text without control characters, found one",
                             printable(name)));

@@ -81,11 +81,6 @@ inline void store(int tile, void* to, std::size_t stride) {
   }
 }
 
-inline void zero(int tile) {
-  Register& to = shaped(tile, "TILEZERO");
-  std::memset(to.bytes, 0, sizeof to.bytes);
-}
-
 // Replaces each number of `sums` by dot(number, rows, its row, weights, its column).
 template <typename T, class Dot>
 void multiply(const char* instruction, int sums, int rows, int weights, Dot dot) {
@@ -139,7 +134,6 @@ inline std::int32_t dot_int8(std::int32_t sum, const Register& a, std::size_t m,
 #undef _tile_release
 #undef _tile_loadd
 #undef _tile_stored
-#undef _tile_zero
 #undef _tile_dpbf16ps
 #undef _tile_dpbssd
 #define __AMX_BF16__ 1
@@ -147,7 +141,6 @@ inline std::int32_t dot_int8(std::int32_t sum, const Register& a, std::size_t m,
 #define _tile_release() stagecraft_amx::release()
 #define _tile_loadd(tile, from, stride) stagecraft_amx::load(tile, from, stride)
 #define _tile_stored(tile, to, stride) stagecraft_amx::store(tile, to, stride)
-#define _tile_zero(tile) stagecraft_amx::zero(tile)
 #define _tile_dpbf16ps(c, a, b) \
   stagecraft_amx::multiply<float>("TDPBF16PS", c, a, b, stagecraft_amx::dot_bf16)
 #define _tile_dpbssd(c, a, b) \

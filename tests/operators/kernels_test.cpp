@@ -305,6 +305,19 @@ TEST_P(EveryTable, QuantisesToTheNearestByteAndZerosToZeros) {
   EXPECT_EQ(sums[2].first_half, 0);
 }
 
+// 127 / 1e-38 is no float.
+TEST_P(EveryTable, QuantisesTinyNumbersToZeros) {
+  std::vector<float> x(32, 1e-38f);
+  x[7] = 0.0f;
+  std::int8_t bytes[32];
+  float scale;
+  BlockSums sums;
+  k_.to_q8(x.data(), 32, bytes, &scale, &sums);
+  for (const std::int8_t byte : bytes) EXPECT_EQ(byte, 0);
+  EXPECT_LE(scale, 1e-38f);
+  EXPECT_EQ(sums.all, 0);
+}
+
 // A single NaN or infinity among many numbers must not be lost: nobody would notice the error
 // later.
 TEST_P(EveryTable, LosesNoNumberThatIsNone) {
@@ -530,6 +543,28 @@ TEST_P(EveryTable, SoftmaxByBlocksIsTheSoftmax) {
   for (std::size_t i = 0; i < 192; ++i) EXPECT_NEAR(scores[i] / sum, expected[i], 1e-6) << i;
 }
 
+TEST_P(EveryTable, SoftmaxLosesNoScoreThatIsNoNumber) {
+  for (const float bad : {NAN, INFINITY}) {
+    for (std::size_t at = 0; at < 64; ++at) {
+      std::vector<float> scores = random_floats(64, 6);
+      scores[at] = bad;
+      float max = -INFINITY, sum = 0.0f;
+      k_.softmax_block(scores.data(), 64, 0.125f, &max, &sum);
+      EXPECT_TRUE(std::isnan(sum)) << bad << " at " << at;
+    }
+  }
+}
+
+// The largest power is 2^0 also if the rounding of a score is larger than 1.
+TEST_P(EveryTable, SoftmaxOfHugeScoresIsFinite) {
+  std::vector<float> scores(32, 3e9f);
+  scores[0] = 7.7777777e9f;
+  float max = -INFINITY, sum = 0.0f;
+  k_.softmax_block(scores.data(), 32, 1.7f, &max, &sum);
+  EXPECT_EQ(scores[0], 1.0f);
+  EXPECT_EQ(sum, 1.0f);
+}
+
 TEST_P(EveryTable, RoundsToBf16AsTheTextbookDoes) {
   std::vector<float> x = random_floats(100, 8);
   x[0] = INFINITY;
@@ -554,7 +589,8 @@ TEST_P(EveryTable, RoundsToF16AsTheTextbookDoes) {
     float number[2];
     f16_to_f32(half, number);
     const float tie = (number[0] + number[1]) / 2.0f;
-    x.insert(x.end(), {number[0], tie, std::nextafter(tie, INFINITY), std::nextafter(tie, 0.0f)});
+    x.insert(x.end(),
+             {number[0], tie, std::nextafter(tie, INFINITY), std::nextafter(tie, -INFINITY)});
   }
   x.insert(x.end(), {65519.99f, 65520.0f, -65520.0f, 1e30f, -1e30f, 1e-40f, -1e-10f});
   std::vector<std::uint16_t> got(x.size()), expected(x.size());

@@ -70,7 +70,7 @@ std::size_t blocks_of(std::size_t width) { return width / kQuantBlock; }
 
 // The numbers in the largest of some sizes.
 template <class Stride>
-std::size_t most(std::initializer_list<RowsSize> sizes, Stride stride) {
+std::size_t largest(std::initializer_list<RowsSize> sizes, Stride stride) {
   std::size_t numbers = 0;
   for (const auto& [rows, width] : sizes) numbers = std::max(numbers, rows * stride(width));
   return numbers;
@@ -78,14 +78,15 @@ std::size_t most(std::initializer_list<RowsSize> sizes, Stride stride) {
 
 }  // namespace
 
+// One piece of memory each; the users divide it into rows.
 RoundedRows::RoundedRows(std::initializer_list<RowsSize> sizes)
-    : bf16(1, most(sizes, bf16_stride)),
-      q8(1, most(sizes, q8_stride)),
-      scales(1, most(sizes, blocks_of)),
-      sums(1, most(sizes, blocks_of)) {}
+    : bf16(1, largest(sizes, bf16_stride)),
+      q8(1, largest(sizes, q8_stride)),
+      scales(1, largest(sizes, blocks_of)),
+      sums(1, largest(sizes, blocks_of)) {}
 
 PreparedRows::PreparedRows(std::initializer_list<RowsSize> sizes)
-    : RoundedRows(sizes), f32(1, most(sizes, [](std::size_t width) { return width; })) {}
+    : RoundedRows(sizes), f32(1, largest(sizes, [](std::size_t width) { return width; })) {}
 
 CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kernels& table,
                            std::size_t rows, std::size_t n_threads)
@@ -115,17 +116,17 @@ CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kerne
   }
   const ExpertSizes experts = expert_sizes(plan, fused);
   const std::size_t width = prepared_width(plan, fused);
-  const RowsSize all = {rows, width}, slots = {rows * experts.slots, experts.widest};
+  const RowsSize dense = {rows, width}, slots = {rows * experts.slots, experts.widest};
   const std::size_t padded = round_up(head_dim, kPanelOutputs);
   hidden = Matrix<float>(rows, experts.hidden);
   gated = RoundedRows({{rows, gated_width(plan, fused)}});
   joined = AttentionSums(kFewRows * n_heads, padded);
   turns = std::vector<ThreadPool::Count>(kFewRows * n_kv_heads);
-  if (n_threads > 1) prepared = PreparedRows({all, slots});
+  if (n_threads > 1) prepared = PreparedRows({dense, slots});
   for (Scratch& one : scratch) {
     const bool first = &one == &scratch.front();  // computes short passes alone
-    one.prepared = first ? PreparedRows({all, slots})
-                         : PreparedRows({{kFewRows, width}, {kFewRows, experts.widest}});
+    one.prepared = first ? PreparedRows({dense, slots})
+                         : PreparedRows({{kFewRows, std::max(width, experts.widest)}});
     one.slots.rows.reserve(rows * experts.slots);
     one.slots.experts.reserve(experts.experts);
     one.tile = Matrix<float>(2 * kTileRows, kPanelOutputs);
@@ -144,14 +145,15 @@ double cpu_workspace_bytes(const Plan& plan, const FusedPlan& fused, std::size_t
   }
   for (const Frequencies& table : plan.frequencies) row += 2.0 * count(table.values.size());
   const auto rounded = [&](std::initializer_list<RowsSize> sizes) {  // bytes of RoundedRows
-    return 2.0 * count(most(sizes, bf16_stride)) + count(most(sizes, q8_stride)) +
-           count(sizeof(float) + sizeof(BlockSums)) * count(most(sizes, blocks_of));
+    return 2.0 * count(largest(sizes, bf16_stride)) + count(largest(sizes, q8_stride)) +
+           count(sizeof(float) + sizeof(BlockSums)) * count(largest(sizes, blocks_of));
   };
   const ExpertSizes experts = expert_sizes(plan, fused);
-  const RowsSize all = {1, prepared_width(plan, fused)}, slots = {experts.slots, experts.widest};
-  row += count(experts.hidden + std::max(all.width, experts.slots * experts.widest));
+  const RowsSize dense = {1, prepared_width(plan, fused)};
+  const RowsSize slots = {experts.slots, experts.widest};
+  row += count(experts.hidden + std::max(dense.width, experts.slots * experts.widest));
   return count(max_rows) *
-         (sizeof(float) * row + rounded({all, slots}) + rounded({{1, gated_width(plan, fused)}}));
+         (sizeof(float) * row + rounded({dense, slots}) + rounded({{1, gated_width(plan, fused)}}));
 }
 
 }  // namespace stagecraft

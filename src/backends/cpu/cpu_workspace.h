@@ -51,8 +51,8 @@ struct PreparedRows : RoundedRows {
 };
 
 // The state of online softmax after some positions, per query: the largest score, the sum of
-// 2^(score - largest), and the sum of the values times 2^(score - largest). The scores are those of
-// the formula times log2(e).
+// 2^(score - largest), and the sum of the values times 2^(score - largest). The scores were
+// multiplied by log2(e) first.
 struct AttentionSums {
   AttentionSums() = default;
   AttentionSums(std::size_t queries, std::size_t width)
@@ -89,9 +89,8 @@ struct CpuWorkspace {
   Matrix<float> hidden;             // inside experts: one row per slot, see Slots
 
   static constexpr std::size_t kScores = 256;  // positions per step of online softmax
-  // The stride of scores from query to query: an odd number of cache lines. With 1,024 bytes, all
-  // rows of a tile would lie in four sets of the L1 cache.
-  static constexpr std::size_t kScoreStride = kScores + 16;
+  // The stride of scores from query to query: an odd number of cache lines, too.
+  static constexpr std::size_t kScoreStride = odd_lines(kScores, 16);
   struct Scratch {                 // of one thread
     PreparedRows prepared;         // of at most kFewRows rows, or of one thread alone
     Slots slots;                   // of the current FusedExperts

@@ -53,8 +53,8 @@ class PackedKvCache {
   // pages has enough of them.
   bool reserve(std::size_t length);
   // Stores the key and the value of one head at one position, [head_dim] floats each; overwrites
-  // older ones. There must be room for the position. The kernels round to bf16 or bytes if the kind
-  // needs it.
+  // older ones. There must be room for the position. The kernels round to f16, bf16 or bytes if the
+  // kind needs it.
   void put(const Kernels& kernels, CacheId cache, std::size_t kv_head, std::size_t position,
            const float* key, const float* value);
 

@@ -21,7 +21,8 @@
 //     32 rows   +-----+-----+
 //
 // C0 to C3 are the registers 0 to 3, A0 and A1 are 4 and 5, B0 and B1 are 6 and 7. The code has
-// these numbers as literals because the compiler accepts nothing else.
+// these numbers as literals because the compiler accepts nothing else. For bytes, one block of 16
+// rows has C0, C1 and A0, and the next one C2, C3 and A1.
 //
 // The sums of a row do not depend on the other rows of its tile. So a row has the same bits alone
 // and among a thousand rows.
@@ -451,7 +452,8 @@ struct BlocksStep {
 
 // Computes the products of block first + i, and stores those of the block before. A store right
 // behind its product would wait for it, and so would the instructions of AMX behind the store: on a
-// Xeon (family 6, model 207), both take 29 cycles; a product and the store of another one take 18.
+// Xeon (family 6, model 207), a product and then its store take 29 cycles, a product and the store
+// of another one 18.
 // So each of two neighbouring blocks has registers of its own.
 template <std::size_t kInputs>
 STAGECRAFT_INLINE void make_dots(const BlocksStep& step, std::size_t i,
@@ -498,7 +500,7 @@ STAGECRAFT_INLINE void add_dots(const BlocksStep& step, std::size_t row, std::si
 }
 
 // Alternates between computing products of one step (`made`) and adding products of the previous
-// step to its sums (`added`). So nothing waits for a product that was stored just before.
+// step to its sums (`added`). So hardly anything waits for a product that was stored just before.
 template <Quants kKind>
 STAGECRAFT_INLINE void make_and_add(const BlocksStep* made, Dots& dots, const BlocksStep* added,
                                     const Dots& before,
@@ -646,6 +648,8 @@ double peak_amx_bf16(std::size_t rounds, float* sink) {
   *sink = sums[0][0];
   return 4.0 * 2.0 * kAmxRows * kAmxOutputs * kBf16Inputs * static_cast<double>(turns);
 }
+
+#undef STAGECRAFT_ZERO_TILE
 
 }  // namespace
 }  // namespace stagecraft::STAGECRAFT_ISA

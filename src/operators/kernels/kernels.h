@@ -87,10 +87,11 @@ struct Kernels {
   // Rounds n floats to bf16, ties to even. A subnormal may become 0: kernels that multiply bf16
   // treat it as 0, too.
   void (*to_bf16)(const float* x, std::size_t n, std::uint16_t* out);
-  // Rounds n floats to f16, ties to even.
+  // Rounds n floats to f16, ties to even. NaN stays NaN.
   void (*to_f16)(const float* x, std::size_t n, std::uint16_t* out);
   // Quantises n floats (a multiple of 32) in blocks of 32: scale = max |x| / 127, byte = x / scale,
-  // rounded. A block with a NaN or an infinity gets NaN as its scale, and bytes of 0.
+  // rounded; the bytes are 0 if max |x| is below 1e-36. A block with a NaN or an infinity gets NaN
+  // as its scale, and bytes of 0.
   void (*to_q8)(const float* x, std::size_t n, std::int8_t* bytes, float* scales, BlockSums* sums);
 
   // out = weight * x / sqrt(mean(x^2) + eps); out may be x. A null weight is all 1.

@@ -1,4 +1,5 @@
 #include "operators/kernels/panel_matrix.h"
+#include "operators/kernels/shuffled.h"
 
 #include <algorithm>
 #include <array>
@@ -44,14 +45,13 @@ void transpose_four(const StoredRows& from_rows, std::size_t row, std::size_t i,
   std::memcpy(&b, from_rows.row(row + 1) + 4 * i, sizeof b);
   std::memcpy(&c, from_rows.row(row + 2) + 4 * i, sizeof c);
   std::memcpy(&d, from_rows.row(row + 3) + 4 * i, sizeof d);
-  const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
-  const Four ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-  const Four cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  const Four columns[] = {__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5),
-                          __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
-                          __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
-                          __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
+  const Four ab_low = shuffled<0, 4, 1, 5>(a, b);
+  const Four ab_high = shuffled<2, 6, 3, 7>(a, b);
+  const Four cd_low = shuffled<0, 4, 1, 5>(c, d);
+  const Four cd_high = shuffled<2, 6, 3, 7>(c, d);
+  const Four columns[] = {
+      shuffled<0, 1, 4, 5>(ab_low, cd_low), shuffled<2, 3, 6, 7>(ab_low, cd_low),
+      shuffled<0, 1, 4, 5>(ab_high, cd_high), shuffled<2, 3, 6, 7>(ab_high, cd_high)};
   for (const Four& column : columns) {
     const Four changed = change(column);
     std::memcpy(to + (i++ * kPanelOutputs + row) * 4, &changed, sizeof changed);

@@ -278,7 +278,7 @@ float softmax_block(float* scores, std::size_t n, float scale, float* max_so_far
     STAGECRAFT_UNROLL
     for (std::size_t v = 0; v < 2; ++v) {
       float* const at = scores + i + v * kLanes;
-      const Vec p = exp2(fma(load(at), s, -m));
+      const Vec p = exp2(load(at) * s - m);  // rounded as for the maximum: so at most 2^0
       store(at, p);
       total[v] += p;
     }
@@ -368,6 +368,7 @@ STAGECRAFT_INLINE BlockSums put_block(const Ints (&q)[kVecsOfBlock], std::int8_t
 // Finds the largest magnitude by comparing bits as integers: without the sign, they are in the same
 // order as the numbers, and NaN comes after all numbers.
 void to_q8(const float* x, std::size_t n, std::int8_t* bytes, float* scales, BlockSums* sums) {
+  constexpr float kSmallest = 1e-36f;  // 127 / top would overflow
   for (std::size_t b = 0; b < n / kQuantBlock; ++b, x += kQuantBlock, bytes += kQuantBlock) {
     Ints largest = {};
     for (std::size_t i = 0; i < kQuantBlock; i += kLanes) {
@@ -380,7 +381,7 @@ void to_q8(const float* x, std::size_t n, std::int8_t* bytes, float* scales, Blo
       sums[b] = {};
       continue;
     }
-    const Vec inverse = broadcast(top > 0.0f ? 127.0f / top : 0.0f);
+    const Vec inverse = broadcast(top < kSmallest ? 0.0f : 127.0f / top);
     Ints q[kVecsOfBlock];
     STAGECRAFT_UNROLL
     for (std::size_t v = 0; v < kVecsOfBlock; ++v) {
