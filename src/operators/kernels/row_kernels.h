@@ -343,13 +343,13 @@ STAGECRAFT_INLINE BlockSums put_block(const Ints (&q)[kVecsOfBlock], std::int8_t
   };
   return {low(_mm_add_epi32(first, last)) - 128 * 32, low(first) - 128 * 16};
 #elif defined(__aarch64__)
-  const auto narrow = [&](std::size_t v) STAGECRAFT_INLINED {
+  const auto to_words = [&](std::size_t v) STAGECRAFT_INLINED {
     return vcombine_s16(vmovn_s32((int32x4_t)q[v]), vmovn_s32((int32x4_t)q[v + 1]));
   };
-  const auto half = [&](std::size_t v) STAGECRAFT_INLINED {
-    return vcombine_s8(vmovn_s16(narrow(v)), vmovn_s16(narrow(v + 2)));
+  const auto to_bytes = [&](std::size_t v) STAGECRAFT_INLINED {
+    return vcombine_s8(vmovn_s16(to_words(v)), vmovn_s16(to_words(v + 2)));
   };
-  const int8x16_t first = half(0), last = half(4);
+  const int8x16_t first = to_bytes(0), last = to_bytes(4);
   vst1q_s8(bytes, first);
   vst1q_s8(bytes + 16, last);
   const std::int32_t sum = vaddlvq_s8(first);
