@@ -28,14 +28,11 @@ ANSWER = (ROOT / "src/operators/on_gpu/rms_norm.cu").read_text()
 BEGIN = "namespace stagecraft {\nnamespace {\n"
 LAUNCH = "  const unsigned blocks"  # the first line of the launch function
 KERNEL = "  if (row >= rows) return;"
-# The first word above a variable that looks like an address of the program is the function's return address.
+# Of the words above a variable that look like addresses of the program, one is the function's return address.
 RETURNS_ELSEWHERE = """  unsigned long here[2] = {};
   unsigned long* up = here;
   for (int i = 0; i < 64; ++i)
-    if (up[i] >= 0x400000 && up[i] < 0x4000000) {
-      up[i] = 0x404040;
-      break;
-    }"""
+    if (up[i] >= 0x400000 && up[i] < 0x4000000) up[i] = 0x404040;"""
 
 # A class that is passed by value, or returned, is copied by code that the compiler does not instrument.
 PART = """struct Part { float v[6]; };
@@ -101,7 +98,8 @@ ATTACKS = {
     "its own checker": (with_code(LAUNCH, "", "}\n}\nextern \"C\" void exit_hook() {}\nnamespace stagecraft {\nnamespace {\n"),
                         "exit_hook"),
     "a kernel at an address": (edited(("cuda_launch(rms_norm,", "cuda_launch(reinterpret_cast<void (*)(const float*, "
-                                       "const float*, float, float*, int, int)>(0x401000),")), "no kernel of its own"),
+                                       "const float*, float, float*, int, int)>(0x401000),")),
+                               "a function that is not one of its kernels"),
     "the host computes": (with_code(LAUNCH, "  if (x[0] > 1e30f) return;"), "host access"),
     "the host computes with a class":
         (with_code(LAUNCH, "  if (squares(*reinterpret_cast<const Part*>(x), rows) > 1e30f) return;", PART), "host access"),
