@@ -453,8 +453,7 @@ struct BlocksStep {
 // Computes the products of block first + i, and stores those of the block before. A store right
 // behind its product would wait for it, and so would the instructions of AMX behind the store: on a
 // Xeon (family 6, model 207), a product and then its store take 29 cycles, a product and the store
-// of another one 18.
-// So each of two neighbouring blocks has registers of its own.
+// of another one 18. So each of two neighbouring blocks has registers of its own.
 template <std::size_t kInputs>
 STAGECRAFT_INLINE void make_dots(const BlocksStep& step, std::size_t i,
                                  const Blocks<kInputs>& blocks, Dots& dots) {

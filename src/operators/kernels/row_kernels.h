@@ -150,15 +150,8 @@ STAGECRAFT_INLINE Vec gelu_tanh(Vec x) {
 STAGECRAFT_INLINE Vec gelu(Vec x) {
   const Vec z = abs(x) * broadcast(0.7071067812f);
   const Vec t = broadcast(1.0f) / fma(z, broadcast(0.4f), broadcast(1.0f));
-  Vec p = broadcast(0.042881193f);
-  p = fma(p, t, broadcast(-0.14826056f));
-  p = fma(p, t, broadcast(0.10044267f));
-  p = fma(p, t, broadcast(0.069097064f));
-  p = fma(p, t, broadcast(0.09280988f));
-  p = fma(p, t, broadcast(0.18783007f));
-  p = fma(p, t, broadcast(0.20330957f));
-  p = fma(p, t, broadcast(0.22624434f));
-  p = fma(p, t, broadcast(0.22564584f));
+  const Vec p = polynomial(t, 0.042881193f, -0.14826056f, 0.10044267f, 0.069097064f, 0.09280988f,
+                           0.18783007f, 0.20330957f, 0.22624434f, 0.22564584f);
   const Vec tail =
       broadcast(0.5f) * x * (p * t * exp(broadcast(-0.5f) * (x * x)));  // x / 2 * erfc(z)
   return x < Vec{} ? tail : x - tail;

@@ -390,6 +390,14 @@ STAGECRAFT_INLINE Vec times_power_of_2(Vec v, Vec n) {
 #endif
 }
 
+// The polynomial of x with these coefficients; that of the highest power comes first.
+template <class... Rest>
+STAGECRAFT_INLINE Vec polynomial(Vec x, float highest, Rest... rest) {
+  Vec p = broadcast(highest);
+  ((p = fma(p, x, broadcast(rest))), ...);
+  return p;
+}
+
 // e^x to about 2 units in the last place; 0 below -87.33, infinity above 88.72 (without AVX-512:
 // from 88.37 on). e^x = 2^n * e^r with n whole and |r| <= log(2) / 2. e^r is the polynomial
 // 1 + r + r^2 * (c0 + ... + c4 r^4) whose largest relative error is as small as possible, 3e-9. The
@@ -401,13 +409,8 @@ STAGECRAFT_INLINE Vec exp(Vec x) {
   Vec r =
       fma(n, broadcast(-0.693359375f), clamped);  // log(2) in two parts, the first exact in n * it
   r = fma(n, broadcast(2.12194440e-4f), r);
-  Vec p = broadcast(0x1.6a23d0p-10f);
-  p = fma(p, r, broadcast(0x1.123a20p-7f));
-  p = fma(p, r, broadcast(0x1.5558f2p-5f));
-  p = fma(p, r, broadcast(0x1.555492p-3f));
-  p = fma(p, r, broadcast(0x1.fffffcp-2f));
-  p = fma(p, r, broadcast(1.0f));
-  p = fma(p, r, broadcast(1.0f));
+  const Vec p = polynomial(r, 0x1.6a23d0p-10f, 0x1.123a20p-7f, 0x1.5558f2p-5f, 0x1.555492p-3f,
+                           0x1.fffffcp-2f, 1.0f, 1.0f);
   return x < low ? Vec{} : times_power_of_2(p, n);
 }
 
@@ -415,12 +418,8 @@ STAGECRAFT_INLINE Vec exp(Vec x) {
 // exp: r = x - n is exact. 2^r is the polynomial 1 + c1 r + ... + c5 r^5, fitted as in exp.
 STAGECRAFT_INLINE Vec exp2(Vec x) {
   const Vec n = nearest(x), r = x - n;
-  Vec p = broadcast(0x1.5bba14p-10f);
-  p = fma(p, r, broadcast(0x1.3cea88p-7f));
-  p = fma(p, r, broadcast(0x1.c6b752p-5f));
-  p = fma(p, r, broadcast(0x1.ebf9bcp-3f));
-  p = fma(p, r, broadcast(0x1.62e42ap-1f));
-  p = fma(p, r, broadcast(1.0f));
+  const Vec p = polynomial(r, 0x1.5bba14p-10f, 0x1.3cea88p-7f, 0x1.c6b752p-5f, 0x1.ebf9bcp-3f,
+                           0x1.62e42ap-1f, 1.0f);
   return x < broadcast(-126.0f) ? Vec{} : times_power_of_2(p, n);
 }
 
