@@ -78,7 +78,7 @@ std::size_t largest(std::initializer_list<RowsSize> sizes, Stride stride) {
 
 }  // namespace
 
-// One piece of memory each; the users divide it into rows.
+// Each matrix is one piece of memory; its users divide it into rows.
 RoundedRows::RoundedRows(std::initializer_list<RowsSize> sizes)
     : bf16(1, largest(sizes, bf16_stride)),
       q8(1, largest(sizes, q8_stride)),

@@ -271,7 +271,7 @@ float softmax_block(float* scores, std::size_t n, float scale, float* max_so_far
     STAGECRAFT_UNROLL
     for (std::size_t v = 0; v < 2; ++v) {
       float* const at = scores + i + v * kLanes;
-      const Vec p = exp2(load(at) * s - m);  // rounded as for the maximum: so at most 2^0
+      const Vec p = exp2(load(at) * s - m);  // rounded as above, so at most 2^0
       store(at, p);
       total[v] += p;
     }
