@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/stopwatch.h"
-#include "generation/choices.h"
+#include "generation/broken_model.h"
 
 namespace stagecraft {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/error.h"
+#include "generation/broken_model.h"
 #include "operators/check.h"
 #include "operators/softmax.h"
 
@@ -39,19 +39,6 @@ std::vector<TokenId> ranking(std::span<const float> shares, std::span<const floa
 }
 
 }  // namespace
-
-void check_logits(std::span<const float> logits) {
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (!std::isnan(logits[i]) && logits[i] != INFINITY) continue;
-    throw Error(
-        "the model computed the logit {} for token {}: the weights are broken, or the code that "
-        "computes with them",
-        logits[i], i);
-  }
-  if (std::ranges::all_of(logits, [](float logit) { return std::isinf(logit); })) {
-    throw Error("the model gives every token the probability 0");
-  }
-}
 
 Choices choices(std::span<const float> logits, std::span<const float> changed,
                 const SamplerOptions& options, std::size_t count, TokenId asked) {

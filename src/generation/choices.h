@@ -23,9 +23,6 @@ struct Choices {
   std::size_t kept_top_k = 0, kept_top_p = 0;  // how many tokens are left after these steps
 };
 
-// Throws Error, as sample() does, if a logit is NaN or +infinity, or if all are -infinity.
-void check_logits(std::span<const float> logits);
-
 // Computes the steps of sample() for the most likely tokens. The rules of sample() are repeated
 // here, because a student may write sample(): the test
 // Choices.AreTheProbabilitiesWithWhichSampleChooses compares the two.

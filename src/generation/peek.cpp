@@ -1,10 +1,11 @@
 #include "generation/peek.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
-#include "generation/choices.h"
+#include "generation/broken_model.h"
 #include "operators/softmax.h"
 
 namespace stagecraft {
@@ -19,10 +20,9 @@ void check_attention(MatrixView<const float> attention, HeadIndex head) {
     for (std::size_t j = 0; j <= i; ++j) {
       const float weight = attention.row(i)[j];
       if (std::isfinite(weight)) continue;
-      throw Error(
-          "the model computed the attention weight {} in layer {}, head {}, from position {} to "
-          "{}: the weights are broken, or the code that computes with them",
-          weight, head.layer, head.head, i, j);
+      throw broken_model(
+          fmt::format("the attention weight {} in layer {}, head {}, from position {} to {}",
+                      weight, head.layer, head.head, i, j));
     }
   }
 }

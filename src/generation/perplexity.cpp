@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "generation/choices.h"
+#include "generation/broken_model.h"
 
 namespace stagecraft {
 namespace {

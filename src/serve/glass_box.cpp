@@ -1,5 +1,7 @@
 #include "serve/glass_box.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -7,6 +9,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/utf8.h"
+#include "generation/broken_model.h"
 #include "generation/choices.h"
 #include "generation/peek.h"
 #include "generation/repeat_penalty.h"
@@ -28,10 +31,7 @@ double share(float value) { return std::round(static_cast<double>(value) * 1e6) 
 // A model that computes NaN has no answer to show, and JSON has no NaN.
 void check_probabilities(std::span<const float> probabilities, std::size_t layer) {
   if (std::ranges::none_of(probabilities, [](float value) { return std::isnan(value); })) return;
-  throw Error(
-      "the model computed the probability nan in layer {}: the weights are broken, or the code "
-      "that computes with them",
-      layer);
+  throw broken_model(fmt::format("the probability nan in layer {}", layer));
 }
 
 Json layer_json(int layer) { return layer < 0 ? Json() : Json(layer); }

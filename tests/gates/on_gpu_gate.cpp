@@ -249,8 +249,8 @@ TEST(GpuRmsNormChecked, HasNoFindings) {
   judge_findings(rms_norm(inputs, 3, 300));
 }
 
-// With one thread per row, 32 lanes touch 32 sectors: 16 times the minimum; a warp per row touches
-// 4 sectors. Reading x twice makes 2 times the minimum, because the weight is read once per row.
+// With one thread per row, a request of 32 lanes touches 32 sectors: 12 times the minimum. With a
+// warp per row it touches 4: 2 times the minimum, because x is read twice, and the weight per row.
 // `x[i] * x[i]` makes 2.5, because no compiler merges the two reads here.
 void count_rms_norm(const CountBand& band) {
   Inputs inputs;
