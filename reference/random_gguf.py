@@ -9,8 +9,8 @@ The small models have about 0.3 to 0.4 billion parameters and are written as Q8_
 one for each kind of step that Llama does not have: soft caps (gemma2), ALiBi (bloom), experts
 (olmoe; olmo2 has the size of what one token uses of olmoe), a convolution (lfm2), the delta rule
 (qwen3_5). Q4_K_M is the mixture of llama.cpp's quantize: Q4_K, with Q6_K for the output head, and,
-in half of the layers, for the values and the last product of the MLP. Other programs can open the
-file, too.
+in half of the layers, for the values and the last product of the MLP. Q2_K and Q3_K_S have Q6_K only
+for the output head. Other programs can open the file, too.
 """
 
 from __future__ import annotations
@@ -124,9 +124,30 @@ SMALL = {
         "linear_num_value_heads": 16,
     },
 }
-TYPES = {"F16": Type.F16, "Q8_0": Type.Q8_0, "Q4_0": Type.Q4_0, "Q4_K_M": Type.Q4_K}
-SCALES = {Type.Q8_0: 3e-4, Type.Q4_0: 4e-3, Type.Q4_K: 1.5e-4, Type.Q6_K: 3e-5}  # weights near 0.03
-MINIMA = {Type.Q4_K: 1e-3}
+TYPES = {
+    "F16": Type.F16,
+    "Q8_0": Type.Q8_0,
+    "Q4_0": Type.Q4_0,
+    "Q5_0": Type.Q5_0,
+    "Q5_1": Type.Q5_1,
+    "IQ4_NL": Type.IQ4_NL,
+    "MXFP4": Type.MXFP4,
+    "Q2_K": Type.Q2_K,
+    "Q3_K_S": Type.Q3_K,
+    "Q4_K_M": Type.Q4_K,
+}
+SCALES = {  # weights near 0.03
+    Type.Q8_0: 3e-4,
+    Type.Q4_0: 4e-3,
+    Type.Q5_0: 2e-3,
+    Type.Q5_1: 2e-3,
+    Type.IQ4_NL: 4e-4,
+    Type.Q2_K: 3e-3,
+    Type.Q3_K: 5e-4,
+    Type.Q4_K: 1.5e-4,
+    Type.Q6_K: 3e-5,
+}
+MINIMA = {Type.Q5_1: -3e-2, Type.Q2_K: 5e-3, Type.Q4_K: 1e-3}
 
 
 def more_bits(layer: int, n: int) -> bool:
@@ -139,7 +160,9 @@ def random_matrix(kind: Type, rows: int, columns: int, random: numpy.random.Gene
         return (0.03 * random.standard_normal((rows, columns), numpy.float32)).astype(numpy.float16)
     n_elements, n_bytes = gguf.GGML_QUANT_SIZES[kind]
     blocks = random.integers(0, 256, (rows * columns // n_elements, n_bytes), numpy.uint8)
-    for at, scale in zip(HALVES[kind], (SCALES[kind], MINIMA.get(kind))):
+    if kind == Type.MXFP4:  # the scale is an exponent: 2^(120 - 127)
+        blocks[:, 0] = 120
+    for at, scale in zip(HALVES.get(kind, ()), (SCALES.get(kind), MINIMA.get(kind))):
         blocks[:, at : at + 2] = numpy.frombuffer(numpy.float16(scale).tobytes(), numpy.uint8)
     return blocks.reshape(rows, -1)
 
@@ -160,7 +183,7 @@ def add_vocabulary(writer: GGUFWriter, n: int) -> None:
 
 def add_tensors(writer: GGUFWriter, shape: Shape, name: str) -> None:
     random = numpy.random.default_rng(1)
-    usual, better = TYPES[name], Type.Q6_K if name == "Q4_K_M" else TYPES[name]
+    usual, better = TYPES[name], Type.Q6_K if "_K" in name else TYPES[name]
 
     def add(tensor: str, rows: int, columns: int, kind: Type = usual) -> None:
         writer.add_tensor(f"{tensor}.weight", random_matrix(kind, rows, columns, random), raw_dtype=kind)
@@ -172,7 +195,7 @@ def add_tensors(writer: GGUFWriter, shape: Shape, name: str) -> None:
     add("token_embd", shape.vocabulary, shape.dim, better)
     add_norm("output_norm")
     for layer in range(shape.layers):
-        some = better if more_bits(layer, shape.layers) else usual
+        some = better if name == "Q4_K_M" and more_bits(layer, shape.layers) else usual
         block = f"blk.{layer}."
         add_norm(block + "attn_norm")
         add(block + "attn_q", shape.dim, shape.dim)

@@ -97,58 +97,26 @@ void mxfp4(Bytes block, float* out) {  // the exponent of d, 16 bytes
 }
 
 // ---- blocks of 256 ------------------------------------------------------------------------------
-// Each inner loop runs over the elements of a group, which share a scale.
 
-// Each 32 bytes hold 128 elements: the first 32 in their lowest two bits, and so on.
-int two_bits(Bytes bytes, Index i) {
-  return bytes[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
-}
-
-void q2_k(Bytes block, float* out) {  // 16 bytes of scale and min, 64 of q, d, dmin
-  const float d = half_at(block + 80);
-  const float dmin = half_at(block + 82);
-  for (Index group = 0; group < 16; ++group) {
-    const float dl = d * f32(low(block[group]));
-    const float ml = dmin * f32(high(block[group]));
-    for (Index i = 16 * group; i < 16 * group + 16; ++i) {
-      out[i] = dl * f32(two_bits(block + 16, i)) - ml;
-    }
-  }
-}
-
-void q3_k(Bytes block, float* out) {  // 32 bytes of third bits, 64 of q, 12 of scales, d
-  const Bytes third = block;
-  const Bytes q = block + 32;
-  const Bytes scales = block + 96;
-  const float d = half_at(block + 108);
-  for (Index group = 0; group < 16; ++group) {
-    // The low 4 bits of a scale are in the first 8 bytes, the high 2 bits in the last 4.
-    const int lowest = group < 8 ? low(scales[group]) : high(scales[group - 8]);
-    const int highest = scales[8 + group % 4] >> (group / 4 * 2) & 3;
-    const float dl = d * f32((lowest | highest << 4) - 32);
-    for (Index i = 16 * group; i < 16 * group + 16; ++i) {
-      const int third_bit = third[i % 32] >> (i / 32) & 1;
-      out[i] = dl * f32(two_bits(q, i) - (1 - third_bit) * 4);
-    }
-  }
-}
-
-// Q4_K, Q5_K and IQ4_XS, with groups of 32 elements, and Q6_K, with groups of 16.
 template <DType kType>
 void k_block(Bytes bytes, float* out) {
-  constexpr Index kGroup = kType == DType::Q6_K ? 16 : 32;
+  constexpr bool kLarge = kType == DType::Q4_K || kType == DType::Q5_K || kType == DType::IQ4_XS;
+  constexpr Index kGroup = kLarge ? 32 : 16;  // elements that share a scale
   const KBlock block = read_k_block(kType, reinterpret_cast<const std::byte*>(bytes));
   const float d = half(block.d);
   const float dmin = half(block.dmin);
   for (Index group = 0; group < kKBlock / kGroup; ++group) {
     const float dl = d * f32(block.scales[group]);
+    const float ml = dmin * f32(block.mins[group]);
     for (Index i = kGroup * group; i < kGroup * group + kGroup; ++i) {
       if constexpr (kType == DType::IQ4_XS) {
         out[i] = dl * f32(kNonlinear[block.q[i]]);
+      } else if constexpr (kType == DType::Q3_K) {
+        out[i] = dl * f32(block.q[i] - 4);
       } else if constexpr (kType == DType::Q6_K) {
         out[i] = dl * f32(block.q[i] - 32);
       } else {
-        out[i] = dl * f32(block.q[i]) - dmin * f32(block.mins[group]);
+        out[i] = dl * f32(block.q[i]) - ml;
       }
     }
   }
@@ -175,9 +143,9 @@ OneBlock function_for(DType dtype) {
     case DType::Q8_0:
       return q8_0;
     case DType::Q2_K:
-      return q2_k;
+      return k_block<DType::Q2_K>;
     case DType::Q3_K:
-      return q3_k;
+      return k_block<DType::Q3_K>;
     case DType::Q4_K:
       return k_block<DType::Q4_K>;
     case DType::Q5_K:

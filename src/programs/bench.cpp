@@ -83,8 +83,7 @@ struct TokenCost {
     const double n = static_cast<double>(m.outputs) * static_cast<double>(m.inputs);
     if (of_each) operations += 2.0 * n;
     bytes += static_cast<double>(m.panel_count() * panel_bytes(m.layout, m.inputs));
-    const ActivationType activation_type =
-        kernels().activation_type[static_cast<std::size_t>(layout)];
+    const ActivationType activation_type = kernels().matmul(layout).activation_type;
     double& of_type = elements_[static_cast<std::size_t>(activation_type)];
     of_type += n;
     if (of_type > largest_) {

@@ -80,7 +80,7 @@ LargeMemory some_panels(WeightLayout layout, const Shape& shape) {
 
 double time_tiles(const Kernels& k, WeightLayout layout, const LargeMemory& weights,
                   const Shape& shape, std::size_t most) {
-  const auto f = static_cast<std::size_t>(layout);
+  const MatmulKernel& kernel = k.matmul(layout);
   const PanelMatrix matrix{.layout = layout,
                            .outputs = shape.outputs,
                            .inputs = shape.inputs,
@@ -92,7 +92,7 @@ double time_tiles(const Kernels& k, WeightLayout layout, const LargeMemory& weig
   const std::vector<BlockSums> sums(shape.rows * blocks, {3, 1});
   const std::size_t sizes[] = {4, 2, 1};
   const std::size_t strides[] = {shape.inputs, bf16_stride(shape.inputs), q8_stride(shape.inputs)};
-  const auto type = static_cast<std::size_t>(k.activation_type[f]);
+  const auto type = static_cast<std::size_t>(kernel.activation_type);
   const std::size_t row_bytes = strides[type] * sizes[type];
   const LargeMemory rows = some_numbers(shape.rows * row_bytes);
   alignas(64) float out[kTileRows * kPanelOutputs];
@@ -107,7 +107,7 @@ double time_tiles(const Kernels& k, WeightLayout layout, const LargeMemory& weig
                   .out = out,
                   .out_stride = kPanelOutputs};
     fetch_on_the_way(args, matrix, panel, r, n, shape.rows);
-    k.tile[f](args, n);
+    kernel.tile(args, n);
   });
 }
 
@@ -179,34 +179,28 @@ class OperatorBench {
   nlohmann::json records = nlohmann::json::array();
 
  private:
-  static const char* name_of(WeightLayout layout) {
-    constexpr const char* kNames[] = {"f32",
-                                      "f16",
-                                      "bf16",
-                                      "bf16, rows rounded",
-                                      "q8_0",
-                                      "q4_0",
-                                      "q4_1",
-                                      "q4_k, 512 inputs",
-                                      "q5_k, 512 inputs",
-                                      "q6_k, 512 inputs",
-                                      "iq4_xs, 512 inputs",
-                                      "q8_0, a cache's values"};
-    static_assert(std::size(kNames) == kLayouts);
-    return kNames[static_cast<std::size_t>(layout)];
+  static std::string short_name(WeightLayout layout) {
+    if (layout == WeightLayout::RoundedBF16) return "bf16r";
+    if (layout == WeightLayout::Q8ByInput) return "kv q8";
+    std::string name(layout_name(layout));
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return name;
   }
-  std::size_t most_rows(WeightLayout layout) const {
-    return k_.max_rows[static_cast<std::size_t>(layout)];
+  static std::string name_of(WeightLayout layout) {
+    if (layout == WeightLayout::RoundedBF16) return "bf16, rows rounded";
+    if (layout == WeightLayout::Q8ByInput) return "q8_0, a cache's values";
+    const bool long_blocks = panel_bytes(layout, kQuantBlock) == 0;
+    return short_name(layout) + (long_blocks ? ", 512 inputs" : "");
   }
+  std::size_t most_rows(WeightLayout layout) const { return k_.matmul(layout).max_rows; }
 
   double ceiling(WeightLayout layout) const {
-    return ceilings_
-        .operations[static_cast<std::size_t>(k_.activation_type[static_cast<std::size_t>(layout)])];
+    return ceilings_.operations[static_cast<std::size_t>(k_.matmul(layout).activation_type)];
   }
 
   // Prints one line: operations per second with many rows, bytes per second with one row.
   template <class Time>
-  void compare(int rung, const char* name, WeightLayout layout, Time time) {
+  void compare(int rung, const std::string& name, WeightLayout layout, Time time) {
     const Shape many_rows = whole_blocks(kMany, layout), one_row = whole_blocks(kOne, layout);
     const double many = record(rung, name, layout, many_rows, time(many_rows));
     const double seconds = time(one_row);
@@ -235,19 +229,18 @@ class OperatorBench {
 
   // Times every kernel table that this processor can run, and marks the one in use.
   void compare_instruction_sets() const {
-    constexpr const char* kShortNames[] = {"f32",  "f16",  "bf16", "bf16r", "q8_0",   "q4_0",
-                                           "q4_1", "q4_k", "q5_k", "q6_k",  "iq4_xs", "kv q8"};
-    static_assert(std::size(kShortNames) == kLayouts);
     fmt::print("\n  {:<13}", "512 rows");
-    for (const char* name : kShortNames) fmt::print("{:>7}", name);
+    for (std::size_t f = 0; f < kLayouts; ++f) {
+      fmt::print("{:>7}", short_name(static_cast<WeightLayout>(f)));
+    }
     fmt::print("   Gop/s\n");
     for (const Kernels* table : runnable_kernels()) {
       fmt::print("{:>2}{:<13}", table == &k_ ? "* " : "", table->name);
       for (std::size_t f = 0; f < kLayouts; ++f) {
         const auto layout = static_cast<WeightLayout>(f);
         const Shape shape = whole_blocks(kMany, layout);
-        const double seconds =
-            time_tiles(*table, layout, some_panels(layout, shape), shape, table->max_rows[f]);
+        const double seconds = time_tiles(*table, layout, some_panels(layout, shape), shape,
+                                          table->matmul(layout).max_rows);
         fmt::print("{:>7.0f}", operations(shape) / seconds * 1e-9);
         std::fflush(stdout);
       }
@@ -262,7 +255,7 @@ class OperatorBench {
   }
 
   // Returns operations per second.
-  double record(int rung, const char* name, WeightLayout layout, const Shape& shape,
+  double record(int rung, const std::string& name, WeightLayout layout, const Shape& shape,
                 double seconds) {
     const double rate = operations(shape) / seconds;
     nlohmann::json record = {{"kernel", name},

@@ -26,8 +26,10 @@ std::size_t setting(const char* name, std::size_t usual) {
   return value == nullptr ? usual : std::strtoull(value, nullptr, 10);
 }
 
-constexpr DType kTypes[] = {DType::F32,  DType::F16,  DType::BF16, DType::Q8_0, DType::Q4_0,
-                            DType::Q4_1, DType::Q4_K, DType::Q5_K, DType::Q6_K, DType::IQ4_XS};
+constexpr DType kTypes[] = {DType::F32,  DType::F16,    DType::BF16,   DType::Q8_0,
+                            DType::Q4_0, DType::Q4_1,   DType::Q5_0,   DType::Q5_1,
+                            DType::Q2_K, DType::Q3_K,   DType::Q4_K,   DType::Q5_K,
+                            DType::Q6_K, DType::IQ4_NL, DType::IQ4_XS, DType::MXFP4};
 
 Logits on_textbook(const ConformanceCase& one, const Checkpoint& checkpoint, std::mt19937& random) {
   const auto backend = make_walking_backend(one.plan, checkpoint, 2);
@@ -69,16 +71,15 @@ Logits on_cpu(const ConformanceCase& one, const Checkpoint& checkpoint, const Ke
 RoundRow rounding(const Plan& plan, const Checkpoint& checkpoint, const Kernels& table) {
   return [&plan, &checkpoint, &table](WeightId id, std::span<double> row, std::span<double> doubt) {
     const Weight& weight = plan.weight(id);
-    const auto layout =
-        static_cast<std::size_t>(packed_layout(weight, *checkpoint.find(weight.name), checkpoint));
-    if (table.activation_type[layout] != ActivationType::Q8) return;
+    const auto layout = packed_layout(weight, *checkpoint.find(weight.name), checkpoint);
+    if (table.matmul(layout).activation_type != ActivationType::Q8) return;
     round_to_bytes(row, doubt);
   };
 }
 
 // Whether these kernels round queries and probabilities to bf16.
 bool rounds_to_bf16(const Kernels& table, const CacheFormat& cache) {
-  const auto type = table.activation_type[static_cast<std::size_t>(cache.layout)];
+  const auto type = table.matmul(cache.layout).activation_type;
   return type == ActivationType::BF16;
 }
 
@@ -201,9 +202,8 @@ const Kernels* good = nullptr;  // the broken kernels call this table
 template <WeightLayout kLayout, auto broken>
 void break_tiles(Kernels& table) {
   constexpr auto layout = static_cast<std::size_t>(kLayout);
-  table.tile[layout] = [](const TileArgs& args, std::size_t n_rows) {
-    broken([](const TileArgs& changed,
-              std::size_t n) { good->tile[static_cast<std::size_t>(kLayout)](changed, n); },
+  table.matmuls[layout].tile = [](const TileArgs& args, std::size_t n_rows) {
+    broken([](const TileArgs& changed, std::size_t n) { good->matmul(kLayout).tile(changed, n); },
            args, n_rows);
   };
 }

@@ -48,22 +48,22 @@ class EveryCache
   // The 32 outputs of a panel for one row of floats.
   std::vector<float> product(const PanelMatrix& m, std::size_t panel,
                              const std::vector<float>& row) const {
-    const auto layout = static_cast<std::size_t>(m.layout);
+    const MatmulKernel& kernel = k_.matmul(m.layout);
     std::vector<std::int8_t> bytes(row.size());
     std::vector<float> scales(row.size() / kQuantBlock + 1), out(kPanelOutputs);
     std::vector<BlockSums> sums(scales.size());
     std::vector<std::uint16_t> halves(row.size());
     const void* data = row.data();
-    if (k_.activation_type[layout] == ActivationType::Q8) {
+    if (kernel.activation_type == ActivationType::Q8) {
       k_.to_q8(row.data(), row.size(), bytes.data(), scales.data(), sums.data());
       data = bytes.data();
-    } else if (k_.activation_type[layout] == ActivationType::BF16) {
+    } else if (kernel.activation_type == ActivationType::BF16) {
       k_.to_bf16(row.data(), row.size(), halves.data());
       data = halves.data();
     }
-    k_.tile[layout]({m.panel(panel), m.inputs, data, row.size(), scales.data(), sums.data(),
-                     row.size() / kQuantBlock, out.data(), kPanelOutputs},
-                    1);
+    kernel.tile({m.panel(panel), m.inputs, data, row.size(), scales.data(), sums.data(),
+                 row.size() / kQuantBlock, out.data(), kPanelOutputs},
+                1);
     return out;
   }
   std::vector<float> some_head(float size) {

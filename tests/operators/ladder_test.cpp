@@ -52,9 +52,10 @@ std::vector<float> product_of_tiles(const Kernels& k, std::size_t most, const Nu
     const std::size_t width = std::min(kPanelOutputs, b.rows - first);
     for (std::size_t r = 0; r < a.rows; r += most) {
       const std::size_t n = std::min(most, a.rows - r);
-      k.tile[static_cast<std::size_t>(WeightLayout::F32)](
-          {panel.data(), b.cols, a.row(r), a.cols, nullptr, nullptr, 0, out.data(), kPanelOutputs},
-          n);
+      k.matmul(WeightLayout::F32)
+          .tile({panel.data(), b.cols, a.row(r), a.cols, nullptr, nullptr, 0, out.data(),
+                 kPanelOutputs},
+                n);
       for (std::size_t i = 0; i < n; ++i) {
         std::copy_n(&out[i * kPanelOutputs], width, &c[(r + i) * b.rows + first]);
       }
@@ -75,8 +76,7 @@ TEST_P(EveryLadder, GivesTheTextbooksProductOnEveryRung) {
     std::vector<std::vector<float>> rungs;
     for (const auto dot : k.dot) rungs.push_back(product_of_dots(dot, a, b));
     rungs.push_back(product_of_tiles(k, 1, a, b));
-    rungs.push_back(
-        product_of_tiles(k, k.max_rows[static_cast<std::size_t>(WeightLayout::F32)], a, b));
+    rungs.push_back(product_of_tiles(k, k.matmul(WeightLayout::F32).max_rows, a, b));
 
     for (std::size_t r = 0; r < rows; ++r) {
       for (std::size_t o = 0; o < outputs; ++o) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <random>
 #include <span>
 
@@ -19,17 +20,24 @@ inline bool has_no_writer(DType dtype) {
 inline void fill_blocks(DType dtype, std::span<std::byte> blocks, std::mt19937& random) {
   const auto [elements, size] = dtype_block(dtype);
   const bool scale_last = dtype == DType::Q3_K || dtype == DType::Q6_K;
-  const bool has_minimum = dtype == DType::Q4_K || dtype == DType::Q5_K;
+  const bool has_minimum =
+      dtype == DType::Q5_1 || dtype == DType::Q2_K || dtype == DType::Q4_K || dtype == DType::Q5_K;
   for (std::byte& byte : blocks) byte = static_cast<std::byte>(random());
   for (std::size_t i = 0; i < blocks.size(); i += size) {
     if (dtype == DType::MXFP4) {  // the scale is an exponent
       blocks[i] = static_cast<std::byte>(120 + i % 13);
       continue;
     }
+    if (dtype == DType::Q8_K) {  // the scale is a float
+      constexpr float kScale = 0x1p-6f;
+      std::memcpy(&blocks[i], &kScale, sizeof kScale);
+      continue;
+    }
     // The high byte of the scale, an f16. In a block of 256, the scale is also multiplied by the
     // integer scale of a smaller block.
-    blocks[i + (scale_last ? size - 1 : 1)] = elements == 256 ? std::byte{0x14} : std::byte{0x1c};
-    if (has_minimum) blocks[i + 3] = std::byte{0x20};
+    const std::size_t at = i + (dtype == DType::Q2_K ? 80 : scale_last ? size - 2 : 0);
+    blocks[at + 1] = elements == 256 ? std::byte{0x14} : std::byte{0x1c};
+    if (has_minimum) blocks[at + 3] = std::byte{0x20};
   }
 }
 

@@ -154,8 +154,8 @@ std::unique_ptr<Backend> make_cpu_backend(const Plan& plan, const Checkpoint& ch
 }
 
 KvType usual_kv_type(const Checkpoint& checkpoint) {
-  constexpr auto kRounded = static_cast<std::size_t>(WeightLayout::RoundedBF16);
-  const bool rounds = kernels().activation_type[kRounded] == ActivationType::BF16;
+  const ActivationType type = kernels().matmul(WeightLayout::RoundedBF16).activation_type;
+  const bool rounds = type == ActivationType::BF16;
   return rounds && is_large(checkpoint) ? KvType::BF16 : KvType::F16;
 }
 

@@ -319,12 +319,9 @@ std::string repacked_text(const Plan& plan, const Checkpoint& checkpoint) {
   planner.place(fuse(plan));
   std::set<std::string> texts;
   for (const Job& job : planner.jobs()) {
-    const DType dtype = job.stored->dtype;
-    const std::string_view stored = dtype_name(dtype),
+    const std::string_view stored = dtype_name(job.stored->dtype),
                            packed = layout_name(panel_layout(*job.stored));
-    if (stored == packed) continue;
-    texts.insert(
-        fmt::format("{} as {}{}", stored, packed, loses_nothing(dtype) ? "" : " (rounded)"));
+    if (stored != packed) texts.insert(fmt::format("{} as {}", stored, packed));
   }
   return fmt::format("{}", fmt::join(texts, ", "));
 }

@@ -72,8 +72,8 @@ WeightLayout packed_layout(const Weight& weight, const StoredTensor& stored,
 // Throws Error if find_weights or fuse does.
 PackedBytes packed_bytes(const Plan& plan, const Checkpoint& checkpoint);
 
-// The types of matrices that are packed as another type, such as "IQ4_NL as Q8_0". " (rounded)"
-// follows if packing loses precision. "" if there are none. Throws Error if packed_bytes does.
+// The types of matrices that are packed as another type, such as "Q8_K as F32"; "" if there are
+// none. Throws Error if packed_bytes does.
 std::string repacked_text(const Plan& plan, const Checkpoint& checkpoint);
 
 }  // namespace stagecraft

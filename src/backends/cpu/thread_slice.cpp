@@ -122,7 +122,7 @@ void ThreadSlice::tiles(const PanelMatrix& m, Range panels, const Rows& x, std::
       args.sums = &x.prepared->sums.data()[first * args.block_stride];
       break;
   }
-  const Tile kernel = k_.tile[static_cast<std::size_t>(m.layout)];
+  const Tile kernel = k_.matmul(m.layout).tile;
   for (std::size_t panel = panels.begin; panel < panels.end; ++panel, args.out += kPanelOutputs) {
     args.panel = m.panel(panel);
     if (next != nullptr) {

@@ -92,11 +92,9 @@ class ThreadSlice {
   }
 
   ActivationType activation_type(const PanelMatrix& m) const {
-    return k_.activation_type[static_cast<std::size_t>(m.layout)];
+    return k_.matmul(m.layout).activation_type;
   }
-  std::size_t max_rows(const PanelMatrix& m) const {
-    return k_.max_rows[static_cast<std::size_t>(m.layout)];
-  }
+  std::size_t max_rows(const PanelMatrix& m) const { return k_.matmul(m.layout).max_rows; }
 
   // Calls each(panels, rows) for this thread's share of panels times rows: one panel and some of
   // the rows or, if all rows are one tile, several panels. If there are many rows, each group of

@@ -240,60 +240,54 @@ void tile_amx_bf16(const TileArgs& t, std::size_t n) {
 
 // ---- bytes --------------------------------------------------------------------------------------
 
-// Bytes have a scale per 32 inputs (Q6_K: per 16), so a tile has that many bytes per row: one
-// block. Its sums are exact, so they have the same bits as those of dot_q8 and dot_small, which
-// multiply the rows that do not fill a tile.
+// Bytes have a scale per 32 inputs (Q2_K, Q3_K and Q6_K: per 16), so a tile has that many bytes per
+// row: one block. Its sums are exact, so they have the same bits as those of dot_q8 and dot_small,
+// which multiply the rows that do not fill a tile.
 //
 // Up to 256 inputs of a panel, unpacked once for all rows of a call.
 template <std::size_t kInputs>
 struct Blocks {
-  static constexpr std::size_t kMost = kKBlock / kInputs;
-  alignas(64) std::int8_t weights[kMost][kInputs / 4][kPanelOutputs][4];
-  alignas(64) float scales[kMost][kPanelOutputs];
-  alignas(64) float minima[kMost][kPanelOutputs];  // added, times the sum of a row's block
+  static constexpr std::size_t kMaxBlocks = kKBlock / kInputs;
+  alignas(64) std::int8_t weights[kMaxBlocks][kInputs / 4][kPanelOutputs][4];
+  alignas(64) float scales[kMaxBlocks][kPanelOutputs];
+  alignas(64) float minima[kMaxBlocks][kPanelOutputs];  // added, times the sum of a row's block
 };
-
-// A Layout describes a type in a panel: kInputs inputs per block; kMinima: whether there are
-// minima; kBytes bytes of the panel per 256 inputs; kAtOnce inputs are unpacked at a time.
-// take_apart(at, n, blocks) unpacks the n blocks at `at` and returns where the next one begins.
 
 // Stores kLanes words of four bytes after subtracting `bias` from each byte.
 STAGECRAFT_INLINE void put(void* to, Ints weights, int bias) {
   _mm512_store_si512(to, _mm512_sub_epi8((__m512i)weights, _mm512_set1_epi8((char)bias)));
 }
 
-// Q8, Q4 and Q4_1, see tile_bytes.
-template <Quants kKind>
-struct Layout {
+// How a type is unpacked: kInputs inputs per block; kMinima: whether there are minima; kBytes bytes
+// of the panel per 256 inputs; kUnpacked inputs are unpacked at a time. unpack(at, n, blocks)
+// unpacks the n blocks at `at` and returns where the next one begins.
+//
+// Q8 to MXFP4, see Block in block_weights.h.
+template <WeightLayout kLayout>
+struct Unpacking {
+  using Packed = Block<kLayout>;
   static constexpr std::size_t kInputs = kQuantBlock;
-  static constexpr std::size_t kAtOnce = 4 * kQuantBlock;
-  static constexpr bool kMinima = kKind == Quants::Q4_1;
-  static constexpr std::size_t kWeightBytes =
-      kPanelOutputs * kQuantBlock / (kKind == Quants::Q8 ? 1 : 2);
-  static constexpr std::size_t kHalves = sizeof(std::uint16_t) * kPanelOutputs * (kMinima ? 2 : 1);
-  static constexpr std::size_t kBytes = kKBlock / kQuantBlock * (kWeightBytes + kHalves);
+  static constexpr std::size_t kUnpacked = 4 * kQuantBlock;
+  static constexpr bool kMinima = Packed::kMinima;
+  static constexpr std::size_t kBytes = kKBlock / kQuantBlock * Packed::kBytes;
 
-  STAGECRAFT_INLINE const std::byte* take_apart(const std::byte* at, std::size_t n,
-                                                Blocks<kInputs>& blocks) {
-    for (std::size_t b = 0; b < n; ++b) {
-      auto* const to = reinterpret_cast<std::byte*>(blocks.weights[b]);
-      for (std::size_t i = 0; i < kWeightBytes; i += sizeof(Ints)) {
-        const Ints quants = load_ints(at + i);
-        if constexpr (kKind == Quants::Q8) {
-          put(to + i, quants, kByteBias);
-        } else {
-          put(to + i, quants & 0x0f0f0f0f, kMinima ? 0 : 8);
-          put(to + kWeightBytes + i, (quants >> 4) & 0x0f0f0f0f, kMinima ? 0 : 8);
+  STAGECRAFT_INLINE const std::byte* unpack(const std::byte* at, std::size_t n,
+                                            Blocks<kInputs>& blocks) {
+    for (std::size_t b = 0; b < n; ++b, at += Packed::kBytes) {
+      for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+        for (int group = 0; group < (Packed::kNibbles ? 4 : 8); ++group) {
+          if constexpr (Packed::kNibbles) {
+            const auto [first, second] = Packed::weights(at, group, lane);
+            put(blocks.weights[b][group][lane], first, Packed::kBias);
+            put(blocks.weights[b][4 + group][lane], second, Packed::kBias);
+          } else {
+            const Ints bytes = load_ints(at + 4 * (kPanelOutputs * group + lane));
+            put(blocks.weights[b][group][lane], bytes, Packed::kBias);
+          }
         }
+        store(&blocks.scales[b][lane], Packed::scales(at, lane));
+        if constexpr (kMinima) store(&blocks.minima[b][lane], Packed::minima(at, lane));
       }
-      at += kWeightBytes;
-      for (std::size_t v = 0; v < kVecs; ++v) {
-        const auto* halves = reinterpret_cast<const std::uint16_t*>(at) + v * kLanes;
-        store(&blocks.scales[b][v * kLanes], load_f16(halves));
-        if constexpr (kMinima)
-          store(&blocks.minima[b][v * kLanes], load_f16(halves + kPanelOutputs));
-      }
-      at += kHalves;
     }
     return at;
   }
@@ -301,15 +295,15 @@ struct Layout {
 
 // Q4_K and Q5_K, see k_quant_panel.h: 256 inputs at a time.
 template <bool kFifthBit>
-struct LayoutOfMinima {
+struct UnpackingOfMinima {
   static constexpr std::size_t kInputs = kQuantBlock;
-  static constexpr std::size_t kAtOnce = kKBlock;
+  static constexpr std::size_t kUnpacked = kKBlock;
   static constexpr bool kMinima = true;
   static constexpr std::size_t kBlockBytes = kKNibbles + (kFifthBit ? kKBits : 0);
   static constexpr std::size_t kBytes = 2 * kKHalves + 4 * (kKSixes + 2 * kBlockBytes);
 
-  STAGECRAFT_INLINE const std::byte* take_apart(const std::byte* at, std::size_t n,
-                                                Blocks<kInputs>& blocks) {
+  STAGECRAFT_INLINE const std::byte* unpack(const std::byte* at, std::size_t n,
+                                            Blocks<kInputs>& blocks) {
     ScalesAndMinima<kVecs> numbers;
     const std::byte* d = at;
     at += 2 * kKHalves;
@@ -318,8 +312,7 @@ struct LayoutOfMinima {
         ScalesAndMinima<kVecs>::read(d, at, numbers);
         at += kKSixes;
       }
-      for (std::size_t v = 0; v < kVecs; ++v) {
-        const std::size_t lane = v * kLanes;
+      for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
         store(&blocks.scales[b][lane], load(&numbers.scale[b % 2][lane]));
         store(&blocks.minima[b][lane], -load(&numbers.minimum[b % 2][lane]));
         for (int group = 0; group < 4; ++group) {
@@ -336,55 +329,70 @@ struct LayoutOfMinima {
 };
 
 template <>
-struct Layout<Quants::Q4_K> : LayoutOfMinima<false> {};
+struct Unpacking<WeightLayout::Q4_K> : UnpackingOfMinima<false> {};
 template <>
-struct Layout<Quants::Q5_K> : LayoutOfMinima<true> {};
+struct Unpacking<WeightLayout::Q5_K> : UnpackingOfMinima<true> {};
 
-template <>
-struct Layout<Quants::Q6_K> {
+// Q2_K, Q3_K and Q6_K: a block is half of 32 inputs.
+template <WeightLayout kLayout>
+struct UnpackingOfHalves {
+  using Weights = WeightsOfHalves<kLayout>;
+  using Scales = ScalesOfHalves<kLayout, kVecs>;
   static constexpr std::size_t kInputs = kQuantBlock / 2;
-  static constexpr std::size_t kAtOnce = kKBlock;
-  static constexpr bool kMinima = false;
-  static constexpr std::size_t kBytes = kKHalves + 8 * (2 * kPanelOutputs + kKNibbles + 2 * kKBits);
+  static constexpr std::size_t kUnpacked = kKBlock;
+  static constexpr bool kMinima = Weights::kMinima;
+  static constexpr std::size_t kBytes =
+      Weights::kHeadBytes + 8 * Weights::kBytes + 8 / Scales::kBlocks * Scales::kBytes;
 
-  STAGECRAFT_INLINE const std::byte* take_apart(const std::byte* at, std::size_t n,
-                                                Blocks<kInputs>& blocks) {
+  STAGECRAFT_INLINE const std::byte* unpack(const std::byte* at, std::size_t n,
+                                            Blocks<kInputs>& blocks) {
     const auto* const d = reinterpret_cast<const std::uint16_t*>(at);
-    at += kKHalves;
-    for (std::size_t b = 0; b < n; b += 2) {
-      const std::byte* const scales = at;
-      at += 2 * kPanelOutputs;
+    at += Weights::kHeadBytes;
+    Scales scales;
+    for (std::size_t b = 0; b < n; ++b) {
+      const std::size_t of_scales = b % (2 * Scales::kBlocks);
+      if (of_scales == 0) {
+        Scales::read(d, at, scales);
+        at += Scales::kBytes;
+      }
       for (std::size_t v = 0; v < kVecs; ++v) {
         const std::size_t lane = v * kLanes;
-        for (std::size_t half = 0; half < 2; ++half) {
-          const Vec scale = load_i8(scales + kPanelOutputs * half + lane);
-          store(&blocks.scales[b + half][lane], load_f16(d + lane) * scale);
-          for (int group = 0; group < 4; ++group) {
-            put(blocks.weights[b + half][group][lane], six_bits(at, half, group, lane), 32);
-          }
+        store(&blocks.scales[b][lane], Scales::scale(scales, of_scales, v));
+        if constexpr (kMinima) {
+          store(&blocks.minima[b][lane], -Scales::minimum(scales, of_scales, v));
+        }
+        for (int group = 0; group < 4; ++group) {
+          const Ints four = Weights::four(at, static_cast<int>(b % 2), group, lane);
+          put(blocks.weights[b][group][lane], four, Weights::kBias);
         }
       }
-      at += kKNibbles + 2 * kKBits;
+      if (b % 2 == 1) at += Weights::kBytes;
     }
     return at;
   }
 };
 
 template <>
-struct Layout<Quants::IQ4_XS> {
+struct Unpacking<WeightLayout::Q2_K> : UnpackingOfHalves<WeightLayout::Q2_K> {};
+template <>
+struct Unpacking<WeightLayout::Q3_K> : UnpackingOfHalves<WeightLayout::Q3_K> {};
+template <>
+struct Unpacking<WeightLayout::Q6_K> : UnpackingOfHalves<WeightLayout::Q6_K> {};
+
+template <>
+struct Unpacking<WeightLayout::IQ4_XS> {
   static constexpr std::size_t kInputs = kQuantBlock;
-  static constexpr std::size_t kAtOnce = kKBlock;
+  static constexpr std::size_t kUnpacked = kKBlock;
   static constexpr bool kMinima = false;
   static constexpr std::size_t kBytes = kKHalves + 2 * (kKSixes + 4 * kKNibbles);
 
-  STAGECRAFT_INLINE const std::byte* take_apart(const std::byte* at, std::size_t n,
-                                                Blocks<kInputs>& blocks) {
+  STAGECRAFT_INLINE const std::byte* unpack(const std::byte* at, std::size_t n,
+                                            Blocks<kInputs>& blocks) {
     const auto* const d = reinterpret_cast<const std::uint16_t*>(at);
     at += kKHalves;
     for (std::size_t b = 0; b < n; ++b) {
       if (b % 4 == 0) {
-        for (std::size_t v = 0; v < kVecs; ++v) {
-          const std::size_t lane = v * kLanes;
+        for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
           const auto [number] = FourNumbers::read(at + lane);
           for (std::size_t i = 0; i < 4; ++i) {
             store(&blocks.scales[b + i][lane], load_f16(d + lane) * to_float(number[i] - 32));
@@ -393,9 +401,8 @@ struct Layout<Quants::IQ4_XS> {
         at += kKSixes;
       }
       for (int group = 0; group < 4; ++group) {
-        for (std::size_t v = 0; v < kVecs; ++v) {
-          const std::size_t lane = v * kLanes;
-          const auto [low, high] = nonlinear(at, group, lane);
+        for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+          const auto [low, high] = looked_up(kNonlinearBytes, at, group, lane);
           put(blocks.weights[b][group][lane], low, kByteBias);
           put(blocks.weights[b][4 + group][lane], high, kByteBias);
         }
@@ -409,8 +416,8 @@ struct Layout<Quants::IQ4_XS> {
 // The products of 16 rows with 32 outputs for a few blocks, before scales are applied. Two of these
 // and the weights must fit into L1.
 struct Dots {
-  static constexpr std::size_t kMost = 4;
-  alignas(64) std::int32_t of[kMost][kPanelOutputs / kAmxOutputs][kAmxRows][kAmxOutputs];
+  static constexpr std::size_t kMaxBlocks = 4;
+  alignas(64) std::int32_t of[kMaxBlocks][kPanelOutputs / kAmxOutputs][kAmxRows][kAmxOutputs];
 };
 
 // Stores the products that make_dots computed for block first + i of a step.
@@ -424,16 +431,19 @@ STAGECRAFT_INLINE void store_dots(std::size_t i, Dots& dots) {
   }
 }
 
+// For a row, the sums of up to 256 inputs: one per block, times the scale of the row.
+using RowSums = float[kKBlock / 16];
+
 // One step of tile_amx_blocks: 16 rows and a few of the unpacked blocks.
 struct BlocksStep {
   const std::int8_t* rows;
   std::size_t row_stride;
   std::size_t first, n;  // blocks
-  // The scale of block b of row r is scales[r * scale_stride + b]. A minimum is multiplied with
-  // row_sums[r][b], the sum of that block of the row.
+  // The scale of 32 inputs of row r from 32 * b on is scales[r * scale_stride + b]. The minimum of
+  // block i is multiplied with row_sums[r][i], the sum of that block of the row.
   const float* scales;
   std::size_t scale_stride;
-  const float (*row_sums)[kKBlock / kQuantBlock];
+  const RowSums* row_sums;
   float (*sums)[kPanelOutputs];
 };
 
@@ -473,11 +483,11 @@ constexpr std::size_t kSummedRows = 8;
 
 // For block first + i: acc[r] += the products of row `row` + r times both scales, plus the minima
 // times the sum of the row's block.
-template <Quants kKind>
+template <WeightLayout kLayout>
 STAGECRAFT_INLINE void add_dots(const BlocksStep& step, std::size_t row, std::size_t i,
-                                const Blocks<Layout<kKind>::kInputs>& blocks, const Dots& dots,
+                                const Blocks<Unpacking<kLayout>::kInputs>& blocks, const Dots& dots,
                                 Vec (&acc)[kSummedRows][kVecs]) {
-  const std::size_t block = step.first + i, b = block * Layout<kKind>::kInputs / kQuantBlock;
+  const std::size_t block = step.first + i, b = block * Unpacking<kLayout>::kInputs / kQuantBlock;
   Vec d[kVecs];
   STAGECRAFT_UNROLL
   for (std::size_t v = 0; v < kVecs; ++v) d[v] = load(&blocks.scales[block][v * kLanes]);
@@ -488,8 +498,8 @@ STAGECRAFT_INLINE void add_dots(const BlocksStep& step, std::size_t row, std::si
     for (std::size_t v = 0; v < kVecs; ++v) {
       acc[r][v] = fma(to_float(load_ints(dots.of[i][v][row + r])), d[v] * scale, acc[r][v]);
     }
-    if constexpr (Layout<kKind>::kMinima) {
-      const Vec sum = broadcast(step.row_sums[row + r][b]);
+    if constexpr (Unpacking<kLayout>::kMinima) {
+      const Vec sum = broadcast(step.row_sums[row + r][block]);
       STAGECRAFT_UNROLL
       for (std::size_t v = 0; v < kVecs; ++v) {
         acc[r][v] = fma(load(&blocks.minima[block][v * kLanes]), sum, acc[r][v]);
@@ -500,10 +510,10 @@ STAGECRAFT_INLINE void add_dots(const BlocksStep& step, std::size_t row, std::si
 
 // Alternates between computing products of one step (`made`) and adding products of the previous
 // step to its sums (`added`). So hardly anything waits for a product that was stored just before.
-template <Quants kKind>
+template <WeightLayout kLayout>
 STAGECRAFT_INLINE void make_and_add(const BlocksStep* made, Dots& dots, const BlocksStep* added,
                                     const Dots& before,
-                                    const Blocks<Layout<kKind>::kInputs>& blocks) {
+                                    const Blocks<Unpacking<kLayout>::kInputs>& blocks) {
   std::size_t n_made = 0;
   for (std::size_t row = 0; row < kAmxRows; row += kSummedRows) {
     Vec acc[kSummedRows][kVecs] = {};
@@ -514,12 +524,12 @@ STAGECRAFT_INLINE void make_and_add(const BlocksStep* made, Dots& dots, const Bl
     }
     // Computes a block every second time: each block is computed once, but added twice (once per 8
     // rows).
-    for (std::size_t i = 0; i < Dots::kMost; ++i) {
+    for (std::size_t i = 0; i < Dots::kMaxBlocks; ++i) {
       if (i % 2 == 0 && made != nullptr && n_made < made->n) {
         make_dots(*made, n_made, blocks, dots);
         ++n_made;
       }
-      if (added != nullptr && i < added->n) add_dots<kKind>(*added, row, i, blocks, before, acc);
+      if (added != nullptr && i < added->n) add_dots<kLayout>(*added, row, i, blocks, before, acc);
     }
     STAGECRAFT_UNROLL
     for (std::size_t r = 0; r < kSummedRows && added != nullptr; ++r) {
@@ -530,24 +540,34 @@ STAGECRAFT_INLINE void make_and_add(const BlocksStep* made, Dots& dots, const Bl
   if (made != nullptr) store_dots(made->n - 1, dots);
 }
 
-// sums[r][i] = scale times the sum of the bytes of block first + i of row r, for n blocks of 32
-// inputs.
+// sums[r][i] = scale times the sum of the bytes of block i of row r. The blocks have kInputs
+// inputs; the first one begins at input 32 * first, and together they have 32 * n.
+template <std::size_t kInputs>
 STAGECRAFT_INLINE void sum_blocks(const TileArgs& t, std::size_t n_rows, std::size_t first,
-                                  std::size_t n, float (*sums)[kKBlock / kQuantBlock]) {
+                                  std::size_t n, RowSums* sums) {
   static_assert(sizeof(BlockSums) * kKBlock / kQuantBlock == sizeof(__m512i));
   const auto some = static_cast<__mmask8>((1u << n) - 1);
   for (std::size_t r = 0; r < n_rows; ++r) {
     const std::size_t i = r * t.block_stride + first;
-    const __m256i all = _mm512_cvtepi64_epi32(_mm512_maskz_loadu_epi64(some, &t.sums[i]));
+    const __m512i both = _mm512_maskz_loadu_epi64(some, &t.sums[i]);  // all, first_half, all ...
     const __m256 scales = _mm256_maskz_loadu_ps(some, &t.scales[i]);
-    _mm256_storeu_ps(sums[r], _mm256_mul_ps(scales, _mm256_cvtepi32_ps(all)));
+    if constexpr (kInputs == kQuantBlock) {
+      const __m256 all = _mm256_cvtepi32_ps(_mm512_cvtepi64_epi32(both));
+      _mm256_storeu_ps(sums[r], _mm256_mul_ps(scales, all));
+    } else {
+      const __m512i swapped = _mm512_shuffle_epi32(both, _MM_PERM_CDAB);  // first_half, all ...
+      const __m512i halves = _mm512_mask_sub_epi32(swapped, 0xaaaa, swapped, both);
+      const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+      const __m512 scales_twice = _mm512_permutexvar_ps(twice, _mm512_zextps256_ps512(scales));
+      _mm512_storeu_ps(sums[r], _mm512_mul_ps(scales_twice, _mm512_cvtepi32_ps(halves)));
+    }
   }
 }
 
 // n: a multiple of 16.
-template <Quants kKind>
+template <WeightLayout kLayout>
 void tile_amx_blocks(const TileArgs& t, std::size_t n) {
-  constexpr std::size_t kInputs = Layout<kKind>::kInputs;
+  constexpr std::size_t kInputs = Unpacking<kLayout>::kInputs;
   TileShapes shapes;
   for (const int tile : {0, 1, 2, 3}) TileShapes::set(shapes, tile, kAmxRows, kAmxRowBytes);
   for (const int tile : {4, 5}) TileShapes::set(shapes, tile, kAmxRows, kInputs);
@@ -555,36 +575,36 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
   set_tiles(shapes);
   alignas(64) float sums[kAmxMostRows][kPanelOutputs];
   std::memset(sums, 0, n * sizeof sums[0]);
-  float row_sums[kAmxMostRows][kKBlock / kQuantBlock];
+  RowSums row_sums[kAmxMostRows];
   Blocks<kInputs> blocks;
   Dots dots[2];
   const std::byte* at = t.panel;
   const std::size_t n_steps = n / kAmxRows;
-  Ahead ahead{t.ahead, t.ahead_step * std::min(t.inputs, Layout<kKind>::kAtOnce) / n_steps};
+  Ahead ahead{t.ahead, t.ahead_step * std::min(t.inputs, Unpacking<kLayout>::kUnpacked) / n_steps};
   prefetch_to_write(t.out, t.out_stride, n);
-  for (std::size_t first = 0; first < t.inputs; first += Layout<kKind>::kAtOnce) {
-    const std::size_t inputs = std::min(Layout<kKind>::kAtOnce, t.inputs - first);
+  for (std::size_t first = 0; first < t.inputs; first += Unpacking<kLayout>::kUnpacked) {
+    const std::size_t inputs = std::min(Unpacking<kLayout>::kUnpacked, t.inputs - first);
     const std::size_t n_blocks = inputs / kInputs, first_quant = first / kQuantBlock;
-    at = Layout<kKind>::take_apart(at, n_blocks, blocks);
-    if constexpr (Layout<kKind>::kMinima) {
-      sum_blocks(t, n, first_quant, inputs / kQuantBlock, row_sums);
+    at = Unpacking<kLayout>::unpack(at, n_blocks, blocks);
+    if constexpr (Unpacking<kLayout>::kMinima) {
+      sum_blocks<kInputs>(t, n, first_quant, inputs / kQuantBlock, row_sums);
     }
     finish_writes(&blocks);
-    for (std::size_t i = 0; i < n_blocks; i += Dots::kMost) {
+    for (std::size_t i = 0; i < n_blocks; i += Dots::kMaxBlocks) {
       BlocksStep steps[2];
       for (std::size_t s = 0; s <= n_steps; ++s) {
         const std::size_t row = s * kAmxRows;
         steps[s % 2] = {static_cast<const std::int8_t*>(t.rows) + row * t.row_stride + first,
                         t.row_stride,
                         i,
-                        std::min(Dots::kMost, n_blocks - i),
+                        std::min(Dots::kMaxBlocks, n_blocks - i),
                         t.scales + row * t.block_stride + first_quant,
                         t.block_stride,
                         row_sums + row,
                         sums + row};
         if (i == 0 && s < n_steps) Ahead::fetch(ahead);
-        make_and_add<kKind>(s < n_steps ? &steps[s % 2] : nullptr, dots[s % 2],
-                            s > 0 ? &steps[(s + 1) % 2] : nullptr, dots[(s + 1) % 2], blocks);
+        make_and_add<kLayout>(s < n_steps ? &steps[s % 2] : nullptr, dots[s % 2],
+                              s > 0 ? &steps[(s + 1) % 2] : nullptr, dots[(s + 1) % 2], blocks);
       }
     }
   }
@@ -600,7 +620,7 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
 
 // With at least kEnough rows, it pays to unpack a panel: the rows that fill tiles are multiplied by
 // tiles. The others are multiplied by kVectors, at most kBytes.rows at a time.
-template <Quants kKind, Tile kVectors>
+template <WeightLayout kLayout, Tile kVectors>
 void tile_amx_bytes(const TileArgs& t, std::size_t n) {
   if (n <= kBytes.rows) return kVectors(t, n);
   constexpr std::size_t kEnough = 4 * kAmxRows;
@@ -608,7 +628,7 @@ void tile_amx_bytes(const TileArgs& t, std::size_t n) {
   // With ahead_step 0, this call has all rows. It reads the panel several times, and prefetches the
   // next panel meanwhile.
   const bool alone = t.ahead_step == 0;
-  const std::size_t panel_bytes = Layout<kKind>::kBytes * t.inputs / kKBlock;
+  const std::size_t panel_bytes = Unpacking<kLayout>::kBytes * t.inputs / kKBlock;
   const std::byte* const ahead = alone ? t.panel + panel_bytes : t.ahead;
   const std::size_t ahead_bytes = alone ? panel_bytes : t.ahead_step * t.inputs;
   const auto rows = [&](std::size_t first, std::size_t end) STAGECRAFT_INLINED {
@@ -621,7 +641,7 @@ void tile_amx_bytes(const TileArgs& t, std::size_t n) {
     some.ahead_step = ahead_bytes * (end - first) / n / t.inputs;
     return some;
   };
-  if (by_tiles != 0) tile_amx_blocks<kKind>(rows(0, by_tiles), by_tiles);
+  if (by_tiles != 0) tile_amx_blocks<kLayout>(rows(0, by_tiles), by_tiles);
   for (std::size_t r = by_tiles; r < n; r += kBytes.rows) {
     const std::size_t end = std::min<std::size_t>(n, r + kBytes.rows);
     kVectors(rows(r, end), end - r);

@@ -25,15 +25,22 @@ void put_nibbles(const std::uint8_t* q, std::byte* to) {
   }
 }
 
-// The high bits (from the fifth on) of 4 * n_fours inputs of one output, 8 / n_fours bits per
-// input.
-template <std::size_t n_fours>
-std::uint32_t high_bits(const std::uint8_t* q) {
-  constexpr std::size_t kBits = 8 / n_fours;
-  constexpr std::uint32_t kMask = kBits == 1 ? 0x01010101 : 0x03030303;
+// Bit `bit` of 32 inputs of one output; q: [32].
+std::uint32_t bits_of(const std::uint8_t* q, int bit) {
   std::uint32_t bits = 0;
-  for (std::size_t w = 0; w < n_fours; ++w) bits |= (four(q + 4 * w) >> 4 & kMask) << (kBits * w);
+  for (std::size_t w = 0; w < 8; ++w) bits |= (four(q + 4 * w) >> bit & 0x01010101) << w;
   return bits;
+}
+
+// Writes the two bits from `bit` on of 32 inputs of one output.
+void put_two_bits(const std::uint8_t* q, int bit, std::byte* to) {
+  for (std::size_t half = 0; half < 2; ++half, to += kKBits) {
+    std::uint32_t bits = 0;
+    for (std::size_t w = 0; w < 4; ++w) {
+      bits |= (four(q + 16 * half + 4 * w) >> bit & 0x03030303) << (2 * w);
+    }
+    put(bits, to);
+  }
 }
 
 // Writes four 6-bit numbers of one output.
@@ -44,6 +51,36 @@ void put_sixes(const std::array<int, 4>& numbers, std::byte* to) {
 }
 
 // Writes 256 inputs of one output. `to`: where these 256 inputs begin in the panel.
+void put_q2_k(const KBlock& k, std::size_t output, std::byte* to) {
+  std::memcpy(to + 2 * output, &k.d, 2);
+  std::memcpy(to + kKHalves + 2 * output, &k.dmin, 2);
+  to += 2 * kKHalves;
+  for (std::size_t b = 0; b < 8; ++b) {
+    for (std::size_t i = 2 * b; i < 2 * b + 2; ++i, to += kPanelOutputs) {
+      to[output] = static_cast<std::byte>(k.scales[i] | k.mins[i] << 4);
+    }
+    put_two_bits(&k.q[kQuantBlock * b], 0, to + kWord * output);
+    to += 2 * kKBits;
+  }
+}
+
+void put_q3_k(const KBlock& k, std::size_t output, std::byte* to) {
+  std::memcpy(to + 2 * output, &k.d, 2);
+  to += kKHalves;
+  for (std::size_t b = 0; b < 8; ++b) {
+    if (b % 2 == 0) {
+      const auto* const scales = &k.scales[2 * b];
+      put_sixes({scales[0] + 32, scales[1] + 32, scales[2] + 32, scales[3] + 32}, to + output);
+      to += kKSixes;
+    }
+    const std::uint8_t* q = &k.q[kQuantBlock * b];
+    put_two_bits(q, 0, to + kWord * output);
+    to += 2 * kKBits;
+    put(bits_of(q, 2), to + kWord * output);
+    to += kKBits;
+  }
+}
+
 void put_with_minima(const KBlock& k, bool has_fifth, std::size_t output, std::byte* to) {
   std::memcpy(to + 2 * output, &k.d, 2);
   std::memcpy(to + kKHalves + 2 * output, &k.dmin, 2);
@@ -56,7 +93,7 @@ void put_with_minima(const KBlock& k, bool has_fifth, std::size_t output, std::b
       put_nibbles(q, to + kWord * output);
       to += kKNibbles;
       if (!has_fifth) continue;
-      put(high_bits<8>(q), to + kWord * output);
+      put(bits_of(q, 4), to + kWord * output);
       to += kKBits;
     }
   }
@@ -73,10 +110,8 @@ void put_q6_k(const KBlock& k, std::size_t output, std::byte* to) {
     const std::uint8_t* q = &k.q[kQuantBlock * b];
     put_nibbles(q, to + kWord * output);
     to += kKNibbles;
-    for (const std::size_t half : {0u, 1u}) {
-      put(high_bits<4>(q + 16 * half), to + kWord * output);
-      to += kKBits;
-    }
+    put_two_bits(q, 4, to + kWord * output);
+    to += 2 * kKBits;
   }
 }
 
@@ -106,12 +141,21 @@ void pack_k_quant_panel(const StoredTensor& matrix, std::size_t first, std::size
     for (std::size_t output = 0; output < rows; ++output) {
       const KBlock block =
           read_k_block(matrix.dtype, &matrix.bytes[(first + output) * row_bytes + at]);
-      if (matrix.dtype == DType::Q6_K) {
-        put_q6_k(block, output, to);
-      } else if (matrix.dtype == DType::IQ4_XS) {
-        put_iq4_xs(block, output, to);
-      } else {
-        put_with_minima(block, matrix.dtype == DType::Q5_K, output, to);
+      switch (matrix.dtype) {
+        case DType::Q2_K:
+          put_q2_k(block, output, to);
+          break;
+        case DType::Q3_K:
+          put_q3_k(block, output, to);
+          break;
+        case DType::Q6_K:
+          put_q6_k(block, output, to);
+          break;
+        case DType::IQ4_XS:
+          put_iq4_xs(block, output, to);
+          break;
+        default:
+          put_with_minima(block, matrix.dtype == DType::Q5_K, output, to);
       }
     }
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "operators/kernels/k_quant_panel.h"
+#include "operators/kernels/block_weights.h"
 #include "operators/kernels/matmul_tiles.h"
 
 // Tiles of K-quants; k_quant_panel.h shows their panels. Products that share a scale are summed
@@ -9,11 +9,6 @@
 
 namespace stagecraft::STAGECRAFT_ISA {
 namespace {
-
-// Weights of a block for kLanes outputs: those of four inputs, and those of four other inputs.
-struct TwoFours {
-  Ints first, second;
-};
 
 // dot[r][v] += two[v].first times the four bytes of row r from `input` on, and two[v].second times
 // the four from `other` on. kWholeBytes: the weights are bytes + 128, as dot_q8 needs them.
@@ -36,28 +31,6 @@ STAGECRAFT_INLINE void add_fours(const TileArgs& t, std::size_t input, std::size
   }
 }
 
-// Weights of the block at `at` for kLanes outputs from `output` on: those of the four inputs from
-// 4 * group on, and those of the four inputs 16 later.
-STAGECRAFT_INLINE TwoFours nibbles(const std::byte* at, int group, std::size_t output) {
-  const Ints both = load_ints(at + 4 * (kPanelOutputs * group + output));
-  return {both & 0x0f0f0f0f, (both >> 4) & 0x0f0f0f0f};
-}
-
-STAGECRAFT_INLINE TwoFours five_bits(const std::byte* at, int group, std::size_t output) {
-  const auto [low, high] = nibbles(at, group, output);
-  const Ints fifth = load_ints(at + kKNibbles + 4 * output);
-  return {low | ((fifth << (4 - group)) & 0x10101010), high | ((fifth >> group) & 0x10101010)};
-}
-
-// Weights of Q6_K, whose blocks have a scale per half: four inputs of one half.
-STAGECRAFT_INLINE Ints six_bits(const std::byte* at, std::size_t half, int group,
-                                std::size_t output) {
-  const auto [first, second] = nibbles(at, group, output);
-  const Ints high = load_ints(at + kKNibbles + kKBits * half + 4 * output);
-  return (half == 0 ? first : second) |
-         ((group < 3 ? high << (4 - 2 * group) : high >> 2) & 0x30303030);
-}
-
 // acc[r] += dot[r] times the scale of the weights and the scale of block b of the row.
 template <int Rows, std::size_t Vecs>
 STAGECRAFT_INLINE void add_scaled_dots(const TileArgs& t, std::size_t b, std::size_t v, Vec scale,
@@ -69,15 +42,17 @@ STAGECRAFT_INLINE void add_scaled_dots(const TileArgs& t, std::size_t b, std::si
   }
 }
 
-// Four 6-bit numbers for each of kLanes outputs.
-struct FourNumbers {
-  Ints number[4];
-  STAGECRAFT_INLINE FourNumbers read(const std::byte* at) {
-    const Ints one = load_u8(at), two = load_u8(at + kPanelOutputs),
-               three = load_u8(at + 2 * kPanelOutputs);
-    return {{one & 63, two & 63, three & 63, one >> 6 | two >> 6 << 2 | three >> 6 << 4}};
+// acc[r] -= the minimum times the scale of block b of the row times sum_of(r), the sum of the row's
+// bytes that share this minimum.
+template <int Rows, std::size_t Vecs, class SumOf>
+STAGECRAFT_INLINE void add_minima(const TileArgs& t, std::size_t b, std::size_t v, Vec minimum,
+                                  SumOf sum_of, Vec (&acc)[Rows][Vecs]) {
+  STAGECRAFT_UNROLL
+  for (int r = 0; r < Rows; ++r) {
+    const float sum = t.scales[r * t.block_stride + b] * static_cast<float>(sum_of(r));
+    acc[r][v] = fma(minimum, broadcast(-sum), acc[r][v]);
   }
-};
+}
 
 // The scales and the minima of two blocks of Q4_K or Q5_K, for the outputs of Vecs vectors.
 template <std::size_t Vecs>
@@ -99,9 +74,11 @@ struct ScalesAndMinima {
   }
 };
 
-template <int Rows, bool kFifthBit>
+// Q4_K and Q5_K
+template <int Rows, WeightLayout kLayout>
 void tile_of_minima(const TileArgs& t) {
   constexpr std::size_t Vecs = kBytes.vecs_of(Rows);
+  constexpr bool kFifthBit = kLayout == WeightLayout::Q5_K;
   constexpr std::size_t kBlockBytes = kKNibbles + (kFifthBit ? kKBits : 0);
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     const std::size_t lane = first * kLanes;
@@ -133,81 +110,150 @@ void tile_of_minima(const TileArgs& t) {
       STAGECRAFT_UNROLL
       for (std::size_t v = 0; v < Vecs; ++v) {
         add_scaled_dots(t, b, v, load(&numbers.scale[b % 2][kLanes * v]), dot, acc);
-        const Vec minimum = load(&numbers.minimum[b % 2][kLanes * v]);
-        STAGECRAFT_UNROLL
-        for (int r = 0; r < Rows; ++r) {
-          const std::size_t i = r * t.block_stride + b;
-          const float sum = t.scales[i] * static_cast<float>(t.sums[i].all);
-          acc[r][v] = fma(minimum, broadcast(-sum), acc[r][v]);
-        }
+        const auto sum_of_block = [&](int r) STAGECRAFT_INLINED {
+          return t.sums[r * t.block_stride + b].all;
+        };
+        add_minima(t, b, v, load(&numbers.minimum[b % 2][kLanes * v]), sum_of_block, acc);
       }
     }
   });
 }
-template <int Rows>
-void tile_q4_k(const TileArgs& t) {
-  tile_of_minima<Rows, false>(t);
-}
-template <int Rows>
-void tile_q5_k(const TileArgs& t) {
-  tile_of_minima<Rows, true>(t);
-}
+// ---- types with a scale per 16 inputs -----------------------------------------------------------
 
-template <int Rows>
-void tile_q6_k(const TileArgs& t) {
+// The scales of one or two blocks, for the outputs of Vecs vectors.
+//   d     [32] d, and in Q2_K [32] dmin; at: the stored scales. Both point to the first of these
+//         outputs.
+//   half  of a block, or 2 + half for the second block
+template <WeightLayout kLayout, std::size_t Vecs>
+struct ScalesOfHalves;
+
+template <std::size_t Vecs>
+struct ScalesOfHalves<WeightLayout::Q2_K, Vecs> {
+  static constexpr std::size_t kBlocks = 1, kBytes = 2 * kPanelOutputs;
+  const std::uint16_t* d;
+  const std::byte* at;
+
+  STAGECRAFT_INLINE void read(const std::uint16_t* d, const std::byte* at, ScalesOfHalves& out) {
+    out = {d, at};
+  }
+  STAGECRAFT_INLINE Vec scale(const ScalesOfHalves& s, std::size_t half, std::size_t v) {
+    const Ints both = load_u8(s.at + kPanelOutputs * half + kLanes * v);
+    return load_f16(s.d + kLanes * v) * to_float(both & 15);
+  }
+  STAGECRAFT_INLINE Vec minimum(const ScalesOfHalves& s, std::size_t half, std::size_t v) {
+    const Ints both = load_u8(s.at + kPanelOutputs * half + kLanes * v);
+    return load_f16(s.d + kPanelOutputs + kLanes * v) * to_float(both >> 4);
+  }
+};
+
+template <std::size_t Vecs>
+struct ScalesOfHalves<WeightLayout::Q3_K, Vecs> {
+  static constexpr std::size_t kBlocks = 2, kBytes = kKSixes;
+  alignas(64) float numbers[4][Vecs * kLanes];
+
+  STAGECRAFT_INLINE void read(const std::uint16_t* d, const std::byte* at, ScalesOfHalves& out) {
+    STAGECRAFT_UNROLL
+    for (std::size_t v = 0; v < Vecs; ++v) {
+      const auto [number] = FourNumbers::read(at + kLanes * v);
+      for (std::size_t i = 0; i < 4; ++i) {
+        store(&out.numbers[i][kLanes * v], load_f16(d + kLanes * v) * to_float(number[i] - 32));
+      }
+    }
+  }
+  STAGECRAFT_INLINE Vec scale(const ScalesOfHalves& s, std::size_t half, std::size_t v) {
+    return load(&s.numbers[half][kLanes * v]);
+  }
+};
+
+template <std::size_t Vecs>
+struct ScalesOfHalves<WeightLayout::Q6_K, Vecs> {
+  static constexpr std::size_t kBlocks = 1, kBytes = 2 * kPanelOutputs;
+  const std::uint16_t* d;
+  const std::byte* at;
+
+  STAGECRAFT_INLINE void read(const std::uint16_t* d, const std::byte* at, ScalesOfHalves& out) {
+    out = {d, at};
+  }
+  STAGECRAFT_INLINE Vec scale(const ScalesOfHalves& s, std::size_t half, std::size_t v) {
+    return load_f16(s.d + kLanes * v) * load_i8(s.at + kPanelOutputs * half + kLanes * v);
+  }
+};
+
+// Bytes of d and dmin per 256 inputs, and of the weights of a block; an unpacked weight is a weight
+// + kBias.
+template <WeightLayout kLayout>
+struct WeightsOfHalves {
+  static constexpr bool kMinima = kLayout == WeightLayout::Q2_K;
+  static constexpr std::size_t kHeadBytes = kMinima ? 2 * kKHalves : kKHalves;
+  static constexpr std::size_t kBytes = kLayout == WeightLayout::Q2_K   ? 2 * kKBits
+                                        : kLayout == WeightLayout::Q3_K ? 3 * kKBits
+                                                                        : kKNibbles + 2 * kKBits;
+  static constexpr std::int32_t kBias = kLayout == WeightLayout::Q2_K   ? 0
+                                        : kLayout == WeightLayout::Q3_K ? 4
+                                                                        : 32;
+  STAGECRAFT_INLINE Ints four(const std::byte* at, int half, int group, std::size_t output) {
+    if constexpr (kLayout == WeightLayout::Q2_K) return two_bits(at, half, group, output);
+    if constexpr (kLayout == WeightLayout::Q3_K) return three_bits(at, half, group, output);
+    return six_bits(at, half, group, output);
+  }
+};
+
+template <int Rows, WeightLayout kLayout>
+void tile_of_halves(const TileArgs& t) {
   constexpr std::size_t Vecs = kBytes.vecs_of(Rows);
-  constexpr std::size_t kBlockBytes = kKNibbles + 2 * kKBits;
+  using Weights = WeightsOfHalves<kLayout>;
+  using Scales = ScalesOfHalves<kLayout, Vecs>;
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     const std::size_t lane = first * kLanes;
     const std::byte* at = t.panel;
     const std::uint16_t* d = nullptr;
+    Scales scales;
     for (std::size_t b = 0; b < t.inputs / kQuantBlock; ++b) {
       if (b % 8 == 0) {
         d = reinterpret_cast<const std::uint16_t*>(at) + lane;
-        at += kKHalves;
+        at += Weights::kHeadBytes;
       }
-      const std::byte* scales = at + lane;
-      at += 2 * kPanelOutputs;
+      if (b % Scales::kBlocks == 0) {
+        Scales::read(d, at + lane, scales);
+        at += Scales::kBytes;
+      }
       for (int half = 0; half < 2; ++half) {
         Ints dot[Rows][Vecs];
         const auto sum_of_half = [&](int r) STAGECRAFT_INLINED {
           const BlockSums& sums = t.sums[r * t.block_stride + b];
           return half == 0 ? sums.first_half : sums.all - sums.first_half;
         };
-        begin_dots(32, sum_of_half, dot);
+        begin_dots(Weights::kBias, sum_of_half, dot);
         STAGECRAFT_UNROLL
         for (int group = 0; group < 4; group += 2) {
-          fetch_straight_on<Rows, kBlockBytes / 4>(t, at + kBlockBytes / 8 * (4 * half + group));
+          constexpr std::size_t kQuarter = Weights::kBytes / 4;
+          fetch_straight_on<Rows, kQuarter>(t, at + kQuarter * (2 * half + group / 2));
           TwoFours two[Vecs];
           STAGECRAFT_UNROLL
           for (std::size_t v = 0; v < Vecs; ++v) {
             const std::size_t output = lane + kLanes * v;
-            two[v] = {six_bits(at, half, group, output), six_bits(at, half, group + 1, output)};
+            two[v] = {Weights::four(at, half, group, output),
+                      Weights::four(at, half, group + 1, output)};
           }
           const std::size_t input = b * kQuantBlock + 16 * half + 4 * group;
           add_fours(t, input, input + 4, two, dot);
         }
+        const std::size_t of_scales = 2 * (b % Scales::kBlocks) + half;
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < Vecs; ++v) {
-          const Vec scale = load_i8(scales + kPanelOutputs * half + kLanes * v);
-          add_scaled_dots(t, b, v, load_f16(d + kLanes * v) * scale, dot, acc);
+          add_scaled_dots(t, b, v, Scales::scale(scales, of_scales, v), dot, acc);
+          if constexpr (Weights::kMinima) {
+            const Vec minimum = Scales::minimum(scales, of_scales, v);
+            add_minima(t, b, v, minimum, sum_of_half, acc);
+          }
         }
       }
-      at += kBlockBytes;
+      at += Weights::kBytes;
     }
   });
 }
 
-// kNonlinear + 128
-constexpr std::uint8_t kNonlinearBytes[16] = {1,   24,  45,  63,  79,  93,  106, 118,
-                                              129, 141, 153, 166, 181, 197, 217, 241};
-
-STAGECRAFT_INLINE TwoFours nonlinear(const std::byte* at, int group, std::size_t output) {
-  const auto [low, high] = nibbles(at, group, output);
-  return {look_up(kNonlinearBytes, low), look_up(kNonlinearBytes, high)};
-}
-
-template <int Rows>
+template <int Rows, WeightLayout>
 void tile_iq4_xs(const TileArgs& t) {
   constexpr std::size_t Vecs = kBytes.vecs_of(Rows);
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
@@ -240,7 +286,9 @@ void tile_iq4_xs(const TileArgs& t) {
         fetch_straight_on<Rows, kKNibbles / 4>(t, at + kKNibbles / 4 * group);
         TwoFours two[Vecs];
         STAGECRAFT_UNROLL
-        for (std::size_t v = 0; v < Vecs; ++v) two[v] = nonlinear(at, group, lane + kLanes * v);
+        for (std::size_t v = 0; v < Vecs; ++v) {
+          two[v] = looked_up(kNonlinearBytes, at, group, lane + kLanes * v);
+        }
         const std::size_t input = b * kQuantBlock + 4 * group;
         add_fours<true>(t, input, input + 16, two, dot);
       }

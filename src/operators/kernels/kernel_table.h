@@ -15,12 +15,23 @@ namespace stagecraft::STAGECRAFT_ISA {
 
 #define STAGECRAFT_STRING_(x) #x
 #define STAGECRAFT_STRING(x) STAGECRAFT_STRING_(x)
-// A Tile that calls tile<n_rows>, for 1 to `most` rows.
-#define STAGECRAFT_TILES(tile, most)                                                          \
-  by_rows<tile<1>, tile<2 <= most ? 2 : 1>, tile<3 <= most ? 3 : 1>, tile<4 <= most ? 4 : 1>, \
-          tile<5 <= most ? 5 : 1>, tile<6 <= most ? 6 : 1>, tile<7 <= most ? 7 : 1>,          \
-          tile<8 <= most ? 8 : 1>, tile<9 <= most ? 9 : 1>, tile<10 <= most ? 10 : 1>,        \
-          tile<11 <= most ? 11 : 1>, tile<12 <= most ? 12 : 1>>
+// A Tile that calls tile<n_rows> or tile<n_rows, layout>, for 1 to `most` rows.
+#define STAGECRAFT_TILES(most, tile, ...)                                                        \
+  by_rows<                                                                                       \
+      STAGECRAFT_TILE(1, most, tile, __VA_ARGS__), STAGECRAFT_TILE(2, most, tile, __VA_ARGS__),  \
+      STAGECRAFT_TILE(3, most, tile, __VA_ARGS__), STAGECRAFT_TILE(4, most, tile, __VA_ARGS__),  \
+      STAGECRAFT_TILE(5, most, tile, __VA_ARGS__), STAGECRAFT_TILE(6, most, tile, __VA_ARGS__),  \
+      STAGECRAFT_TILE(7, most, tile, __VA_ARGS__), STAGECRAFT_TILE(8, most, tile, __VA_ARGS__),  \
+      STAGECRAFT_TILE(9, most, tile, __VA_ARGS__), STAGECRAFT_TILE(10, most, tile, __VA_ARGS__), \
+      STAGECRAFT_TILE(11, most, tile, __VA_ARGS__), STAGECRAFT_TILE(12, most, tile, __VA_ARGS__)>
+#define STAGECRAFT_TILE(rows, most, tile, ...) \
+  tile<(rows <= most ? rows : 1) __VA_OPT__(, ) __VA_ARGS__>
+// The MatmulKernel of a layout whose rows are bytes.
+#define STAGECRAFT_BYTES(layout, tile)                                                             \
+  {                                                                                                \
+    kTileOfBytes<WeightLayout::layout, STAGECRAFT_TILES(kBytes.rows, tile, WeightLayout::layout)>, \
+        kBytesMost, ActivationType::Q8                                                             \
+  }
 
 namespace {
 
@@ -37,22 +48,22 @@ constexpr ActivationType kRoundedRows = ActivationType::BF16;
 constexpr std::size_t kRoundedMost = kAmxMostRows, kRowsPerShare = kAmxMostRows;
 constexpr Tile kRoundedTile = tile_amx_bf16;
 constexpr auto kPeakBf16 = peak_amx_bf16;
-template <Quants kKind, auto kRest>
-constexpr Tile kTileOfBytes = tile_amx_bytes<kKind, kRest>;
+template <WeightLayout kLayout, auto kRest>
+constexpr Tile kTileOfBytes = tile_amx_bytes<kLayout, kRest>;
 constexpr std::size_t kBytesMost = kAmxMostRows;
 #elif defined(__AVX512BF16__)
 constexpr ActivationType kRoundedRows = ActivationType::BF16;
 constexpr std::size_t kRoundedMost = kFloats.rows, kRowsPerShare = 12;
-constexpr Tile kRoundedTile = STAGECRAFT_TILES(tile_rounded_bf16, kFloats.rows);
+constexpr Tile kRoundedTile = STAGECRAFT_TILES(kFloats.rows, tile_rounded_bf16);
 constexpr auto kPeakBf16 = peak_bf16;
 #else
 constexpr ActivationType kRoundedRows = ActivationType::F32;
 constexpr std::size_t kRoundedMost = kHalves.rows, kRowsPerShare = 12;
-constexpr Tile kRoundedTile = STAGECRAFT_TILES(tile_bf16, kHalves.rows);
+constexpr Tile kRoundedTile = STAGECRAFT_TILES(kHalves.rows, tile_bf16);
 constexpr auto kPeakBf16 = peak_f32;
 #endif
 #if !defined(__AMX_BF16__)
-template <Quants kKind, auto kRest>
+template <WeightLayout kLayout, auto kRest>
 constexpr Tile kTileOfBytes = kRest;
 constexpr std::size_t kBytesMost = kBytes.rows;
 #endif
@@ -63,23 +74,26 @@ extern const Kernels table;
 
 const Kernels table = {
     .name = STAGECRAFT_STRING(STAGECRAFT_ISA),
-    .tile = {STAGECRAFT_TILES(tile_f32, kFloats.rows), STAGECRAFT_TILES(tile_f16, kHalves.rows),
-             STAGECRAFT_TILES(tile_bf16, kHalves.rows), kRoundedTile,
-             kTileOfBytes<Quants::Q8, STAGECRAFT_TILES(tile_q8, kBytes.rows)>,
-             kTileOfBytes<Quants::Q4, STAGECRAFT_TILES(tile_q4, kBytes.rows)>,
-             kTileOfBytes<Quants::Q4_1, STAGECRAFT_TILES(tile_q4_1, kBytes.rows)>,
-             kTileOfBytes<Quants::Q4_K, STAGECRAFT_TILES(tile_q4_k, kBytes.rows)>,
-             kTileOfBytes<Quants::Q5_K, STAGECRAFT_TILES(tile_q5_k, kBytes.rows)>,
-             kTileOfBytes<Quants::Q6_K, STAGECRAFT_TILES(tile_q6_k, kBytes.rows)>,
-             kTileOfBytes<Quants::IQ4_XS, STAGECRAFT_TILES(tile_iq4_xs, kBytes.rows)>,
-             STAGECRAFT_TILES(tile_q8_by_input, kHalves.rows)},
-    .max_rows = {kFloats.rows, kHalves.rows, kHalves.rows, kRoundedMost, kBytesMost, kBytesMost,
-                 kBytesMost, kBytesMost, kBytesMost, kBytesMost, kBytesMost, kHalves.rows},
+    .matmuls = {{STAGECRAFT_TILES(kFloats.rows, tile_f32), kFloats.rows, ActivationType::F32},
+                {STAGECRAFT_TILES(kHalves.rows, tile_f16), kHalves.rows, ActivationType::F32},
+                {STAGECRAFT_TILES(kHalves.rows, tile_bf16), kHalves.rows, ActivationType::F32},
+                {kRoundedTile, kRoundedMost, kRoundedRows},
+                STAGECRAFT_BYTES(Q8, tile_blocks),
+                STAGECRAFT_BYTES(Q4, tile_blocks),
+                STAGECRAFT_BYTES(Q4_1, tile_blocks),
+                STAGECRAFT_BYTES(Q5_0, tile_blocks),
+                STAGECRAFT_BYTES(Q5_1, tile_blocks),
+                STAGECRAFT_BYTES(IQ4_NL, tile_blocks),
+                STAGECRAFT_BYTES(MXFP4, tile_blocks),
+                STAGECRAFT_BYTES(Q2_K, tile_of_halves),
+                STAGECRAFT_BYTES(Q3_K, tile_of_halves),
+                STAGECRAFT_BYTES(Q4_K, tile_of_minima),
+                STAGECRAFT_BYTES(Q5_K, tile_of_minima),
+                STAGECRAFT_BYTES(Q6_K, tile_of_halves),
+                STAGECRAFT_BYTES(IQ4_XS, tile_iq4_xs),
+                {STAGECRAFT_TILES(kHalves.rows, tile_q8_by_input), kHalves.rows,
+                 ActivationType::F32}},
     .rows_per_share = kRowsPerShare,
-    .activation_type = {ActivationType::F32, ActivationType::F32, ActivationType::F32, kRoundedRows,
-                        ActivationType::Q8, ActivationType::Q8, ActivationType::Q8,
-                        ActivationType::Q8, ActivationType::Q8, ActivationType::Q8,
-                        ActivationType::Q8, ActivationType::F32},
     .to_bf16 = to_bf16,
     .to_f16 = to_f16,
     .to_q8 = to_q8,

@@ -13,16 +13,22 @@ enum class WeightLayout : std::uint8_t {
   F16,
   BF16,         // activations stay f32
   RoundedBF16,  // the same bytes; activations are rounded to bf16 if that is faster
-  Q8,
+  Q8,           // this and the following: types of GGUF files; activations are rounded to bytes
   Q4,
-  Q4_1,  // this and the next four: types of GGUF files
+  Q4_1,
+  Q5_0,
+  Q5_1,
+  IQ4_NL,
+  MXFP4,
+  Q2_K,
+  Q3_K,
   Q4_K,
   Q5_K,
   Q6_K,
   IQ4_XS,
   Q8ByInput  // bytes multiplied with floats: only for the values of a KV cache, in no file
 };
-constexpr std::size_t kLayouts = 12;
+constexpr std::size_t kLayouts = 18;
 
 constexpr std::size_t kPanelOutputs = 32;  // outputs per panel
 constexpr std::size_t kQuantBlock = 32;    // inputs that share a scale
@@ -39,7 +45,7 @@ struct BlockSums {
 // One panel times n_rows rows: out[r][o] = sum over k of rows[r][k] * panel[o][k], or += if `add`.
 struct TileArgs {
   const std::byte* panel = nullptr;
-  std::size_t inputs = 0;      // BF16: even; Q8, Q4, Q4_1: a multiple of 32; K-quants: of 256
+  std::size_t inputs = 0;      // BF16: even; Q8 to MXFP4: a multiple of 32; Q2_K to IQ4_XS: of 256
   const void* rows = nullptr;  // float, bf16 or int8: the kernel's ActivationType
   std::size_t row_stride = 0;  // elements from row to row
   // For Q8 rows only, [n_rows][block_stride]: the scale of each block, and the sums of its bytes.
@@ -59,6 +65,13 @@ struct TileArgs {
 };
 using Tile = void (*)(const TileArgs&, std::size_t n_rows);
 
+// Multiplies rows with the panels of one WeightLayout.
+struct MatmulKernel {
+  Tile tile;  // for 1 to max_rows rows; the bits of a row do not depend on the number of rows
+  std::size_t max_rows;
+  ActivationType activation_type;
+};
+
 // The gated delta rule (operators/gated_delta.h) for one token and up to 32 values of one head:
 //   S = kept * S;  S += k (learned * (v - S^T k))^T;  out = S^T q
 struct DeltaArgs {
@@ -76,13 +89,12 @@ struct DeltaArgs {
 struct Kernels {
   const char* name;  // "avx512_bf16"
 
-  // tile[layout] multiplies 1 to max_rows[layout] rows. The bits of a row do not depend on the
-  // number of rows.
-  Tile tile[kLayouts];
-  std::size_t max_rows[kLayouts];
+  MatmulKernel matmuls[kLayouts];  // indexed by WeightLayout
+  const MatmulKernel& matmul(WeightLayout layout) const {
+    return matmuls[static_cast<std::size_t>(layout)];
+  }
   // The smallest number of rows of a panel that a thread gets: a multiple of every max_rows.
   std::size_t rows_per_share;
-  ActivationType activation_type[kLayouts];
 
   // Rounds n floats to bf16, ties to even. A subnormal may become 0: kernels that multiply bf16
   // treat it as 0, too.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "operators/kernels/block_weights.h"
 #include "operators/kernels/i8mm_pairs.h"
 #include "operators/kernels/kernels.h"
 #include "operators/kernels/simd.h"
@@ -197,13 +198,9 @@ void tile_rounded_bf16(const TileArgs& t) {
 }
 #endif
 
-// Multiplies bytes, one block of 32 inputs after the other: the products of a block are summed
-// exactly as integers, then multiplied with both scales and added to the float sum.
-//   q8   block: [8][32][4] bytes w + 128, then [32] f16 scales d           value: d * (byte - 128)
-//   q4   block: [4][32][4] bytes, two weights each, then [32] f16 scales   value: d * (nibble - 8)
-//   q4_1 block: as q4, then [32] f16 minima m                              value: d * nibble + m
-// For K-quants, see k_quant_tiles.h.
-enum class Quants { Q8, Q4, Q4_1, Q4_K, Q5_K, Q6_K, IQ4_XS };
+// Multiplies blocks of 32 inputs (Block in block_weights.h), one after the other: the products of a
+// block are summed exactly as integers, then multiplied with both scales and added to the float
+// sum. For K-quants, see k_quant_tiles.h.
 
 // If a panel holds weight + bias, a dot product starts at -bias times the sum of the row's bytes,
 // which cancels the bias. sum_of(r): this sum for row r.
@@ -217,37 +214,33 @@ STAGECRAFT_INLINE void begin_dots(std::int32_t bias, SumOf sum_of, Ints (&dot)[R
   }
 }
 
-template <int Rows, Quants kKind>
-void tile_bytes(const TileArgs& t) {
+template <int Rows, WeightLayout kLayout>
+void tile_blocks(const TileArgs& t) {
+  using Block = Block<kLayout>;
   constexpr std::size_t Vecs = kBytes.vecs_of(Rows);
-  constexpr std::size_t kQuantBytes = kPanelOutputs * (kKind == Quants::Q8 ? 32 : 16);
-  constexpr std::size_t kScaleBytes = kPanelOutputs * sizeof(std::uint16_t);
-  constexpr std::size_t kBlockBytes = kQuantBytes + kScaleBytes * (kKind == Quants::Q4_1 ? 2 : 1);
-  constexpr std::int32_t kBias = kKind == Quants::Q8 ? kByteBias : kKind == Quants::Q4 ? 8 : 0;
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     const std::byte* block = t.panel;
-    for (std::size_t b = 0; b < t.inputs / kQuantBlock; ++b, block += kBlockBytes) {
+    for (std::size_t b = 0; b < t.inputs / kQuantBlock; ++b, block += Block::kBytes) {
       const auto* a = static_cast<const std::int8_t*>(t.rows) + b * kQuantBlock;
       const auto four = [&](int r, int group) STAGECRAFT_INLINED {  // bytes of a row, in all lanes
         return broadcast(load_as<std::int32_t>(a + r * t.row_stride + 4 * group));
-      };
-      const auto quants = [&](int group, std::size_t v) STAGECRAFT_INLINED {
-        return load_ints(block + 4 * (kPanelOutputs * group + kLanes * (first + v)));
       };
       Ints dot[Rows][Vecs];
       const auto sum_of_block = [&](int r) STAGECRAFT_INLINED {
         return t.sums[r * t.block_stride + b].all;
       };
-      begin_dots(kBias, sum_of_block, dot);
+      begin_dots(Block::kBias, sum_of_block, dot);
 #if defined(__ARM_FEATURE_MATMUL_INT8)
-      constexpr int kInPairs = Rows / 2 * 2;  // rows that add_pairs multiplies, before the loop
+      constexpr bool kPairs = kLayout == WeightLayout::Q8 || kLayout == WeightLayout::Q4 ||
+                              kLayout == WeightLayout::Q4_1;
+      constexpr int kInPairs = kPairs ? Rows / 2 * 2 : 0;  // rows of add_pairs, before the loop
       if constexpr (kInPairs > 0) {
-        add_pairs<kKind != Quants::Q8>(block + 4 * kLanes * first, a, t.row_stride, dot);
+        add_pairs<Block::kNibbles>(block + 4 * kLanes * first, a, t.row_stride, dot);
       }
 #else
       constexpr int kInPairs = 0;
 #endif
-      constexpr int kGroups = kKind == Quants::Q8 ? 8 : 4;
+      constexpr int kGroups = Block::kNibbles ? 4 : 8;
       STAGECRAFT_UNROLL
       for (int group = 0; group < kGroups; ++group) {
         constexpr std::size_t kInputs = kQuantBlock / kGroups;
@@ -257,36 +250,41 @@ void tile_bytes(const TileArgs& t) {
         Ints low[Vecs], high[Vecs];
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < Vecs; ++v) {
-          low[v] = quants(group, v);
-          if constexpr (kKind == Quants::Q8) continue;
-          high[v] = (low[v] >> 4) & 0x0f0f0f0f;
-          low[v] &= 0x0f0f0f0f;
+          const std::size_t output = kLanes * (first + v);
+          if constexpr (Block::kNibbles) {
+            const auto [w, next_w] = Block::weights(block, group, output);
+            low[v] = w;
+            high[v] = next_w;
+          } else {
+            low[v] = load_ints(block + 4 * (kPanelOutputs * group + output));
+          }
         }
         STAGECRAFT_UNROLL
         for (int r = kInPairs; r < Rows; ++r) {
           const Ints x = four(r, group);
           STAGECRAFT_UNROLL
           for (std::size_t v = 0; v < Vecs; ++v) {
-            if constexpr (kKind == Quants::Q8) {
+            if constexpr (!Block::kNibbles) {
               dot[r][v] = dot_q8(dot[r][v], low[v], x);
+            } else if constexpr (Block::kWholeBytes) {
+              dot[r][v] = dot_q8(dot_q8(dot[r][v], low[v], x), high[v], four(r, group + 4));
             } else {
               dot[r][v] = dot_two_small(dot[r][v], low[v], x, high[v], four(r, group + 4));
             }
           }
         }
       }
-      const auto* scales = reinterpret_cast<const std::uint16_t*>(block + kQuantBytes);
       STAGECRAFT_UNROLL
       for (std::size_t v = 0; v < Vecs; ++v) {
-        const std::uint16_t* at = scales + (first + v) * kLanes;
-        const Vec d = load_f16(at);
+        const std::size_t output = kLanes * (first + v);
+        const Vec d = Block::scales(block, output);
         STAGECRAFT_UNROLL
         for (int r = 0; r < Rows; ++r) {
           const float scale = t.scales[r * t.block_stride + b];
           acc[r][v] = fma(to_float(dot[r][v]), d * broadcast(scale), acc[r][v]);
         }
-        if constexpr (kKind == Quants::Q4_1) {
-          const Vec m = load_f16(at + kPanelOutputs);
+        if constexpr (Block::kMinima) {
+          const Vec m = Block::minima(block, output);
           STAGECRAFT_UNROLL
           for (int r = 0; r < Rows; ++r) {
             const std::size_t i = r * t.block_stride + b;
@@ -297,18 +295,6 @@ void tile_bytes(const TileArgs& t) {
       }
     }
   });
-}
-template <int Rows>
-void tile_q8(const TileArgs& t) {
-  tile_bytes<Rows, Quants::Q8>(t);
-}
-template <int Rows>
-void tile_q4(const TileArgs& t) {
-  tile_bytes<Rows, Quants::Q4>(t);
-}
-template <int Rows>
-void tile_q4_1(const TileArgs& t) {
-  tile_bytes<Rows, Quants::Q4_1>(t);
 }
 
 }  // namespace

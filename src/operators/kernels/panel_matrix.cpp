@@ -8,15 +8,11 @@
 
 #include "base/error.h"
 #include "operators/dequantize.h"
-#include "operators/float_to_half.h"
 #include "operators/half_to_float.h"
-#include "operators/k_quant_block.h"
 #include "operators/kernels/k_quant_panel.h"
 
 namespace stagecraft {
 namespace {
-
-constexpr std::size_t kScaleBytes = kPanelOutputs * sizeof(std::uint16_t);
 
 std::span<const std::byte> row_bytes(const StoredTensor& matrix, std::size_t row) {
   const std::size_t bytes = matrix.bytes.size() / matrix.shape[0];
@@ -87,44 +83,64 @@ void transpose(const StoredRows& from_rows, std::size_t rows, std::size_t count,
 
 const auto kAsIs = [](auto value) { return value; };
 
-// The layout of a block of quantised weights in a file.
+// Where a block of 32 weights has its parts in a file.
 struct BlockLayout {
-  std::size_t bytes;
-  std::size_t quants;  // byte at which the integers begin; scale and minimum come first
-  std::size_t words;   // 32-bit words of integers
+  std::size_t scale_bytes;  // scale and minimum, at the beginning
+  std::size_t fifth_bits;   // byte at which the fifth bits begin; 0: there are none
+  std::size_t quants;       // byte at which the integers begin
+  std::size_t words = 4;    // 32-bit words of integers
 };
 BlockLayout layout_of(DType dtype) {
-  if (dtype == DType::Q8_0) return {34, 2, 8};
-  if (dtype == DType::Q4_0) return {18, 2, 4};
-  return {20, 4, 4};  // Q4_1
+  switch (dtype) {
+    case DType::Q8_0:
+      return {2, 0, 2, 8};
+    case DType::Q4_1:
+      return {4, 0, 4};
+    case DType::Q5_0:
+      return {2, 2, 6};
+    case DType::Q5_1:
+      return {4, 4, 8};
+    case DType::MXFP4:
+      return {1, 0, 1};
+    default:  // Q4_0, IQ4_NL
+      return {2, 0, 2};
+  }
 }
+
+// Bit 4w + i becomes bit 8i + w. Words: one word or a vector of words.
+constexpr auto kBytePerInput = [](auto words) {
+  auto out = words & 0u;
+  for (int w = 0; w < 8; ++w) {
+    for (int i = 0; i < 4; ++i) out |= (words >> (4 * w + i) & 1u) << (8 * i + w);
+  }
+  return out;
+};
 
 void pack_blocks(const StoredTensor& matrix, std::size_t first, std::size_t rows,
                  std::span<std::byte> panel) {
   const BlockLayout layout = layout_of(matrix.dtype);
   const std::size_t blocks = matrix.shape[1] / kQuantBlock;
-  const bool has_minima = matrix.dtype == DType::Q4_1;
   const std::uint32_t bias = matrix.dtype == DType::Q8_0 ? 0x80808080u : 0u;
   std::byte* to = panel.data();
   StoredRows block = rows_from(matrix, first);
-  for (std::size_t b = 0; b < blocks; ++b, block.begin += layout.bytes) {
+  for (std::size_t b = 0; b < blocks; ++b, block.begin += dtype_block(matrix.dtype).bytes) {
     const StoredRows quants{block.begin + layout.quants, block.stride};
     // A weight + 128 differs from two's complement only in the highest bit.
     transpose<std::uint32_t>(quants, rows, layout.words, to,
                              [bias](auto words) { return words ^ bias; });
     to += layout.words * 4 * kPanelOutputs;
-    transpose<std::uint16_t>(block, rows, has_minima ? 2 : 1, to, kAsIs);
-    to += kScaleBytes * (has_minima ? 2 : 1);
+    if (layout.fifth_bits != 0) {
+      const StoredRows bits{block.begin + layout.fifth_bits, block.stride};
+      transpose<std::uint32_t>(bits, rows, 1, to, kBytePerInput);
+      to += 4 * kPanelOutputs;
+    }
+    if (layout.scale_bytes == 1) {
+      transpose<std::uint8_t>(block, rows, 1, to, kAsIs);
+    } else {
+      transpose<std::uint16_t>(block, rows, layout.scale_bytes / 2, to, kAsIs);
+    }
+    to += layout.scale_bytes * kPanelOutputs;
   }
-}
-
-void pack_as_q8_0(const StoredTensor& matrix, std::size_t first, std::size_t rows,
-                  std::span<std::byte> panel) {
-  const std::size_t stride = row_bytes(matrix, first).size();
-  std::vector<std::byte> blocks(rows * matrix.shape[1] / kQuantBlock *
-                                dtype_block(DType::Q8_0).bytes);
-  blocks_as_q8_0(matrix.dtype, matrix.bytes.subspan(first * stride, rows * stride), blocks);
-  pack_blocks({{}, DType::Q8_0, {rows, matrix.shape[1]}, blocks}, 0, rows, panel);
 }
 
 void pack_as_f32(const StoredTensor& matrix, std::size_t first, std::size_t rows,
@@ -138,99 +154,31 @@ void pack_as_f32(const StoredTensor& matrix, std::size_t first, std::size_t rows
   }
 }
 
-void pack_as_bf16(const StoredTensor& matrix, std::size_t first, std::size_t rows,
-                  std::span<std::byte> panel) {
-  std::vector<float> values(matrix.shape[1]);
-  std::vector<std::uint16_t> halves(values.size());
-  const auto bytes = std::as_bytes(std::span(halves));
-  for (std::size_t row = 0; row < rows; ++row) {
-    read_row(matrix, first + row, values);
-    f32_to_bf16(values, halves);
-    transpose<std::uint32_t>({bytes.data(), 0}, 1, values.size() / 2,
-                             panel.data() + row * sizeof(std::uint32_t), kAsIs);
-  }
-}
+// The type whose numbers a layout holds, in as many bytes as in a file; for all but Q8ByInput, the
+// last.
+constexpr std::array<DType, kLayouts - 1> kTypeOf = {
+    DType::F32,  DType::F16,  DType::BF16, DType::BF16,   DType::Q8_0,  DType::Q4_0,
+    DType::Q4_1, DType::Q5_0, DType::Q5_1, DType::IQ4_NL, DType::MXFP4, DType::Q2_K,
+    DType::Q3_K, DType::Q4_K, DType::Q5_K, DType::Q6_K,   DType::IQ4_XS};
 
 }  // namespace
 
 WeightLayout panel_layout(const StoredTensor& matrix) {
-  const bool even = matrix.shape[1] % 2 == 0;
-  switch (matrix.dtype) {
-    case DType::F32:
-      return WeightLayout::F32;
-    case DType::F16:
-      return WeightLayout::F16;
-    case DType::BF16:
-      return even ? WeightLayout::BF16 : WeightLayout::F32;
-    case DType::Q8_0:
-    case DType::Q5_0:
-    case DType::IQ4_NL:
-      return WeightLayout::Q8;
-    case DType::Q4_0:
-      return WeightLayout::Q4;
-    case DType::Q4_1:
-      return WeightLayout::Q4_1;
-    case DType::Q4_K:
-      return WeightLayout::Q4_K;
-    case DType::Q5_K:
-      return WeightLayout::Q5_K;
-    case DType::Q6_K:
-      return WeightLayout::Q6_K;
-    case DType::IQ4_XS:
-      return WeightLayout::IQ4_XS;
-    // MXFP4: a 4-bit float times a power of two is a bf16 number. Q5_1, Q2_K, Q3_K and Q8_K have
-    // minima or scales that no kernel knows, so their weights are rounded to bf16.
-    default:
-      return WeightLayout::BF16;
-  }
-}
-
-bool loses_nothing(DType dtype) {
-  switch (dtype) {
-    case DType::Q5_1:
-    case DType::Q2_K:
-    case DType::Q3_K:
-    case DType::Q8_K:
-      return false;
-    default:
-      return true;
-  }
+  if (matrix.dtype == DType::BF16 && matrix.shape[1] % 2 != 0) return WeightLayout::F32;
+  const auto type = std::ranges::find(kTypeOf, matrix.dtype);
+  if (type == kTypeOf.end()) return WeightLayout::F32;
+  return static_cast<WeightLayout>(type - kTypeOf.begin());
 }
 
 std::string_view layout_name(WeightLayout layout) {
-  constexpr std::array<std::string_view, kLayouts> kNames = {
-      "F32",  "F16",  "BF16", "BF16", "Q8_0",   "Q4_0",
-      "Q4_1", "Q4_K", "Q5_K", "Q6_K", "IQ4_XS", "Q8_0 by input"};
-  return kNames[static_cast<std::size_t>(layout)];
+  if (layout == WeightLayout::Q8ByInput) return "Q8_0 by input";
+  return dtype_name(kTypeOf[static_cast<std::size_t>(layout)]);
 }
 
 std::size_t panel_bytes(WeightLayout layout, std::size_t inputs) {
-  const std::size_t blocks = inputs / kQuantBlock;
-  switch (layout) {
-    case WeightLayout::F32:
-      return inputs * kPanelOutputs * 4;
-    case WeightLayout::F16:
-    case WeightLayout::BF16:
-    case WeightLayout::RoundedBF16:
-      return inputs * kPanelOutputs * 2;
-    case WeightLayout::Q8:
-      return blocks * (kQuantBlock * kPanelOutputs + kScaleBytes);
-    case WeightLayout::Q4:
-      return blocks * (kQuantBlock / 2 * kPanelOutputs + kScaleBytes);
-    case WeightLayout::Q4_1:
-      return blocks * (kQuantBlock / 2 * kPanelOutputs + 2 * kScaleBytes);
-    case WeightLayout::Q4_K:
-      return inputs / kKBlock * dtype_block(DType::Q4_K).bytes * kPanelOutputs;
-    case WeightLayout::Q5_K:
-      return inputs / kKBlock * dtype_block(DType::Q5_K).bytes * kPanelOutputs;
-    case WeightLayout::Q6_K:
-      return inputs / kKBlock * dtype_block(DType::Q6_K).bytes * kPanelOutputs;
-    case WeightLayout::IQ4_XS:
-      return inputs / kKBlock * dtype_block(DType::IQ4_XS).bytes * kPanelOutputs;
-    case WeightLayout::Q8ByInput:
-      return inputs * (sizeof(float) + kPanelOutputs);
-  }
-  return 0;
+  if (layout == WeightLayout::Q8ByInput) return inputs * (sizeof(float) + kPanelOutputs);
+  const auto [elements, bytes] = dtype_block(kTypeOf[static_cast<std::size_t>(layout)]);
+  return inputs / elements * bytes * kPanelOutputs;
 }
 
 void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::byte> panel) {
@@ -251,17 +199,20 @@ void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::by
     case DType::Q8_0:
     case DType::Q4_0:
     case DType::Q4_1:
-      return pack_blocks(matrix, first, rows, panel);
     case DType::Q5_0:
+    case DType::Q5_1:
     case DType::IQ4_NL:
-      return pack_as_q8_0(matrix, first, rows, panel);
+    case DType::MXFP4:
+      return pack_blocks(matrix, first, rows, panel);
+    case DType::Q2_K:
+    case DType::Q3_K:
     case DType::Q4_K:
     case DType::Q5_K:
     case DType::Q6_K:
     case DType::IQ4_XS:
       return pack_k_quant_panel(matrix, first, rows, panel);
     default:
-      return pack_as_bf16(matrix, first, rows, panel);
+      return pack_as_f32(matrix, first, rows, panel);
   }
 }
 

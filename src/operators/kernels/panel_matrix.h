@@ -19,8 +19,12 @@ namespace stagecraft {
 //          then [32] scales as f16
 //   Q4     the same with [4][32][4] bytes: byte (w, o, i) holds input 4w + i in its low half and
 //          input 16 + 4w + i in its high half, each weight + 8
-//   Q4_1    as Q4 (weights from 0), then also [32] minima as f16
-//   Q4_K, Q5_K, Q6_K, IQ4_XS  see k_quant_panel.h
+//   Q4_1   as Q4 (weights from 0), then also [32] minima as f16
+//   Q5_0, Q5_1  as Q4 (weights + 16) and Q4_1, but after the nibbles, which hold the low four bits,
+//          [32][4] fifth bits: bit w of byte (o, i) is that of input 4w + i
+//   IQ4_NL, MXFP4  as Q4, but a nibble is a place in a table; MXFP4: [32] bytes instead of the
+//          scales, the exponents of powers of 2
+//   Q2_K to IQ4_XS  see k_quant_panel.h
 //   Q8ByInput  per input: a float, the scale of all 32 outputs, and their 32 signed bytes
 //
 // The same copy serves a prompt (many rows per panel) and a single token (each panel is read once,
@@ -37,17 +41,14 @@ struct PanelMatrix {
   const std::byte* panel(std::size_t i) const { return panels + i * stride; }
 };
 
-// The layout in which a stored matrix is packed without rounding: its own format; Q8 for Q5_0 and
-// IQ4_NL, whose integers fit into bytes; BF16 for MXFP4; F32 for BF16 with an odd number of inputs.
-// Exceptions: Q5_1, Q2_K, Q3_K and Q8_K are rounded to BF16 (see loses_nothing).
+// The layout in which a stored matrix is packed, always without rounding: its own format; F32 for
+// Q8_K, and for BF16 with an odd number of inputs.
 WeightLayout panel_layout(const StoredTensor& matrix);
 
-// Whether a matrix of this type is packed without rounding.
-bool loses_nothing(DType dtype);
-
+// The name of the type that has this layout: "Q4_K".
 std::string_view layout_name(WeightLayout layout);
 
-// Bytes per panel.
+// Bytes per panel: as many as the type has in a file.
 std::size_t panel_bytes(WeightLayout layout, std::size_t inputs);
 
 // Prefetches memory that is needed next, in the order of its addresses.
