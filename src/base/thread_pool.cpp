@@ -18,7 +18,7 @@ void pause() {
 #endif
 }
 
-constexpr int kLooks = 4'000;  // about a tenth of a millisecond
+constexpr int kLooks = 4'000;  // about a tenth of a millisecond on the machines that we measured
 
 }  // namespace
 
@@ -37,6 +37,7 @@ ThreadPool::ThreadPool(std::size_t n_threads) {
   may_spin_ = n_threads <= usable_cores();
   const bool pin = n_threads == processors.size();
   if (pin) callers_place_ = std::make_unique<CallersPlace>(processors[0]);
+  thrown_.resize(n_threads);
   workers_.reserve(n_threads - 1);
   try {
     for (std::size_t thread = 1; thread < n_threads; ++thread) {
@@ -78,6 +79,12 @@ void ThreadPool::start(Call call, void* context) {
 void ThreadPool::finish() {
   while (const std::uint32_t left = working_) wait_while(working_, left);
   if (callers_place_) callers_place_->pinned.reset();
+  std::exception_ptr first;
+  for (std::exception_ptr& thrown : thrown_) {
+    if (!first) first = thrown;
+    thrown = nullptr;
+  }
+  if (first) std::rethrow_exception(first);
 }
 
 void ThreadPool::step_aside() {
@@ -91,7 +98,11 @@ void ThreadPool::worker(std::size_t thread) {
     if (!soon_changes(round_, seen)) round_.wait(seen);
     ++seen;  // the caller waits for every worker, so a round is never missed
     if (quit_) return;
-    call_(context_, thread);
+    try {
+      call_(context_, thread);
+    } catch (...) {
+      thrown_[thread] = std::current_exception();
+    }
     if (--working_ == 0) working_.notify_one();
   }
 }

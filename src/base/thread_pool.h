@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <thread>
 #include <type_traits>
@@ -30,8 +31,9 @@ class ThreadPool {
 
   std::size_t size() const { return workers_.size() + 1; }
 
-  // Calls work(thread) once for each thread in [0, size()), all at the same time. `work` must not
-  // throw.
+  // Calls work(thread) once for each thread in [0, size()), all at the same time. If calls throw,
+  // `run` rethrows one of the exceptions when all calls have returned. A call must not throw while
+  // others wait for it (barrier, wait_for).
   template <class Work>
   void run(Work&& work) {
     if (workers_.empty()) {
@@ -41,7 +43,11 @@ class ThreadPool {
     using Callable = std::remove_reference_t<Work>;
     start([](void* context, std::size_t thread) { (*static_cast<Callable*>(context))(thread); },
           &work);
-    work(std::size_t{0});
+    try {
+      work(std::size_t{0});
+    } catch (...) {
+      thrown_[0] = std::current_exception();
+    }
     finish();
   }
 
@@ -78,6 +84,7 @@ class ThreadPool {
   Call call_ = nullptr;
   void* context_ = nullptr;
   bool quit_ = false;
+  std::vector<std::exception_ptr> thrown_;  // in this round, by thread
   // Each on its own cache line, so that waiting for one does not slow down the others.
   alignas(64) Count round_{0};     // counts pieces of work; workers wait for it to change
   alignas(64) Count working_{0};   // workers that have not finished this round

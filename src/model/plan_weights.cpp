@@ -74,7 +74,8 @@ std::vector<const StoredTensor*> find_weights(const Plan& plan, const Checkpoint
                   checkpoint.stored_name(name), shape_text(shape),
                   tensor == nullptr ? "none" : shape_text(tensor->shape));
     }
-    const bool by_number = weight.transposed || weight.of_inputs != 0;
+    // Blocks cannot be cut: these are read number by number.
+    const bool by_number = weight.transposed || weight.of_inputs != 0 || !weight.is_matrix();
     if (!is_readable(tensor->dtype) || (by_number && is_quantized(tensor->dtype))) {
       throw Error("{}: tensor '{}': expected F32, F16 or BF16, found {}", tensors.where(),
                   checkpoint.stored_name(name), dtype_name(tensor->dtype));

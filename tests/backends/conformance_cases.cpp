@@ -417,21 +417,22 @@ class Builder {
 
   // Heads of the result lie beside other heads, and their size is not a multiple of a panel.
   void heads_case() {
-    const std::size_t n_heads = pick(1, 5), inputs = pick(1, 70), rest = pick(1, 9);
+    const std::size_t n_heads = pick(1, 5), from = inputs(), rest = pick(1, 9);
     const std::size_t first = odd_ ? pick(1, 20) : 0, to = large_ ? pick(33, 80) : pick(1, 31);
-    const BufferId x = w_.buffer("x", n_heads * (first + inputs + (large_ ? pick(1, 9) : 0)));
+    const BufferId x = w_.buffer("x", n_heads * (first + from + (large_ ? pick(1, 9) : 0)));
     const BufferId y = w_.buffer("y", n_heads * to), z = w_.buffer("z", n_heads * rest);
     const BufferId both = w_.buffer("both", n_heads * (to + rest));
     embed(x, made_.plan.buffer(both).width);
     linear(z, x, "z", false, false);
     HeadsLinearStep step{y, x, {}, first};
     for (std::size_t head = 0; head < n_heads; ++head) {
-      step.weights.push_back(weight(fmt::format("head.{}", head), {to, inputs}));
+      step.weights.push_back(weight(fmt::format("head.{}", head), {to, from}, true));
+      made_.plan.weights.back().exact = true;
     }
     w_.step("heads", step);
     w_.step("both", odd_ ? JoinStep{both, z, y, n_heads} : JoinStep{both, y, z, n_heads});
     show(both);
-    made_.shape = fmt::format("{} heads, {} -> {}, from column {}", n_heads, inputs, to, first);
+    made_.shape = fmt::format("{} heads, {} -> {}, from column {}", n_heads, from, to, first);
   }
 
   // The sum of the experts; in large cases it is added to another buffer. Clamped experts have

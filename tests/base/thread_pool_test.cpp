@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -35,6 +36,29 @@ TEST(ThreadPool, FinishesEveryRoundBeforeTheNext) {
     pool.run([&](std::size_t) { ++done; });
     ASSERT_EQ(done, 4 * round);
   }
+}
+
+TEST(ThreadPool, RethrowsWhatAnyThreadThrewWhenAllHaveFinished) {
+  ThreadPool pool(3);
+  for (std::size_t bad = 0; bad < 3; ++bad) {
+    std::atomic<int> done = 0;
+    auto work = [&](std::size_t part) {
+      if (part == bad) throw Error("part {}", part);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      ++done;
+    };
+    try {
+      pool.run(work);
+      FAIL() << "nothing was thrown";
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()), fmt::format("part {}", bad));
+    }
+    EXPECT_EQ(done, 2);
+  }
+  EXPECT_THROW(pool.run([](std::size_t) { throw Error("all"); }), Error);
+  int calls = 0;
+  pool.run([&](std::size_t part) { calls += part == 0 ? 1 : 0; });  // nothing is left
+  EXPECT_EQ(calls, 1);
 }
 
 TEST(ThreadPool, CountsHowOftenAPartSleptUntilTheOthersCame) {

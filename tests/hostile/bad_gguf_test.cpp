@@ -45,6 +45,16 @@ Break tensor(std::string name, std::function<void(RawGguf::Tensor&)> how) {
 constexpr const char* kDown = "blk.0.ffn_down.weight";
 constexpr const char* kNorm = "output_norm.weight";
 constexpr const char* kGemma4 = "gemma4-keys-as-values";
+// The last norm as one block of Q8_0, of 34 bytes, instead of 32 floats.
+void norm_in_blocks(RawGguf& file) {
+  RawGguf::Tensor& norm = file.tensor(kNorm);
+  norm.type = 8;
+  constexpr std::uint64_t kFreed = 32 * 4 - 64;  // tensors begin at multiples of 32
+  file.data.erase(norm.offset, kFreed);
+  for (RawGguf::Tensor& other : file.tensors) {
+    if (other.offset > norm.offset) other.offset -= kFreed;
+  }
+}
 const std::string kBeyond = u64_bytes(std::numeric_limits<std::uint64_t>::max());
 constexpr std::uint32_t kArray = 9, kText = 8, kU8 = 0, kF32 = 6;
 
@@ -575,6 +585,20 @@ TEST_P(RefusedGgufModel, InOneLineThatSaysWhatIsWrong) {
   EXPECT_EQ(run.code, 1) << run.ended_by;
   EXPECT_EQ(run.err, "stagecraft: " + message() + "\n");
   EXPECT_EQ(run.out, "");
+}
+
+// The layers of the course can read it; no other backend can.
+TEST(GgufModel, IsRefusedIfANormIsStoredInBlocks) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("model.gguf");
+  RawGguf raw = RawGguf::read(TEST_DATA "/gguf/whole.gguf");
+  norm_in_blocks(raw);
+  write_file(path, raw.bytes());
+  const LimitedRun run =
+      run_limited({"story", "--model", path, "--ids", "1,2,3", "--max-tokens", "2"});
+  EXPECT_EQ(run.code, 1) << run.ended_by;
+  EXPECT_EQ(run.err, "stagecraft: " + path +
+                         ": tensor 'output_norm.weight': expected F32, F16 or BF16, found Q8_0\n");
 }
 
 TEST_P(RefusedGgufVocabulary, InOneLineThatSaysWhatIsWrong) {

@@ -149,7 +149,7 @@ TEST_P(EveryKernel, GivesThePanelsProductWhateverTheNumberOfRows) {
   const Stored stored(product.dtype, kOutputs, inputs);
   std::vector<std::byte> panel(panel_bytes(product.layout, inputs));
   for (std::size_t first = 0; first < kOutputs; first += kPanelOutputs) {
-    pack_panel(stored.tensor, first, panel);
+    pack_panel(stored.tensor, product.layout, first, panel);
     expect_product(*k, product.layout, panel, inputs, [&](std::size_t o, std::size_t i) {
       const std::size_t output = first + o;
       return output < kOutputs ? double{stored.values[output * inputs + i]} : 0.0;
@@ -178,6 +178,7 @@ INSTANTIATE_TEST_SUITE_P(
                                      Product{DType::Q4_K, WeightLayout::Q4_K, 512},
                                      Product{DType::Q5_K, WeightLayout::Q5_K, 512},
                                      Product{DType::Q6_K, WeightLayout::Q6_K, 512},
+                                     Product{DType::Q6_K, WeightLayout::F32, 512},
                                      Product{DType::Q8_K, WeightLayout::F32, 512},
                                      Product{DType::IQ4_XS, WeightLayout::IQ4_XS, 512}),
                      testing::ValuesIn(runnable_kernels())),
@@ -217,7 +218,7 @@ TEST(Kernels, OfBytesGiveTheSameBitsWhateverInstructionsSumThem) {
     const Stored stored(dtype, kPanelOutputs, kInputs);
     const WeightLayout layout = panel_layout(stored.tensor);
     std::vector<std::byte> panel(panel_bytes(layout, kInputs));
-    pack_panel(stored.tensor, 0, panel);
+    pack_panel(stored.tensor, layout, 0, panel);
     const auto expected = products(*tables.front(), layout, panel, rows, kRows, kInputs);
     for (const Kernels* k : tables) {
       EXPECT_EQ(products(*k, layout, panel, rows, kRows, kInputs), expected)
@@ -241,7 +242,7 @@ TEST_P(EveryTable, MultipliesTheExtremesOfBytesExactly) {
         for (std::size_t i = 0; i < 32; ++i) block[o * 34 + 2 + i] = static_cast<std::byte>(weight);
       }
       std::vector<std::byte> panel(panel_bytes(WeightLayout::Q8, 32));
-      pack_panel({"w", DType::Q8_0, {32, 32}, block}, 0, panel);
+      pack_panel({"w", DType::Q8_0, {32, 32}, block}, WeightLayout::Q8, 0, panel);
       std::vector<float> row(32, x);
       std::int8_t bytes[32];
       float scale;
@@ -329,7 +330,7 @@ TEST_P(EveryTable, LosesNoNumberThatIsNone) {
       EXPECT_TRUE(std::isfinite(scales[0]) && std::isnan(scales[1]) && std::isfinite(scales[2]));
       const Stored stored(DType::Q8_0, 32, 96);
       std::vector<std::byte> panel(panel_bytes(WeightLayout::Q8, 96));
-      pack_panel(stored.tensor, 0, panel);
+      pack_panel(stored.tensor, WeightLayout::Q8, 0, panel);
       std::vector<float> out(32);
       k_.matmul(WeightLayout::Q8)
           .tile({panel.data(), 96, bytes.data(), 96, scales, sums, 3, out.data(), 32}, 1);

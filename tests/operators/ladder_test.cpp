@@ -48,7 +48,7 @@ std::vector<float> product_of_tiles(const Kernels& k, std::size_t most, const Nu
   std::vector<std::byte> panel(panel_bytes(WeightLayout::F32, b.cols));
   std::vector<float> c(a.rows * b.rows), out(most * kPanelOutputs);
   for (std::size_t first = 0; first < b.rows; first += kPanelOutputs) {
-    pack_panel(weight, first, panel);
+    pack_panel(weight, WeightLayout::F32, first, panel);
     const std::size_t width = std::min(kPanelOutputs, b.rows - first);
     for (std::size_t r = 0; r < a.rows; r += most) {
       const std::size_t n = std::min(most, a.rows - r);

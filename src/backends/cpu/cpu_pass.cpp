@@ -459,7 +459,8 @@ class Pass {
     }
   }
 
-  // Rows are multiplied as f32: the weights of this step are never quantized (find_weights).
+  // Rows are multiplied as f32: the weights of this step are exact (see Weight), so their layout is
+  // F32, F16 or BF16.
   void compute(const HeadsLinearStep& step) {
     const auto in = buffer(step.in).row_range(0, rows_), out = buffer(step.out);
     const std::size_t n_heads = step.weights.size();

@@ -169,10 +169,11 @@ class Planner {
 
 // Writes the panel of outputs [first, first + 32).
 void pack_outputs(const Job& job, std::size_t first, std::span<std::byte> panel) {
-  if (job.weight->is_contiguous()) return pack_panel(*job.stored, first, panel);
+  const WeightLayout layout = job.packed->layout;
+  if (job.weight->is_contiguous()) return pack_panel(*job.stored, layout, first, panel);
   const std::size_t n = std::min(kPanelOutputs, job.packed->outputs - first);
   std::vector<std::byte> memory;
-  pack_panel(weight_rows(*job.weight, *job.stored, first, n, memory), 0, panel);
+  pack_panel(weight_rows(*job.weight, *job.stored, first, n, memory), layout, 0, panel);
 }
 
 // Gives memory back, so that the model is not in memory twice. A copy is dropped when its last
@@ -266,31 +267,21 @@ void pack_pieces(const std::vector<Job>& jobs, const ReadAhead& ahead, Sources& 
   }
 }
 
-// Packs all matrices with all threads. If a thread throws, its exception is rethrown when all have
-// ended.
+// Packs all matrices with all threads.
 void pack(const std::vector<Job>& jobs, Sources& sources, std::byte* memory, ThreadPool& threads) {
   if (jobs.empty()) return;
   for (const Job& job : jobs) job.packed->panels = memory + job.offset;
   const ReadAhead ahead(jobs);
   std::atomic<std::size_t> next = 0;
-  std::vector<std::exception_ptr> errors(threads.size());
-  threads.run([&](std::size_t thread) {
-    try {
-      pack_pieces(jobs, ahead, sources, memory, next);
-    } catch (...) {  // pack_outputs copies some rows: std::bad_alloc
-      errors[thread] = std::current_exception();
-    }
-  });
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
+  threads.run([&](std::size_t) { pack_pieces(jobs, ahead, sources, memory, next); });
 }
 
 }  // namespace
 
-// bf16 weights of large models are multiplied with rounded activations.
+// bf16 weights of large models are multiplied with rounded activations, and quantised ones always.
 WeightLayout packed_layout(const Weight& weight, const StoredTensor& stored,
                            const Checkpoint& checkpoint) {
+  if (weight.exact && is_quantized(stored.dtype)) return WeightLayout::F32;
   const WeightLayout layout = panel_layout(stored);
   const bool rounded = layout == WeightLayout::BF16 && !weight.exact && is_large(checkpoint);
   return rounded ? WeightLayout::RoundedBF16 : layout;
@@ -320,7 +311,7 @@ std::string repacked_text(const Plan& plan, const Checkpoint& checkpoint) {
   std::set<std::string> texts;
   for (const Job& job : planner.jobs()) {
     const std::string_view stored = dtype_name(job.stored->dtype),
-                           packed = layout_name(panel_layout(*job.stored));
+                           packed = layout_name(job.packed->layout);
     if (stored != packed) texts.insert(fmt::format("{} as {}", stored, packed));
   }
   return fmt::format("{}", fmt::join(texts, ", "));

@@ -181,20 +181,23 @@ std::size_t panel_bytes(WeightLayout layout, std::size_t inputs) {
   return inputs / elements * bytes * kPanelOutputs;
 }
 
-void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::byte> panel) {
+void pack_panel(const StoredTensor& matrix, WeightLayout layout, std::size_t first,
+                std::span<std::byte> panel) {
   const std::size_t inputs = matrix.shape[1];
   const std::size_t rows = std::min(kPanelOutputs, matrix.shape[0] - first);
   if (rows < kPanelOutputs) std::ranges::fill(panel, std::byte{});
   const StoredRows stored = rows_from(matrix, first);
   // Prefetch all of it in order, before it is read four rows at a time.
   fetch_ahead(stored.begin, rows * stored.stride);
+  if (layout == WeightLayout::F32 && matrix.dtype != DType::F32) {
+    return pack_as_f32(matrix, first, rows, panel);
+  }
   switch (matrix.dtype) {
     case DType::F32:
       return transpose<std::uint32_t>(stored, rows, inputs, panel.data(), kAsIs);
     case DType::F16:
       return transpose<std::uint16_t>(stored, rows, inputs, panel.data(), kAsIs);
     case DType::BF16:
-      if (inputs % 2 != 0) return pack_as_f32(matrix, first, rows, panel);
       return transpose<std::uint32_t>(stored, rows, inputs / 2, panel.data(), kAsIs);
     case DType::Q8_0:
     case DType::Q4_0:
@@ -211,8 +214,8 @@ void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::by
     case DType::Q6_K:
     case DType::IQ4_XS:
       return pack_k_quant_panel(matrix, first, rows, panel);
-    default:
-      return pack_as_f32(matrix, first, rows, panel);
+    default:  // no other type has a layout of its own
+      return;
   }
 }
 

@@ -79,9 +79,10 @@ inline void fetch_next(TileArgs& args, const PanelMatrix& matrix, const std::byt
   args.ahead_step = matrix.stride / args.inputs;
 }
 
-// Writes the panel of outputs [first, first + 32) of a stored [outputs, inputs] matrix, in the
-// layout that panel_layout names (or RoundedBF16 for BF16). panel: panel_bytes(...) bytes.
-void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::byte> panel);
+// Writes the panel of outputs [first, first + 32) of a stored [outputs, inputs] matrix. layout: the
+// one that panel_layout names, F32, or RoundedBF16 for BF16. panel: panel_bytes(...) bytes.
+void pack_panel(const StoredTensor& matrix, WeightLayout layout, std::size_t first,
+                std::span<std::byte> panel);
 
 // Converts row `row` of a stored matrix to floats; out: [inputs].
 void read_row(const StoredTensor& matrix, std::size_t row, std::span<float> out);
