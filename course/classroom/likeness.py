@@ -41,6 +41,9 @@ RUN_WITH_NAMES = 6
 LEAST_WITH_NAMES = 25  # runs of tokens; fewer say too little
 SHARED_WITH_NAMES = 0.85
 BEYOND = 0.2  # above the share of nearly all other pairs
+# Comparing costs time and memory, and a student can hand in a new file of 256 KB each hour.
+MOST_TOKENS = 10_000  # of a file; our longest answer has 1,000. Longer files are listed, whatever they hold
+MOST_VERSIONS = 20  # of a file: the first, the last, and some between them
 KEYWORDS = frozenset("""auto bool break case catch char class const constexpr continue default delete do double
     else enum false float for if inline int long namespace new noexcept nullptr operator private public return
     short signed sizeof static struct switch template this throw true try typename union unsigned using virtual
@@ -50,7 +53,7 @@ KEYWORDS = frozenset("""auto bool break case catch char class const constexpr co
 def tokens(text, names=False):
     """The tokens of C++, without what can be changed without changing the program; names: with names and numbers."""
     for kind, token in cpp_text.tokens(text):
-        if kind == "text":
+        if kind in ("text", "header"):
             yield "S"
         elif token[0].isdigit() or (token[0] == "." and len(token) > 1):
             yield token if names else "0"
@@ -60,8 +63,12 @@ def tokens(text, names=False):
             yield token
 
 
+def first_tokens(text, names=False):
+    return list(itertools.islice(tokens(text, names), MOST_TOKENS))
+
+
 def fingerprints(text):
-    row = list(tokens(text))
+    row = first_tokens(text)
     runs = [int.from_bytes(hashlib.blake2b(" ".join(row[at:at + RUN]).encode(), digest_size=8).digest(), "big")
             for at in range(len(row) - RUN + 1)]
     return {min(runs[at:at + WINDOW]) for at in range(max(len(runs) - WINDOW + 1, min(len(runs), 1)))}
@@ -69,7 +76,7 @@ def fingerprints(text):
 
 def runs(text):
     """All runs of RUN_WITH_NAMES tokens, with names."""
-    row = list(tokens(text, names=True))
+    row = first_tokens(text, names=True)
     return {tuple(row[at:at + RUN_WITH_NAMES]) for at in range(len(row) - RUN_WITH_NAMES + 1)}
 
 
@@ -98,19 +105,20 @@ def handed_out(stage):
     return found
 
 
-def pairs(files, known, look=NAMELESS):
+def pairs(files, known, look=NAMELESS, n_people=None):
     """[(share, 0 to 1, one id, other id)] for the pairs that share at least look.least members.
 
-    files: {id: text, or texts}. known: the set to ignore.
+    files: {id: text, or texts}. known: the set to ignore. n_people: who wrote them, if fewer than there are files.
     """
+    n_people = n_people or len(files)
     mine = {id: set().union(*map(look.see, [texts] if isinstance(texts, str) else texts)) - known
             for id, texts in files.items()}
     holders = collections.defaultdict(list)
     for id, prints in mine.items():
         for one in prints:
             holders[one].append(id)
-    most = max(FEW, USUAL * len(files))
-    weight = {one: math.log(1 + len(files) / len(ids)) for one, ids in holders.items() if len(ids) <= most}
+    most = max(FEW, USUAL * n_people)
+    weight = {one: math.log(1 + n_people / len(ids)) for one, ids in holders.items() if len(ids) <= most}
     total = {id: sum(weight.get(one, 0) for one in prints) for id, prints in mine.items()}
     shared, count = collections.Counter(), collections.Counter()
     for one, ids in holders.items():
@@ -233,6 +241,16 @@ def like_ours(stage, files):
 # ---- a class ------------------------------------------------------------------------------------
 
 
+def some_of(texts):
+    """At most MOST_VERSIONS of them, with the first and the last."""
+    n = min(len(texts), MOST_VERSIONS)
+    return [texts[at * (len(texts) - 1) // max(n - 1, 1)] for at in range(n)]
+
+
+def is_long(text):
+    return next(itertools.islice(tokens(text), MOST_TOKENS, None), None) is not None
+
+
 def written(stages, submissions):
     """(stage, unit's name, {id: texts}): what students have written themselves, in all versions."""
     for stage in stages:
@@ -240,22 +258,43 @@ def written(stages, submissions):
             name = course.unit_name(stage, unit)
             files = {}
             for id, versions in submissions.items():
-                data = {one.files[name] for one in versions if name in one.files}
-                texts = sorted(one.decode("utf-8", "replace") for one in data
-                               if course.blob_hash(one) != unit.get("starter"))
+                data = dict.fromkeys(one.files[name] for one in versions if name in one.files)
+                texts = [one.decode("utf-8", "replace") for one in data if course.blob_hash(one) != unit.get("starter")]
                 if texts:
-                    files[id] = texts
+                    files[id] = some_of(texts)
             yield stage, name, files
+
+
+def moved(files, known, look=NAMELESS):
+    """[(share, [names], [ids])] for each pair of files with different names, of two people, that are alike; files: {(id,
+    name): texts}. Code works in any file of its stage."""
+    n_people = len({id for id, _ in files})
+    return sorted(((share, sorted([one[1], other[1]]), sorted([one[0], other[0]]))
+                   for share, one, other in pairs(files, known, look, n_people)
+                   if share >= look.shared and one[0] != other[0] and one[1] != other[1]), reverse=True)
 
 
 def look_at_these(stages, submissions):
     """[(stage, file, likeness, [ids])]; submissions: {id: [Submission]}, all versions that were seen."""
     known = {stage.id: handed_out(stage) for stage in stages}
-    return [(stage, name, share, ids) for stage, name, files in written(stages, submissions)
-            for share, ids in clusters(files, known[stage.id], look_of(stage))]
+    every = collections.defaultdict(dict)
+    found = []
+    for stage, name, files in written(stages, submissions):
+        found += [(stage, name, share, ids) for share, ids in clusters(files, known[stage.id], look_of(stage))]
+        every[stage].update({(id, name): texts for id, texts in files.items()})
+    for stage, files in every.items():
+        if len(stage.units) > 1:
+            found += [(stage, " / ".join(names), share, ids)
+                      for share, names, ids in moved(files, known[stage.id], look_of(stage))]
+    return found
 
 
 def look_at_ours(stages, submissions):
-    """[(stage, file, likeness, id, our file)]"""
-    return [(stage, name, share, id, path) for stage, name, files in written(stages, submissions) if files
-            for share, id, path in like_ours(stage, files)]
+    """[(stage, file, likeness, id, our file)]; of a file that is too long to be compared, the reason instead of ours."""
+    found = []
+    for stage, name, files in written(stages, submissions):
+        long = {id for id, texts in files.items() if any(map(is_long, texts))}
+        found += [(stage, name, 1.0, id, f"> {MOST_TOKENS} tokens") for id in sorted(long)]
+        others = {id: texts for id, texts in files.items() if id not in long}
+        found += [(stage, name, share, id, path) for share, id, path in like_ours(stage, others)] if others else []
+    return found

@@ -7,16 +7,24 @@ COMMENT = r"//(?:\\.|[^\\\n])*|/\*(?:.*?\*/|.*)"
 RAW = r'(?:u8|[uUL])?R"(?P<end>[^()\\\s"]{0,16})\((?:.*?\)(?P=end)"|.*)'
 TEXT = r'"(?:\\.|[^"\\\n])*"?' + r"|'(?:\\.|[^'\\\n])*'?"
 WORD = r"[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.]|'\w)*"  # a name or a number
-SIGN = r"<<=|>>=|<=>|->|::|[-+*/%&|^<>=!]=|&&|\|\||\+\+|--|\S"
-TOKEN = re.compile(f"(?P<comment>{COMMENT})|(?P<raw>{RAW})|(?P<text>{TEXT})|(?P<word>{WORD})|(?P<sign>{SIGN})", re.S)
-NEVER = re.compile(r"[ \t]*#[ \t]*if[ \t]+(?:0|false)\b")
-CONDITION = re.compile(r"[ \t]*#[ \t]*(if|else|elif|endif)")
+HEADER = r"\b__has_include(?:_next)?\s*\(\s*<[^>\n]*>"  # "/*" in its name begins no comment
+# Other spellings of signs. ("<::" is "<" and "::", unless ":" or ">" follows.)
+SPELLED = {"<:": "[", ":>": "]", "<%": "{", "%>": "}", "%:": "#", "%:%:": "##", "and": "&&", "or": "||", "not": "!",
+           "xor": "^", "bitand": "&", "bitor": "|", "compl": "~", "not_eq": "!=", "and_eq": "&=", "or_eq": "|=",
+           "xor_eq": "^="}
+SIGN = r"<:(?!:(?![:>]))|:>|<%|%>|%:(?:%:)?|<<=|>>=|<=>|->|::|[-+*/%&|^<>=!]=|&&|\|\||\+\+|--|\S"
+TOKEN = re.compile(f"(?P<comment>{COMMENT})|(?P<raw>{RAW})|(?P<text>{TEXT})|(?P<header>{HEADER})|(?P<word>{WORD})|"
+                   f"(?P<sign>{SIGN})", re.S)
+BLANK = r"[ \t\v\f\r]*"
+DIRECTIVE = rf"{BLANK}(?:#|%:){BLANK}"
+NEVER = re.compile(rf"{DIRECTIVE}if\b{BLANK}(?:0|false){BLANK}$")  # but not "#if 0 < 1"
+CONDITION = re.compile(rf"{DIRECTIVE}(if|else|elif|endif)")
 
 
 def without_comments(text, texts=True):
     """The text with blanks in place of comments and raw texts; texts: blanks in place of other texts, too."""
     def kept(found):
-        is_kept = found.lastgroup in ("word", "sign") or texts and found.lastgroup == "text"
+        is_kept = found.lastgroup in ("word", "sign", "header") or texts and found.lastgroup == "text"
         return found[0] if is_kept else re.sub(r"[^\n]", " ", found[0])
     return TOKEN.sub(kept, text)
 
@@ -37,8 +45,8 @@ def compiled_lines(text):
 
 
 def tokens(text):
-    """(kind: "text", "word" or "sign", token) for each token of the compiled lines, without #includes."""
+    """(kind: "text", "header", "word" or "sign", token) for each token of the compiled lines, without #includes."""
     code = without_comments(text.replace("\\\n", ""))
     lines = (line for line in compiled_lines(code) if not re.match(r"\s*#\s*include\b", line))
     for found in TOKEN.finditer("\n".join(lines)):
-        yield found.lastgroup, found[0]
+        yield ("sign", SPELLED[found[0]]) if found[0] in SPELLED else (found.lastgroup, found[0])

@@ -214,11 +214,15 @@ class Work:
             emulator = EMULATOR if stage.is_emulated else []
             notes = out.with_suffix(".d")
             *words, dash_c, source = steps.compile_command(name, out, headers=include)
-            command = confined([*words, "-MD", "-MF", str(notes), dash_c, source],
+            assembled = None if stage.is_emulated or "clang" in compiler() else out.with_suffix(".s.d")
+            command = confined([*words, "-MD", "-MF", str(notes), *([f"-Wa,--MD,{assembled}"] if assembled else []),
+                                dash_c, source],
                                reads=[include, *mine, *emulator], writes=[out.parent],
                                compiles=True, seconds=COMPILE_SECONDS)
             self.run(command, self.folder, name)
             self.refuse_other_files(name, notes, [include, *mine, *emulator])
+            if assembled:
+                self.refuse_assembled_files(name, assembled, notes)
         self.refuse(own_work.refusal(stage, {}, objects, () if kind else steps.ours))
         return objects
 
@@ -249,6 +253,15 @@ class Work:
         foreign = own_work.foreign_file(name, [self.folder / path for path in read], allowed, [self.folder, course.ROOT])
         if foreign:
             self.refuse(course.say(*foreign))
+
+    def refuse_assembled_files(self, name, notes, headers):
+        """notes: the assembler's list of files it has read; a library of this machine, taken by .incbin, is code that
+        can run. headers: the compiler's list."""
+        known, here = ({os.path.realpath(self.folder / path) for path in own_work.files_of_rule(
+            file.read_text(encoding="utf-8", errors="replace"))} for file in (headers, notes))
+        foreign = sorted(path for path in here - known if not own_work.is_below(path, [os.path.realpath(self.folder)]))
+        if foreign:
+            self.refuse(course.say("own_assembled_file", name, foreign[0]))
 
     def run(self, command, folder, what, files=()):
         """Runs the compiler or the linker; files: the objects, for the linker."""

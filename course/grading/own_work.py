@@ -213,9 +213,27 @@ NOT_LINKED = re.compile(rb"\.gnu\.(lto|debuglto|warning|offload)|\.llvm(?!_addrs
                         rb"\.interp$")
 
 
+# The types of sections that compilers write: code and data, tables, relocations, notes, constructors, groups, tables for
+# exceptions, those of LLVM and of ARM.
+TYPES = {0, 1, 2, 3, 4, 7, 8, 14, 15, 16, 17, 18, 0x6fff4c03, 0x70000001, 0x70000003}
+TABLE, TEXTS = 2, 3
+NAMELESS = (3, 4)  # the types of symbols for sections and files; nm does not print such a symbol, whatever it is
+
+
+def check_symbols(data, at):
+    """Throws NotPlain if nm does not print all names of a table of symbols that a linker sees; at: the place of its
+    section header. nm leaves out the first symbol, and those of sections and files."""
+    start, length, _, n_local = struct.unpack_from("<QQII", data, at + 24)
+    if any(data[start:start + 24]) or n_local < 1:
+        raise NotPlain("a table of symbols that does not begin with an empty one")
+    kinds = data[start + 24 * n_local + 4:start + length:24]
+    if any(kind >> 4 == 0 or kind & 15 in NAMELESS for kind in kinds):
+        raise NotPlain("a global symbol that has no name")
+
+
 def sections(data):
     """(name, True if it is code, its bytes if it is a table of names) for each section of a relocatable ELF file, 64
-    bits, little-endian."""
+    bits, little-endian. A linker and nm must see the same symbols in it."""
     if data[:4] != b"\x7fELF":
         raise NotPlain(f"a file that begins with {data[:4]!r}")
     if data[4:6] != b"\2\1" or struct.unpack_from("<H", data, 16)[0] != 1:
@@ -229,10 +247,20 @@ def sections(data):
     if names == 0xffff:
         names, = struct.unpack_from("<I", data, at + 40)
     text, = struct.unpack_from("<Q", data, at + 64 * names + 24)
+    n_tables = 0
     for index in range(min(n, len(data) // 64)):
         name, kind, flags, _, start, length = struct.unpack_from("<IIQQQQ", data, at + 64 * index)
         called = data[text + name:text + name + links.MOST_LETTERS].partition(b"\0")[0]
-        yield called, bool(flags & 4), data[start:start + length] if kind == 3 else b""
+        if called == b".linker-options" and length == 0:  # Clang writes it for every file, without options
+            continue
+        if kind not in TYPES:
+            raise NotPlain(f"a section of type {kind:#x}, {called.decode('ascii', 'replace')}")
+        if kind == TABLE:  # the linker takes the first, which a student's assembler may have written
+            n_tables += 1
+            check_symbols(data, at + 64 * index)
+        yield called, bool(flags & 4), data[start:start + length] if kind == TEXTS else b""
+    if n_tables != 1:
+        raise NotPlain(f"{n_tables} tables of symbols")
 
 
 # nm prints names as they are, so a name with a line end could forge the next line.

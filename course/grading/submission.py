@@ -30,6 +30,8 @@ FETCHING = ("-c", "core.hooksPath=/dev/null", "-c", "fetch.unpackLimit=1", "-c",
             "-c", "fetch.recurseSubmodules=false", "-c", "maintenance.auto=false")
 # For a local repository, whoever owns it; large packs are read through small windows.
 READING = {"safe.directory": "*", "core.packedGitWindowSize": "1m", "core.packedGitLimit": "64m"}
+# A server of a student's could lead on to a repository that only our credentials open: another student's.
+STAYING = {"http.followRedirects": "false"}
 URL = re.compile(r"\w+://|[\w.-]+@[\w.-]+:")
 REMOTE = "git:http:https:ssh"  # never a folder: git would follow links out of it, and a push would run its hooks
 
@@ -52,7 +54,8 @@ class Submission:
         with contextlib.suppress(course.Problem):
             found = official.parse(text)
             self.language = found["language"] if found["language"] in course.HANDOUTS else None
-            self.nickname = " ".join(found["nickname"].split())[:NICKNAME] or None
+            nickname = found["nickname"].encode("utf-8", "replace").decode()  # JSON may name half a character
+            self.nickname = " ".join(nickname.split())[:NICKNAME] or None
 
 
 class Refused(Exception):
@@ -120,12 +123,14 @@ def run_git(*words, protocols="", most=None, folder=None, seconds=SECONDS):
     """The output of git, or None if it fails. protocols: those it may use ("ssh:https")."""
     environment = dict(os.environ, GIT_TERMINAL_PROMPT="0", GIT_ALLOW_PROTOCOL=protocols or "none",
                        GIT_NO_REPLACE_OBJECTS="1", GIT_SSH_COMMAND="ssh -o BatchMode=yes -o ConnectTimeout=30")
+    settings = dict(STAYING)
     if folder is not None:  # only this folder counts as the repository, whoever owns it
         environment.update(GIT_CEILING_DIRECTORIES=str(pathlib.Path(folder).parent))
-        for number, (key, value) in enumerate(READING.items()):
-            environment.update({f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value})
-        environment["GIT_CONFIG_COUNT"] = str(len(READING))
+        settings |= READING
         words = ("-C", str(folder), *words)
+    for number, (key, value) in enumerate(settings.items()):
+        environment.update({f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value})
+    environment["GIT_CONFIG_COUNT"] = str(len(settings))
     addresses = MAX_ADDRESSES if folder is None else MAX_TO_READ
     try:
         said = run_for(limited(["git", *words], addresses), seconds, env=environment)

@@ -284,6 +284,15 @@ class Lists(unittest.TestCase):
                            "a::operator<": "operator<", "x" + "<" * 2000 + ">" * 2000: "x"}.items():
             self.assertEqual(links.last_name(name), last)
 
+    def test_allows_the_empty_section_that_clang_writes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source, out = pathlib.Path(folder, "x.cpp"), pathlib.Path(folder, "x.o")
+            for options, is_refused in (("", False), (r'\n.asciz \"lib\"', True)):
+                source.write_text(f'asm(".section .linker-options,\\"e\\",@0x6fff4c01{options}\\n.text");\n')
+                subprocess.run([recipe.recipe("02").compiler, "-c", str(source), "-o", str(out)], check=True)
+                said = own_work.refusal(STAGES[2], {}, {"x.cpp": out}, recipe.recipe("02").ours)
+                self.assertEqual(".linker-options" in said, is_refused, said)
+
     def test_std_execution_has_a_message_of_its_own(self):
         with tempfile.TemporaryDirectory() as folder:
             source, out = pathlib.Path(folder, "x.cpp"), pathlib.Path(folder, "x.o")

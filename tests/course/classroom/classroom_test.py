@@ -4,6 +4,7 @@
 """
 import datetime
 import html.parser
+import http.server
 import importlib
 import io
 import itertools
@@ -379,6 +380,32 @@ class Pulling(Folder):
         grading.lock("grade")
         self.assertIn("another ./stage class", self.problem(other.lock, "send"))
         grading.locked.close()
+
+
+class Redirects(unittest.TestCase):
+    def test_leads_nowhere(self):
+        """A student's server must not choose another repository, which our credentials may open."""
+        asked = []
+
+        class Elsewhere(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append(self.path)
+                self.send_response(302)
+                self.send_header("Location", self.path.replace("/ann.git", "/bob.git"))
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            url = f"http://127.0.0.1:{server.server_port}/ann.git"
+            for ask in (lambda: repositories.pull(url, STAGES, None), lambda: sending.push(url, {"ann.md": b"20"})):
+                with self.assertRaises(course.Problem):
+                    ask()
+            server.shutdown()
+        self.assertTrue(asked)
+        self.assertFalse([path for path in asked if "bob" in path])
 
 
 class Seeds(Folder):
@@ -795,6 +822,9 @@ class Ranking(Records):
         self.assertEqual(class_folder.kept(self.folder, "ann", "a" * 40).nickname, "fast fox " + "x" * 15)
         handed_in.take_settings('{"nickname": 3}')
         self.assertEqual(handed_in.nickname, "fast fox " + "x" * 15)  # a setting that is not text is ignored
+        handed_in.take_settings('{"nickname": "half \\ud83e"}')
+        self.assertEqual(handed_in.nickname, "half ?")
+        self.assertTrue(repositories.name_of(handed_in).startswith("files-"))
 
 
 class Corrections(Folder):

@@ -105,6 +105,33 @@ class Likeness(unittest.TestCase):
                 self.assertEqual([ids for _, ids in found], [["ann", "bob"]], f"{stage.id}: {file}")
                 self.assertGreater(found[0][0], 0.8)
 
+    def test_finds_a_copy_that_only_seems_to_be_left_out(self):
+        """A compiler compiles all of these."""
+        head, body = OWN.split("\n", 1)
+        for begin, end in (("#if 0 < 1", "#endif"), ("#if false || true", "#endif"), ("#if 0 \\\n || 1", "#endif"),
+                           ("#if 0'0 == 0", "#endif"), ("#if 0\n%:else", "#endif"), ("#if 0\n\f#else", "#endif"),
+                           ("#if 0\n%:endif", ""), ("#if !__has_include(<x/*y>)", "#endif // */")):
+            found = likeness.clusters({"ann": OWN, "bob": f"{head}\n{begin}\n{body}{end}\n", "cat": OTHER},
+                                      likeness.handed_out(STAGES[4]))
+            self.assertEqual([ids for _, ids in found], [["ann", "bob"]], begin)
+
+    def test_knows_the_other_spellings_of_signs(self):
+        one = "int f(int* a) { if (a[0] && !a[1] || a[2] != 3) a[0] |= ~a[1]; std::vector<::T> v; return a[1] ^ a[2] & 3; }"
+        other = ("int f(int* a) <% if (a<:0:> and not a<:1:> or a<:2:> not_eq 3) a<:0:> or_eq compl a<:1:>; "
+                 "std::vector<::T> v; return a<:1:> xor a<:2:> bitand 3; %>")
+        for names in (False, True):
+            self.assertEqual(list(likeness.tokens(one, names)), list(likeness.tokens(other, names)))
+
+    def test_finds_a_copy_in_another_file_of_its_stage(self):
+        handed_in, stage = {}, STAGES[6]
+        first, second = (course.unit_name(stage, unit) for unit in stage.units[:2])
+        for id, name, text in ("ann", first, OWN), ("bob", second, renamed(OWN)), ("cat", first, OTHER):
+            handed_in[id] = [submission.Submission(id)]
+            handed_in[id][0].files = {**course.starters(), name: text.encode()}
+        found = likeness.look_at_these(STAGES, handed_in)
+        self.assertEqual([(name, share, ids) for _, name, share, ids in found],
+                         [(" / ".join(sorted([first, second])), 1.0, ["ann", "bob"])])
+
     def test_finds_a_copy_in_another_dress_in_the_first_stages(self):
         for stage in STAGES[1:likeness.FIRST_STAGE]:
             for file in [program["file"] for program in programs(stage) if program["is"] == "right"]:
@@ -152,6 +179,21 @@ class Likeness(unittest.TestCase):
         handed_in["bob"][1].files["stages/04-mlp/mlp.cpp"] = OTHER.encode()  # rewritten later
         found = likeness.look_at_these(STAGES, handed_in)
         self.assertEqual([(name, ids) for _, name, _, ids in found], [("stages/04-mlp/mlp.cpp", ["ann", "bob"])])
+
+    def test_takes_limited_time_and_memory_for_files_that_nobody_would_write(self):
+        stage, versions = STAGES[6], []
+        name = course.unit_name(stage, stage.units[0])
+        for at in range(60):
+            versions.append(submission.Submission("ann"))
+            versions[-1].files = {name: f"int f{at};\n{'- + * . ' * 30_000}".encode()}
+        (_, _, files), *_ = likeness.written([stage], {"ann": versions})
+        self.assertEqual(len(files["ann"]), likeness.MOST_VERSIONS)
+        self.assertEqual([files["ann"][at][:8] for at in (0, -1)], ["int f0;\n", "int f59;"])
+        start = time.process_time()
+        self.assertEqual(likeness.look_at_these([stage], {"ann": versions}), [])
+        self.assertEqual([(id, share) for _, _, share, id, _ in likeness.look_at_ours([stage], {"ann": versions})],
+                         [("ann", 1.0)])  # hides nothing behind its length
+        self.assertLess(time.process_time() - start, 20)
 
     # ---- ours -------------------------------------------------------------------------------
 
