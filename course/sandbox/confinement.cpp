@@ -267,11 +267,11 @@ class End {
   End& operator=(const End&) = delete;
 
   void wait() {
-    constexpr auto kMost = std::chrono::milliseconds(20);
+    constexpr auto kLongestPause = std::chrono::milliseconds(20);
     pollfd ended{file_, POLLIN, 0};
-    if (file_ >= 0 && ::poll(&ended, 1, kMost.count()) >= 0) return;
+    if (file_ >= 0 && ::poll(&ended, 1, kLongestPause.count()) >= 0) return;
     std::this_thread::sleep_for(pause_);
-    pause_ = std::min<std::chrono::microseconds>(pause_ * 2, kMost);
+    pause_ = std::min<std::chrono::microseconds>(pause_ * 2, kLongestPause);
   }
 
  private:

@@ -1,5 +1,8 @@
 #include "checkpoint/gguf.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -19,12 +22,12 @@ constexpr std::size_t kMaxAlignment = 1u << 20;
 
 // ggml's numbers for the types that we read.
 constexpr std::array<std::pair<std::uint32_t, DType>, 22> kTypes = {{
-    {0, DType::F32},     {1, DType::F16},    {2, DType::Q4_0},  {3, DType::Q4_1},
-    {6, DType::Q5_0},    {7, DType::Q5_1},   {8, DType::Q8_0},  {10, DType::Q2_K},
-    {11, DType::Q3_K},   {12, DType::Q4_K},  {13, DType::Q5_K}, {14, DType::Q6_K},
-    {15, DType::Q8_K},   {24, DType::I8},    {25, DType::I16},  {20, DType::IQ4_NL},
-    {23, DType::IQ4_XS}, {26, DType::I32},   {27, DType::I64},  {28, DType::F64},
-    {30, DType::BF16},   {39, DType::MXFP4},
+    {0, DType::F32},   {1, DType::F16},     {2, DType::Q4_0},    {3, DType::Q4_1},
+    {6, DType::Q5_0},  {7, DType::Q5_1},    {8, DType::Q8_0},    {10, DType::Q2_K},
+    {11, DType::Q3_K}, {12, DType::Q4_K},   {13, DType::Q5_K},   {14, DType::Q6_K},
+    {15, DType::Q8_K}, {20, DType::IQ4_NL}, {23, DType::IQ4_XS}, {24, DType::I8},
+    {25, DType::I16},  {26, DType::I32},    {27, DType::I64},    {28, DType::F64},
+    {30, DType::BF16}, {39, DType::MXFP4},
 }};
 
 // Types that occur in published files and that we do not read: the error names them.
@@ -40,15 +43,20 @@ constexpr std::array<std::pair<std::uint32_t, std::string_view>, 9> kOtherTypes 
     {35, "TQ2_0"},
 }};
 
+std::string types_text() {
+  std::vector<std::string_view> names;
+  for (const auto& [number, dtype] : kTypes) {
+    if (is_quantized(dtype)) names.push_back(dtype_name(dtype));
+  }
+  return fmt::format("only {}", fmt::join(names, ", "));
+}
+
 DType dtype_of(std::uint32_t type, const std::string& where) {
   for (const auto& [number, dtype] : kTypes) {
     if (number == type) return dtype;
   }
   for (const auto& [number, name] : kOtherTypes) {
-    if (number == type)
-      throw Error(
-          "{}: {} is not supported (only Q4_0 to Q8_0, Q2_K to Q8_K, IQ4_NL, IQ4_XS and MXFP4)",
-          where, name);
+    if (number == type) throw Error("{}: {} is not supported ({})", where, name, types_text());
   }
   throw Error("{}: type {} is not supported", where, type);
 }

@@ -29,14 +29,14 @@ inline bool add_linear_way(const LinearWay& way) {
 
 // Below this number of multiplications of the textbook's matmul_transb, waking a thread takes
 // longer than the work.
-constexpr std::size_t kWorthSplitting = 100'000;
+constexpr std::size_t kMinParallelMultiplications = 100'000;
 
 // Calls part(0) to part(threads.size() - 1): in parallel, or one after the other if that is faster.
 // times_as_fast: the speed of the kernel in units of the textbook kernel's speed.
 template <class Part>
 void in_parts(ThreadPool& threads, std::size_t n_multiplications, std::size_t times_as_fast,
               Part&& part) {
-  if (n_multiplications >= times_as_fast * kWorthSplitting) return threads.run(part);
+  if (n_multiplications >= times_as_fast * kMinParallelMultiplications) return threads.run(part);
   for (std::size_t n = 0; n < threads.size(); ++n) part(n);
 }
 

@@ -18,10 +18,10 @@ namespace {
 // texts.
 constexpr std::size_t kRowsPerPrompt = 8;
 constexpr std::size_t kLeastPromptRows = 16, kMostPromptRows = 64;
-constexpr std::size_t kMaxRows = 512;      // per step
-constexpr std::size_t kWorthCopying = 16;  // tokens
-constexpr std::size_t kMorePlaces = 64;    // places for earlier texts, if sequences share memory
-constexpr std::size_t kForgotten = 64;     // tokens; a page of the CPU backend
+constexpr std::size_t kMaxRows = 512;         // per step
+constexpr std::size_t kMinSharedTokens = 16;  // tokens
+constexpr std::size_t kMorePlaces = 64;       // places for earlier texts, if sequences share memory
+constexpr std::size_t kTokensPerDrop = 64;    // about a page of the CPU backend
 
 }  // namespace
 
@@ -143,8 +143,8 @@ bool Scheduler::wait_for_work() {
 }
 
 // The free place that shares the longest beginning with this prompt, if little else would be lost:
-// with spare places, at most kWorthCopying tokens; without, at most as many as the beginning has.
-// Otherwise the free place that was unused for the longest time.
+// with spare places, at most kMinSharedTokens tokens; without, at most as many as the beginning
+// has. Otherwise the free place that was unused for the longest time.
 Scheduler::Place* Scheduler::free_place(std::span<const TokenId> prompt) {
   Place* best = nullptr;
   Place* oldest = nullptr;
@@ -158,7 +158,7 @@ Scheduler::Place* Scheduler::free_place(std::span<const TokenId> prompt) {
     const std::size_t prefix = common_prefix(place.tokens, prompt);
     const std::size_t lost = place.tokens.size() - prefix;
     if (prefix > best_prefix &&
-        lost <= (places_.size() > options_.n_texts ? kWorthCopying : prefix)) {
+        lost <= (places_.size() > options_.n_texts ? kMinSharedTokens : prefix)) {
       best = &place;
       best_prefix = prefix;
     }
@@ -187,7 +187,7 @@ void Scheduler::find_donor(Place& place) const {
   if (!engine_.plan().states.empty()) return;  // states are known only at the end of a text
   Running& running = *place.running;
   const auto prompt = running.continuation.tokens();
-  std::size_t least = running.fed + kWorthCopying;
+  std::size_t least = running.fed + kMinSharedTokens;
   for (const Place& other : places_) {
     if (&other == &place) continue;
     const std::size_t prefix = common_prefix(other.running ? other.running->continuation.tokens()
@@ -266,13 +266,13 @@ std::vector<Scheduler::Place*> Scheduler::plan_step() {
 void Scheduler::make_room() {
   for (const Input& input : inputs_) {
     const std::size_t length = input.sequence->length() + input.tokens.size();
-    while (!input.sequence->reserve(length) && forget_some()) {
+    while (!input.sequence->reserve(length) && drop_oldest_tokens()) {
     }
   }
 }
 
 // Returns false if there is nothing left to drop.
-bool Scheduler::forget_some() {
+bool Scheduler::drop_oldest_tokens() {
   Place* oldest = nullptr;
   for (Place& place : places_) {
     if (place.running || place.tokens.empty()) continue;
@@ -280,7 +280,7 @@ bool Scheduler::forget_some() {
   }
   if (oldest == nullptr) return false;
   const std::size_t length = oldest->tokens.size();
-  oldest->tokens.resize(oldest->sequence->truncate(length - std::min(length, kForgotten)));
+  oldest->tokens.resize(oldest->sequence->truncate(length - std::min(length, kTokensPerDrop)));
   return true;
 }
 

@@ -141,7 +141,7 @@ class Scheduler {
   bool wait_for_donor(Place& place);
   std::vector<Place*> plan_step();
   void make_room();
-  bool forget_some();
+  bool drop_oldest_tokens();
   bool wants_logits(std::span<Place* const> order) const;
   void choose(Place& place, std::span<float> logits, TokenId likeliest);
   TokenScore score(std::span<const float> logits, std::size_t n_top) const;

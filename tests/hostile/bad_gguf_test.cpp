@@ -169,8 +169,8 @@ const BadGguf kBadTensors[] = {
     {"has_a_type_that_is_gone", tensor(kDown, [](auto& t) { t.type = 4; }),
      "tensor 'blk.0.ffn_down.weight': type 4 is not supported"},
     {"has_a_type_that_others_read", tensor(kDown, [](auto& t) { t.type = 21; }),
-     "tensor 'blk.0.ffn_down.weight': IQ3_S is not supported (only Q4_0 to Q8_0, Q2_K to Q8_K, "
-     "IQ4_NL, IQ4_XS and MXFP4)"},
+     "tensor 'blk.0.ffn_down.weight': IQ3_S is not supported (only Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, "
+     "Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q8_K, IQ4_NL, IQ4_XS, MXFP4)"},
     {"has_a_type_that_nobody_knows", tensor(kDown, [](auto& t) { t.type = 4000000000; }),
      "tensor 'blk.0.ffn_down.weight': type 4000000000 is not supported"},
     {"has_tensors_that_overlap", tensor(kDown, [](auto& t) { t.offset -= 32; }),

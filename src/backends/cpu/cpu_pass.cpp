@@ -21,7 +21,7 @@ static_assert(std::extent_v<decltype(Kernels::rope)> ==
 
 // Rows times bytes of weights per thread. With less work, threads would wait for each other longer
 // than they compute.
-constexpr std::size_t kWorthSharing = std::size_t{1} << 20;
+constexpr std::size_t kMinWorkPerThread = std::size_t{1} << 20;
 // A pass with less work than this is shorter than the time for which the operating system gives a
 // processor to another program. If a thread had to wait for that in such a pass, the first thread
 // computes the next kAlone passes alone.
@@ -108,7 +108,7 @@ class Pass {
 
   // Multiplies the linears of a group that need all rows, or those that need only scored rows.
   void multiply(const FusedLinears& step, const Rows& rows, bool scored_only) {
-    std::array<Product, FusedLinears::kMost> products;
+    std::array<Product, FusedLinears::kMaxLinears> products;
     std::size_t n = 0;
     for (const FusedLinear& linear : step.linears) {
       const bool some = linear.scored_only && !scores_all();
@@ -245,7 +245,7 @@ class Pass {
   void inside_experts(const ExpertsStep& step, const Slots& slots, MatrixView<float> hidden) const {
     ActivationTypes types = {};
     std::size_t tiles = 0;
-    const std::size_t panels = (hidden.cols() + kPanelOutputs - 1) / kPanelOutputs;
+    const std::size_t panels = panels_of(hidden.cols());
     for (const auto& [index, first, end] : slots.experts) {
       note(step.experts[index].gate, types);
       note(step.experts[index].up, types);
@@ -283,7 +283,7 @@ class Pass {
     for (const Slots::Expert& one : slots.experts) note(step.experts[one.index].down, types);
     const Rows x = slice_.prepare(hidden, {}, types);
     const auto shares = buffer(step.shares), out = buffer(step.out).row_range(0, rows_);
-    const Range mine = slice_.share((out.cols() + kPanelOutputs - 1) / kPanelOutputs);
+    const Range mine = slice_.share(panels_of(out.cols()));
     const Range columns{mine.begin * kPanelOutputs, std::min(out.cols(), mine.end * kPanelOutputs)};
     for (std::size_t r = 0; r < rows_ && !add; ++r) {
       std::ranges::fill(out.row(r).subspan(columns.begin, columns.size()), 0.0f);
@@ -349,7 +349,7 @@ class Pass {
   // Each thread computes some columns of all rows.
   void compute(const ShortConvStep& step) {
     const auto in = buffer(step.in), out = buffer(step.out);
-    const Range panels = slice_.share((in.cols() + kPanelOutputs - 1) / kPanelOutputs);
+    const Range panels = slice_.share(panels_of(in.cols()));
     const std::size_t first = panels.begin * kPanelOutputs;
     const Range columns{first, std::max(first, std::min(in.cols(), panels.end * kPanelOutputs))};
     std::size_t row = 0;
@@ -394,7 +394,7 @@ class Pass {
     // Work is divided by sequence, head and panel of values. One panel of a matrix is small enough
     // for the L1 cache: it is used for all rows before the next panel is read.
     const DeltaShape shape = delta_shape(step);
-    const std::size_t n_panels = (shape.value_dim + kPanelOutputs - 1) / kPanelOutputs;
+    const std::size_t n_panels = panels_of(shape.value_dim);
     const std::size_t per_sequence = shape.n_heads * n_panels;
     const Range mine = slice_.share(batch_.size() * per_sequence);
     std::size_t row = 0, task = 0;
@@ -442,7 +442,7 @@ class Pass {
     const auto learned = buffer(step.beta), kept = buffer(step.decay);
     const std::size_t key = shape.key_head(head) * shape.key_dim;
     const std::size_t value = head * shape.value_dim + panel * kPanelOutputs;
-    const std::size_t n_panels = (shape.value_dim + kPanelOutputs - 1) / kPanelOutputs;
+    const std::size_t n_panels = panels_of(shape.value_dim);
     const std::size_t n = std::min(kPanelOutputs, shape.value_dim - panel * kPanelOutputs);
     float* const state =
         one.state->data(step.state) + (head * n_panels + panel) * shape.key_dim * kPanelOutputs;
@@ -465,7 +465,7 @@ class Pass {
     const auto in = buffer(step.in).row_range(0, rows_), out = buffer(step.out);
     const std::size_t n_heads = step.weights.size();
     const std::size_t from = in.cols() / n_heads, to = out.cols() / n_heads;
-    const std::size_t panels = (to + kPanelOutputs - 1) / kPanelOutputs;
+    const std::size_t panels = panels_of(to);
     float* const values = slice_.scratch().tile.data();
     const Range mine = slice_.share(n_heads * panels);
     for (std::size_t i = mine.begin; i < mine.end; ++i) {
@@ -645,7 +645,7 @@ void cpu_pass(const CpuProgram& program, std::span<const SequenceTokens> batch, 
   const std::size_t threads = w.threads.size();
   const std::size_t work = count_tokens(batch) * program.weights.bytes.per_token;
   const bool crowded = work < kShortPass && w.alone > 0;
-  if (threads == 1 || work < kWorthSharing * threads || crowded) {
+  if (threads == 1 || work < kMinWorkPerThread * threads || crowded) {
     if (crowded) --w.alone;
     Pass(program, batch, w, logits, 0, 1).run();
   } else {

@@ -95,10 +95,10 @@ class Fuser {
     return {norm.kind, norm.weight, norm.bias, norm.eps, norm.group};
   }
 
-  // The end of the group that begins with linear i: linears of the same input, at most kMost.
+  // The end of the group that begins with linear i: linears of the same input, at most kMaxLinears.
   std::size_t end_of_group(std::size_t i) const {
     const BufferId in = at<LinearStep>(i)->in;
-    const std::size_t end = i + FusedLinears::kMost;
+    const std::size_t end = i + FusedLinears::kMaxLinears;
     while (i != end && at<LinearStep>(i) != nullptr && at<LinearStep>(i)->in == in) ++i;
     return i;
   }

@@ -52,7 +52,7 @@ struct FusedLinear {
 };
 
 struct FusedLinears {
-  static constexpr std::size_t kMost = 8;  // linears per group
+  static constexpr std::size_t kMaxLinears = 8;  // linears per group
 
   LinearInput input;
   std::vector<FusedLinear> linears;

@@ -266,7 +266,7 @@ void PackedAttention::score(const CachedHead& head, const Block& block, const Ro
         more ? head.keys(chunk + 1).panels : head.values(block.first_chunk, kChunk).panels;
     const PanelMatrix keys = head.keys(chunk);
     const std::size_t used = std::min(kChunk, block.end - at);
-    const Range panels{0, (used + kPanelOutputs - 1) / kPanelOutputs};
+    const Range panels{0, panels_of(used)};
     const std::size_t most = slice_.max_rows(keys);
     for (std::size_t i = 0; i < n_queries; i += most) {
       const std::size_t n = std::min(most, n_queries - i);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "operators/dequantize.h"
 #include "operators/half_to_float.h"
+#include "operators/k_quant_block.h"
 #include "operators/kernels/k_quant_panel.h"
 
 namespace stagecraft {
@@ -199,23 +200,11 @@ void pack_panel(const StoredTensor& matrix, WeightLayout layout, std::size_t fir
       return transpose<std::uint16_t>(stored, rows, inputs, panel.data(), kAsIs);
     case DType::BF16:
       return transpose<std::uint32_t>(stored, rows, inputs / 2, panel.data(), kAsIs);
-    case DType::Q8_0:
-    case DType::Q4_0:
-    case DType::Q4_1:
-    case DType::Q5_0:
-    case DType::Q5_1:
-    case DType::IQ4_NL:
-    case DType::MXFP4:
+    default:
+      if (dtype_block(matrix.dtype).elements == kKBlock) {
+        return pack_k_quant_panel(matrix, first, rows, panel);
+      }
       return pack_blocks(matrix, first, rows, panel);
-    case DType::Q2_K:
-    case DType::Q3_K:
-    case DType::Q4_K:
-    case DType::Q5_K:
-    case DType::Q6_K:
-    case DType::IQ4_XS:
-      return pack_k_quant_panel(matrix, first, rows, panel);
-    default:  // no other type has a layout of its own
-      return;
   }
 }
 

@@ -37,7 +37,7 @@ struct PanelMatrix {
   std::size_t stride = 0;
   bool from_memory = false;  // caches do not hold the model: see prefetch_from_memory in simd.h
 
-  std::size_t panel_count() const { return (outputs + kPanelOutputs - 1) / kPanelOutputs; }
+  std::size_t panel_count() const { return panels_of(outputs); }
   const std::byte* panel(std::size_t i) const { return panels + i * stride; }
 };
 
