@@ -1,4 +1,4 @@
-// Attack: a table of symbols of its own: nm leaves out the first symbol, which brings the kernels into the program.
+// Attack: a table of symbols of its own; nm leaves out its first one, which brings in the kernels.
 // Stage: 2
 // Refused for: a table of symbols
 // Would earn: 0

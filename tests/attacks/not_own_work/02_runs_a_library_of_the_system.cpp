@@ -1,4 +1,4 @@
-// Attack: takes the machine code of a library of the system into its own code. (With sqrtf's it is right: 20 points.)
+// Attack: takes the machine code of a library of the system. (With that of sqrtf: 20 points.)
 // Stage: 2
 // Refused for: its assembler includes
 // Would earn: 0
