@@ -130,8 +130,8 @@ struct ScalesOfHalves;
 template <std::size_t Vecs>
 struct ScalesOfHalves<WeightLayout::Q2_K, Vecs> {
   static constexpr std::size_t kBlocks = 1, kBytes = 2 * kPanelOutputs;
-  const std::uint16_t* d;
-  const std::byte* at;
+  const std::uint16_t* d = nullptr;
+  const std::byte* at = nullptr;
 
   STAGECRAFT_INLINE void read(const std::uint16_t* d, const std::byte* at, ScalesOfHalves& out) {
     out = {d, at};
@@ -168,8 +168,8 @@ struct ScalesOfHalves<WeightLayout::Q3_K, Vecs> {
 template <std::size_t Vecs>
 struct ScalesOfHalves<WeightLayout::Q6_K, Vecs> {
   static constexpr std::size_t kBlocks = 1, kBytes = 2 * kPanelOutputs;
-  const std::uint16_t* d;
-  const std::byte* at;
+  const std::uint16_t* d = nullptr;
+  const std::byte* at = nullptr;
 
   STAGECRAFT_INLINE void read(const std::uint16_t* d, const std::byte* at, ScalesOfHalves& out) {
     out = {d, at};
