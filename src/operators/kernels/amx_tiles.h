@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "operators/k_quant_block.h"
-#include "operators/kernels/k_quant_tiles.h"
+#include "operators/kernels/unpacked_blocks.h"
 
 // Products by AMX (Intel 64 Architectures Software Developer's Manual, volume 1, chapter 18). A
 // processor with AMX has eight registers of 16 rows of 64 bytes, and one instruction multiplies two
@@ -243,175 +242,6 @@ void tile_amx_bf16(const TileArgs& t, std::size_t n) {
 // Bytes have a scale per 32 inputs (Q2_K, Q3_K and Q6_K: per 16), so a tile has that many bytes per
 // row: one block. Its sums are exact, so they have the same bits as those of dot_q8 and dot_small,
 // which multiply the rows that do not fill a tile.
-//
-// Up to 256 inputs of a panel, unpacked once for all rows of a call.
-template <std::size_t kInputs>
-struct Blocks {
-  static constexpr std::size_t kMaxBlocks = kKBlock / kInputs;
-  alignas(64) std::int8_t weights[kMaxBlocks][kInputs / 4][kPanelOutputs][4];
-  alignas(64) float scales[kMaxBlocks][kPanelOutputs];
-  alignas(64) float minima[kMaxBlocks][kPanelOutputs];  // added, times the sum of a row's block
-};
-
-// Stores kLanes words of four bytes after subtracting `bias` from each byte.
-STAGECRAFT_INLINE void put(void* to, Ints weights, int bias) {
-  _mm512_store_si512(to, _mm512_sub_epi8((__m512i)weights, _mm512_set1_epi8((char)bias)));
-}
-
-// How a type is unpacked: kInputs inputs per block; kMinima: whether there are minima; kBytes bytes
-// of the panel per 256 inputs; kUnpacked inputs are unpacked at a time. unpack(at, n, blocks)
-// unpacks the n blocks at `at` and returns where the next one begins.
-//
-// Q8 to MXFP4, see Block in block_weights.h.
-template <WeightLayout kLayout>
-struct Unpacking {
-  using Packed = Block<kLayout>;
-  static constexpr std::size_t kInputs = kQuantBlock;
-  static constexpr std::size_t kUnpacked = 4 * kQuantBlock;
-  static constexpr bool kMinima = Packed::kMinima;
-  static constexpr std::size_t kBytes = kKBlock / kQuantBlock * Packed::kBytes;
-
-  STAGECRAFT_INLINE const std::byte* unpack(const std::byte* at, std::size_t n,
-                                            Blocks<kInputs>& blocks) {
-    for (std::size_t b = 0; b < n; ++b, at += Packed::kBytes) {
-      for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
-        for (int group = 0; group < (Packed::kNibbles ? 4 : 8); ++group) {
-          if constexpr (Packed::kNibbles) {
-            const auto [first, second] = Packed::weights(at, group, lane);
-            put(blocks.weights[b][group][lane], first, Packed::kBias);
-            put(blocks.weights[b][4 + group][lane], second, Packed::kBias);
-          } else {
-            const Ints bytes = load_ints(at + 4 * (kPanelOutputs * group + lane));
-            put(blocks.weights[b][group][lane], bytes, Packed::kBias);
-          }
-        }
-        store(&blocks.scales[b][lane], Packed::scales(at, lane));
-        if constexpr (kMinima) store(&blocks.minima[b][lane], Packed::minima(at, lane));
-      }
-    }
-    return at;
-  }
-};
-
-// Q4_K and Q5_K, see k_quant_panel.h: 256 inputs at a time.
-template <bool kFifthBit>
-struct UnpackingOfMinima {
-  static constexpr std::size_t kInputs = kQuantBlock;
-  static constexpr std::size_t kUnpacked = kKBlock;
-  static constexpr bool kMinima = true;
-  static constexpr std::size_t kBlockBytes = kKNibbles + (kFifthBit ? kKBits : 0);
-  static constexpr std::size_t kBytes = 2 * kKHalves + 4 * (kKSixes + 2 * kBlockBytes);
-
-  STAGECRAFT_INLINE const std::byte* unpack(const std::byte* at, std::size_t n,
-                                            Blocks<kInputs>& blocks) {
-    ScalesAndMinima<kVecs> numbers;
-    const std::byte* d = at;
-    at += 2 * kKHalves;
-    for (std::size_t b = 0; b < n; ++b) {
-      if (b % 2 == 0) {
-        ScalesAndMinima<kVecs>::read(d, at, numbers);
-        at += kKSixes;
-      }
-      for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
-        store(&blocks.scales[b][lane], load(&numbers.scale[b % 2][lane]));
-        store(&blocks.minima[b][lane], -load(&numbers.minimum[b % 2][lane]));
-        for (int group = 0; group < 4; ++group) {
-          const auto [low, high] =
-              kFifthBit ? five_bits(at, group, lane) : nibbles(at, group, lane);
-          put(blocks.weights[b][group][lane], low, 0);
-          put(blocks.weights[b][4 + group][lane], high, 0);
-        }
-      }
-      at += kBlockBytes;
-    }
-    return at;
-  }
-};
-
-template <>
-struct Unpacking<WeightLayout::Q4_K> : UnpackingOfMinima<false> {};
-template <>
-struct Unpacking<WeightLayout::Q5_K> : UnpackingOfMinima<true> {};
-
-// Q2_K, Q3_K and Q6_K: a block is half of 32 inputs.
-template <WeightLayout kLayout>
-struct UnpackingOfHalves {
-  using Weights = WeightsOfHalves<kLayout>;
-  using Scales = ScalesOfHalves<kLayout, kVecs>;
-  static constexpr std::size_t kInputs = kQuantBlock / 2;
-  static constexpr std::size_t kUnpacked = kKBlock;
-  static constexpr bool kMinima = Weights::kMinima;
-  static constexpr std::size_t kBytes =
-      Weights::kHeadBytes + 8 * Weights::kBytes + 8 / Scales::kBlocks * Scales::kBytes;
-
-  STAGECRAFT_INLINE const std::byte* unpack(const std::byte* at, std::size_t n,
-                                            Blocks<kInputs>& blocks) {
-    const auto* const d = reinterpret_cast<const std::uint16_t*>(at);
-    at += Weights::kHeadBytes;
-    Scales scales;
-    for (std::size_t b = 0; b < n; ++b) {
-      const std::size_t of_scales = b % (2 * Scales::kBlocks);
-      if (of_scales == 0) {
-        Scales::read(d, at, scales);
-        at += Scales::kBytes;
-      }
-      for (std::size_t v = 0; v < kVecs; ++v) {
-        const std::size_t lane = v * kLanes;
-        store(&blocks.scales[b][lane], Scales::scale(scales, of_scales, v));
-        if constexpr (kMinima) {
-          store(&blocks.minima[b][lane], -Scales::minimum(scales, of_scales, v));
-        }
-        for (int group = 0; group < 4; ++group) {
-          const Ints four = Weights::four(at, static_cast<int>(b % 2), group, lane);
-          put(blocks.weights[b][group][lane], four, Weights::kBias);
-        }
-      }
-      if (b % 2 == 1) at += Weights::kBytes;
-    }
-    return at;
-  }
-};
-
-template <>
-struct Unpacking<WeightLayout::Q2_K> : UnpackingOfHalves<WeightLayout::Q2_K> {};
-template <>
-struct Unpacking<WeightLayout::Q3_K> : UnpackingOfHalves<WeightLayout::Q3_K> {};
-template <>
-struct Unpacking<WeightLayout::Q6_K> : UnpackingOfHalves<WeightLayout::Q6_K> {};
-
-template <>
-struct Unpacking<WeightLayout::IQ4_XS> {
-  static constexpr std::size_t kInputs = kQuantBlock;
-  static constexpr std::size_t kUnpacked = kKBlock;
-  static constexpr bool kMinima = false;
-  static constexpr std::size_t kBytes = kKHalves + 2 * (kKSixes + 4 * kKNibbles);
-
-  STAGECRAFT_INLINE const std::byte* unpack(const std::byte* at, std::size_t n,
-                                            Blocks<kInputs>& blocks) {
-    const auto* const d = reinterpret_cast<const std::uint16_t*>(at);
-    at += kKHalves;
-    for (std::size_t b = 0; b < n; ++b) {
-      if (b % 4 == 0) {
-        for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
-          const auto [number] = FourNumbers::read(at + lane);
-          for (std::size_t i = 0; i < 4; ++i) {
-            store(&blocks.scales[b + i][lane], load_f16(d + lane) * to_float(number[i] - 32));
-          }
-        }
-        at += kKSixes;
-      }
-      for (int group = 0; group < 4; ++group) {
-        for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
-          const auto [low, high] = looked_up(kNonlinearBytes, at, group, lane);
-          put(blocks.weights[b][group][lane], low, kByteBias);
-          put(blocks.weights[b][4 + group][lane], high, kByteBias);
-        }
-      }
-      at += kKNibbles;
-    }
-    return at;
-  }
-};
 
 // The products of 16 rows with 32 outputs for a few blocks, before scales are applied. Two of these
 // and the weights must fit into L1.
@@ -585,7 +415,7 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
   for (std::size_t first = 0; first < t.inputs; first += Unpacking<kLayout>::kUnpacked) {
     const std::size_t inputs = std::min(Unpacking<kLayout>::kUnpacked, t.inputs - first);
     const std::size_t n_blocks = inputs / kInputs, first_quant = first / kQuantBlock;
-    at = Unpacking<kLayout>::unpack(at, n_blocks, blocks);
+    at = Unpacking<kLayout>::template unpack<true>(at, n_blocks, blocks);
     if constexpr (Unpacking<kLayout>::kMinima) {
       sum_blocks<kInputs>(t, n, first_quant, inputs / kQuantBlock, row_sums);
     }
@@ -618,34 +448,10 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
   }
 }
 
-// With at least kEnough rows, it pays to unpack a panel: the rows that fill tiles are multiplied by
-// tiles. The others are multiplied by kVectors, at most kBytes.rows at a time.
+// The rows that fill tiles are multiplied by tiles, if they are at least 4 times 16.
 template <WeightLayout kLayout, Tile kVectors>
 void tile_amx_bytes(const TileArgs& t, std::size_t n) {
-  if (n <= kBytes.rows) return kVectors(t, n);
-  constexpr std::size_t kEnough = 4 * kAmxRows;
-  const std::size_t by_tiles = n < kEnough ? 0 : n / kAmxRows * kAmxRows;
-  // With ahead_step 0, this call has all rows. It reads the panel several times, and prefetches the
-  // next panel meanwhile.
-  const bool alone = t.ahead_step == 0;
-  const std::size_t panel_bytes = Unpacking<kLayout>::kBytes * t.inputs / kKBlock;
-  const std::byte* const ahead = alone ? t.panel + panel_bytes : t.ahead;
-  const std::size_t ahead_bytes = alone ? panel_bytes : t.ahead_step * t.inputs;
-  const auto rows = [&](std::size_t first, std::size_t end) STAGECRAFT_INLINED {
-    TileArgs some = t;
-    some.rows = static_cast<const std::int8_t*>(t.rows) + first * t.row_stride;
-    some.scales = t.scales + first * t.block_stride;
-    some.sums = t.sums + first * t.block_stride;
-    some.out = t.out + first * t.out_stride;
-    some.ahead = ahead + ahead_bytes * first / n;
-    some.ahead_step = ahead_bytes * (end - first) / n / t.inputs;
-    return some;
-  };
-  if (by_tiles != 0) tile_amx_blocks<kLayout>(rows(0, by_tiles), by_tiles);
-  for (std::size_t r = by_tiles; r < n; r += kBytes.rows) {
-    const std::size_t end = std::min<std::size_t>(n, r + kBytes.rows);
-    kVectors(rows(r, end), end - r);
-  }
+  tile_many_rows<kLayout, kVectors, tile_amx_blocks<kLayout>, kAmxRows, 4 * kAmxRows>(t, n);
 }
 
 // ---- how fast it could be -----------------------------------------------------------------------

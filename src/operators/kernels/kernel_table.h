@@ -10,6 +10,7 @@
 #include "operators/kernels/matmul_tiles.h"
 #include "operators/kernels/peak_loops.h"
 #include "operators/kernels/row_kernels.h"
+#include "operators/kernels/unpacked_blocks.h"
 
 namespace stagecraft::STAGECRAFT_ISA {
 
@@ -26,11 +27,18 @@ namespace stagecraft::STAGECRAFT_ISA {
       STAGECRAFT_TILE(11, most, tile, __VA_ARGS__), STAGECRAFT_TILE(12, most, tile, __VA_ARGS__)>
 #define STAGECRAFT_TILE(rows, most, tile, ...) \
   tile<(rows <= most ? rows : 1) __VA_OPT__(, ) __VA_ARGS__>
-// The MatmulKernel of a layout whose rows are bytes.
+// The MatmulKernel of a layout whose rows are bytes. STAGECRAFT_UNPACKED: that unpacks a panel once
+// for many rows.
 #define STAGECRAFT_BYTES(layout, tile)                                                             \
   {                                                                                                \
     kTileOfBytes<WeightLayout::layout, STAGECRAFT_TILES(kBytes.rows, tile, WeightLayout::layout)>, \
         kBytesMost, ActivationType::Q8                                                             \
+  }
+#define STAGECRAFT_UNPACKED(layout, tile)                                       \
+  {                                                                             \
+    kTileOfUnpacked<WeightLayout::layout,                                       \
+                    STAGECRAFT_TILES(kBytes.rows, tile, WeightLayout::layout)>, \
+        kUnpackedMost, ActivationType::Q8                                       \
   }
 
 namespace {
@@ -48,9 +56,11 @@ constexpr ActivationType kRoundedRows = ActivationType::BF16;
 constexpr std::size_t kRoundedMost = kAmxMostRows, kRowsPerShare = kAmxMostRows;
 constexpr Tile kRoundedTile = tile_amx_bf16;
 constexpr auto kPeakBf16 = peak_amx_bf16;
-template <WeightLayout kLayout, auto kRest>
-constexpr Tile kTileOfBytes = tile_amx_bytes<kLayout, kRest>;
-constexpr std::size_t kBytesMost = kAmxMostRows;
+template <WeightLayout kLayout, Tile kFew>
+constexpr Tile kTileOfBytes = tile_amx_bytes<kLayout, kFew>;
+template <WeightLayout kLayout, Tile kFew>
+constexpr Tile kTileOfUnpacked = tile_amx_bytes<kLayout, kFew>;
+constexpr std::size_t kBytesMost = kAmxMostRows, kUnpackedMost = kAmxMostRows;
 #elif defined(__AVX512BF16__)
 constexpr ActivationType kRoundedRows = ActivationType::BF16;
 constexpr std::size_t kRoundedMost = kFloats.rows, kRowsPerShare = 12;
@@ -63,9 +73,12 @@ constexpr Tile kRoundedTile = STAGECRAFT_TILES(kHalves.rows, tile_bf16);
 constexpr auto kPeakBf16 = peak_f32;
 #endif
 #if !defined(__AMX_BF16__)
-template <WeightLayout kLayout, auto kRest>
-constexpr Tile kTileOfBytes = kRest;
-constexpr std::size_t kBytesMost = kBytes.rows;
+template <WeightLayout, Tile kFew>
+constexpr Tile kTileOfBytes = kFew;
+template <WeightLayout kLayout, Tile kFew>
+constexpr Tile kTileOfUnpacked =
+    tile_many_rows<kLayout, kFew, tile_unpacked<kLayout>, kBytes.rows, 2 * kBytes.rows>;
+constexpr std::size_t kBytesMost = kBytes.rows, kUnpackedMost = kUnpackedRows;
 #endif
 
 }  // namespace
@@ -81,16 +94,16 @@ const Kernels table = {
                 STAGECRAFT_BYTES(Q8, tile_blocks),
                 STAGECRAFT_BYTES(Q4, tile_blocks),
                 STAGECRAFT_BYTES(Q4_1, tile_blocks),
-                STAGECRAFT_BYTES(Q5_0, tile_blocks),
-                STAGECRAFT_BYTES(Q5_1, tile_blocks),
-                STAGECRAFT_BYTES(IQ4_NL, tile_blocks),
-                STAGECRAFT_BYTES(MXFP4, tile_blocks),
-                STAGECRAFT_BYTES(Q2_K, tile_of_halves),
-                STAGECRAFT_BYTES(Q3_K, tile_of_halves),
-                STAGECRAFT_BYTES(Q4_K, tile_of_minima),
-                STAGECRAFT_BYTES(Q5_K, tile_of_minima),
-                STAGECRAFT_BYTES(Q6_K, tile_of_halves),
-                STAGECRAFT_BYTES(IQ4_XS, tile_iq4_xs),
+                STAGECRAFT_UNPACKED(Q5_0, tile_blocks),
+                STAGECRAFT_UNPACKED(Q5_1, tile_blocks),
+                STAGECRAFT_UNPACKED(IQ4_NL, tile_blocks),
+                STAGECRAFT_UNPACKED(MXFP4, tile_blocks),
+                STAGECRAFT_UNPACKED(Q2_K, tile_of_halves),
+                STAGECRAFT_UNPACKED(Q3_K, tile_of_halves),
+                STAGECRAFT_UNPACKED(Q4_K, tile_of_minima),
+                STAGECRAFT_UNPACKED(Q5_K, tile_of_minima),
+                STAGECRAFT_UNPACKED(Q6_K, tile_of_halves),
+                STAGECRAFT_UNPACKED(IQ4_XS, tile_iq4_xs),
                 {STAGECRAFT_TILES(kHalves.rows, tile_q8_by_input), kHalves.rows,
                  ActivationType::F32}},
     .rows_per_share = kRowsPerShare,

@@ -96,7 +96,7 @@ struct Kernels {
   const MatmulKernel& matmul(WeightLayout layout) const {
     return matmuls[static_cast<std::size_t>(layout)];
   }
-  // The smallest number of rows of a panel that a thread gets: a multiple of every max_rows.
+  // The smallest number of rows of a panel that a thread gets.
   std::size_t rows_per_share;
 
   // Rounds n floats to bf16, ties to even. A subnormal may become 0: kernels that multiply bf16

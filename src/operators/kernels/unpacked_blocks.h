@@ -1,0 +1,314 @@
+#pragma once
+
+#include <cstring>
+
+#include "operators/k_quant_block.h"
+#include "operators/kernels/k_quant_tiles.h"
+#include "operators/kernels/matmul_tiles.h"
+
+// A tile of a few rows unpacks a panel while it multiplies. With many rows, the same weights would
+// be unpacked again and again. So some kernels unpack up to 256 inputs of a panel once, for all
+// rows of a call.
+
+namespace stagecraft::STAGECRAFT_ISA {
+namespace {
+
+// Up to 256 inputs of a panel, unpacked: each weight is a byte.
+template <std::size_t kInputs>
+struct Blocks {
+  static constexpr std::size_t kMaxBlocks = kKBlock / kInputs;
+  alignas(64) std::int8_t weights[kMaxBlocks][kInputs / 4][kPanelOutputs][4];
+  alignas(64) float scales[kMaxBlocks][kPanelOutputs];
+  alignas(64) float minima[kMaxBlocks][kPanelOutputs];  // added, times the sum of a row's block
+};
+
+// Stores kLanes words of four bytes. kSigned: after subtracting `bias` from each byte.
+template <bool kSigned>
+STAGECRAFT_INLINE void put(void* to, Ints weights, std::int32_t bias) {
+  typedef std::int8_t Bytes __attribute__((vector_size(4 * kLanes)));
+  if constexpr (kSigned) weights = (Ints)((Bytes)weights - static_cast<std::int8_t>(bias));
+  std::memcpy(to, &weights, sizeof weights);
+}
+
+// How a type is unpacked: kInputs inputs per block; kMinima: whether there are minima; kBytes bytes
+// of the panel per 256 inputs; kUnpacked inputs are unpacked at a time. An unpacked weight is a
+// weight + kBias; kWholeBytes: for dot_q8. unpack(at, n, blocks) unpacks the n blocks at `at` and
+// returns where the next one begins; kSigned: without the bias.
+//
+// Q8 to MXFP4, see Block in block_weights.h.
+template <WeightLayout kLayout>
+struct Unpacking {
+  using Packed = Block<kLayout>;
+  static constexpr std::size_t kInputs = kQuantBlock;
+  static constexpr std::size_t kUnpacked = 4 * kQuantBlock;
+  static constexpr bool kMinima = Packed::kMinima, kWholeBytes = Packed::kWholeBytes;
+  static constexpr std::int32_t kBias = Packed::kBias;
+  static constexpr std::size_t kBytes = kKBlock / kQuantBlock * Packed::kBytes;
+
+  template <bool kSigned>
+  STAGECRAFT_INLINE const std::byte* unpack(const std::byte* at, std::size_t n,
+                                            Blocks<kInputs>& blocks) {
+    for (std::size_t b = 0; b < n; ++b, at += Packed::kBytes) {
+      for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+        for (int group = 0; group < (Packed::kNibbles ? 4 : 8); ++group) {
+          if constexpr (Packed::kNibbles) {
+            const auto [first, second] = Packed::weights(at, group, lane);
+            put<kSigned>(blocks.weights[b][group][lane], first, kBias);
+            put<kSigned>(blocks.weights[b][4 + group][lane], second, kBias);
+          } else {
+            const Ints bytes = load_ints(at + 4 * (kPanelOutputs * group + lane));
+            put<kSigned>(blocks.weights[b][group][lane], bytes, kBias);
+          }
+        }
+        store(&blocks.scales[b][lane], Packed::scales(at, lane));
+        if constexpr (kMinima) store(&blocks.minima[b][lane], Packed::minima(at, lane));
+      }
+    }
+    return at;
+  }
+};
+
+// Q4_K and Q5_K, see k_quant_panel.h: 256 inputs at a time.
+template <bool kFifthBit>
+struct UnpackingOfMinima {
+  static constexpr std::size_t kInputs = kQuantBlock;
+  static constexpr std::size_t kUnpacked = kKBlock;
+  static constexpr bool kMinima = true, kWholeBytes = false;
+  static constexpr std::int32_t kBias = 0;
+  static constexpr std::size_t kBlockBytes = kKNibbles + (kFifthBit ? kKBits : 0);
+  static constexpr std::size_t kBytes = 2 * kKHalves + 4 * (kKSixes + 2 * kBlockBytes);
+
+  template <bool kSigned>
+  STAGECRAFT_INLINE const std::byte* unpack(const std::byte* at, std::size_t n,
+                                            Blocks<kInputs>& blocks) {
+    ScalesAndMinima<kVecs> numbers;
+    const std::byte* d = at;
+    at += 2 * kKHalves;
+    for (std::size_t b = 0; b < n; ++b) {
+      if (b % 2 == 0) {
+        ScalesAndMinima<kVecs>::read(d, at, numbers);
+        at += kKSixes;
+      }
+      for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+        store(&blocks.scales[b][lane], load(&numbers.scale[b % 2][lane]));
+        store(&blocks.minima[b][lane], -load(&numbers.minimum[b % 2][lane]));
+        for (int group = 0; group < 4; ++group) {
+          const auto [low, high] =
+              kFifthBit ? five_bits(at, group, lane) : nibbles(at, group, lane);
+          put<kSigned>(blocks.weights[b][group][lane], low, kBias);
+          put<kSigned>(blocks.weights[b][4 + group][lane], high, kBias);
+        }
+      }
+      at += kBlockBytes;
+    }
+    return at;
+  }
+};
+
+template <>
+struct Unpacking<WeightLayout::Q4_K> : UnpackingOfMinima<false> {};
+template <>
+struct Unpacking<WeightLayout::Q5_K> : UnpackingOfMinima<true> {};
+
+// Q2_K, Q3_K and Q6_K: a block is half of 32 inputs.
+template <WeightLayout kLayout>
+struct UnpackingOfHalves {
+  using Weights = WeightsOfHalves<kLayout>;
+  using Scales = ScalesOfHalves<kLayout, kVecs>;
+  static constexpr std::size_t kInputs = kQuantBlock / 2;
+  static constexpr std::size_t kUnpacked = kKBlock;
+  static constexpr bool kMinima = Weights::kMinima, kWholeBytes = false;
+  static constexpr std::int32_t kBias = Weights::kBias;
+  static constexpr std::size_t kBytes =
+      Weights::kHeadBytes + 8 * Weights::kBytes + 8 / Scales::kBlocks * Scales::kBytes;
+
+  template <bool kSigned>
+  STAGECRAFT_INLINE const std::byte* unpack(const std::byte* at, std::size_t n,
+                                            Blocks<kInputs>& blocks) {
+    const auto* const d = reinterpret_cast<const std::uint16_t*>(at);
+    at += Weights::kHeadBytes;
+    Scales scales;
+    for (std::size_t b = 0; b < n; ++b) {
+      const std::size_t of_scales = b % (2 * Scales::kBlocks);
+      if (of_scales == 0) {
+        Scales::read(d, at, scales);
+        at += Scales::kBytes;
+      }
+      for (std::size_t v = 0; v < kVecs; ++v) {
+        const std::size_t lane = v * kLanes;
+        store(&blocks.scales[b][lane], Scales::scale(scales, of_scales, v));
+        if constexpr (kMinima) {
+          store(&blocks.minima[b][lane], -Scales::minimum(scales, of_scales, v));
+        }
+        for (int group = 0; group < 4; ++group) {
+          const Ints four = Weights::four(at, static_cast<int>(b % 2), group, lane);
+          put<kSigned>(blocks.weights[b][group][lane], four, kBias);
+        }
+      }
+      if (b % 2 == 1) at += Weights::kBytes;
+    }
+    return at;
+  }
+};
+
+template <>
+struct Unpacking<WeightLayout::Q2_K> : UnpackingOfHalves<WeightLayout::Q2_K> {};
+template <>
+struct Unpacking<WeightLayout::Q3_K> : UnpackingOfHalves<WeightLayout::Q3_K> {};
+template <>
+struct Unpacking<WeightLayout::Q6_K> : UnpackingOfHalves<WeightLayout::Q6_K> {};
+
+template <>
+struct Unpacking<WeightLayout::IQ4_XS> {
+  static constexpr std::size_t kInputs = kQuantBlock;
+  static constexpr std::size_t kUnpacked = kKBlock;
+  static constexpr bool kMinima = false, kWholeBytes = true;
+  static constexpr std::int32_t kBias = kByteBias;
+  static constexpr std::size_t kBytes = kKHalves + 2 * (kKSixes + 4 * kKNibbles);
+
+  template <bool kSigned>
+  STAGECRAFT_INLINE const std::byte* unpack(const std::byte* at, std::size_t n,
+                                            Blocks<kInputs>& blocks) {
+    const auto* const d = reinterpret_cast<const std::uint16_t*>(at);
+    at += kKHalves;
+    for (std::size_t b = 0; b < n; ++b) {
+      if (b % 4 == 0) {
+        for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+          const auto [number] = FourNumbers::read(at + lane);
+          for (std::size_t i = 0; i < 4; ++i) {
+            store(&blocks.scales[b + i][lane], load_f16(d + lane) * to_float(number[i] - 32));
+          }
+        }
+        at += kKSixes;
+      }
+      for (int group = 0; group < 4; ++group) {
+        for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+          const auto [low, high] = looked_up(kNonlinearBytes, at, group, lane);
+          put<kSigned>(blocks.weights[b][group][lane], low, kBias);
+          put<kSigned>(blocks.weights[b][4 + group][lane], high, kBias);
+        }
+      }
+      at += kKNibbles;
+    }
+    return at;
+  }
+};
+
+// Multiplies Rows rows with n unpacked blocks, the first of which begins at input `first` of the
+// rows. sums: those of these rows so far.
+template <WeightLayout kLayout, int Rows>
+STAGECRAFT_INLINE void add_unpacked(const TileArgs& t, std::size_t first, std::size_t n,
+                                    const Blocks<Unpacking<kLayout>::kInputs>& blocks,
+                                    float (*sums)[kPanelOutputs]) {
+  using Unpacking = Unpacking<kLayout>;
+  constexpr std::size_t Vecs = kBytes.vecs_of(Rows);
+  for (std::size_t lane = 0; lane < kPanelOutputs; lane += Vecs * kLanes) {
+    Vec acc[Rows][Vecs];
+    STAGECRAFT_UNROLL
+    for (int r = 0; r < Rows; ++r) {
+      STAGECRAFT_UNROLL
+      for (std::size_t v = 0; v < Vecs; ++v) acc[r][v] = load(&sums[r][lane + kLanes * v]);
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t input = first + i * Unpacking::kInputs, b = input / kQuantBlock;
+      const auto sum_of = [&](int r) STAGECRAFT_INLINED {
+        const BlockSums& of = t.sums[r * t.block_stride + b];
+        if constexpr (Unpacking::kInputs == kQuantBlock) return of.all;
+        return input % kQuantBlock == 0 ? of.first_half : of.all - of.first_half;
+      };
+      Ints dot[Rows][Vecs];
+      begin_dots(Unpacking::kBias, sum_of, dot);
+      STAGECRAFT_UNROLL
+      for (std::size_t k = 0; k < Unpacking::kInputs; k += 8) {
+        TwoFours two[Vecs];
+        STAGECRAFT_UNROLL
+        for (std::size_t v = 0; v < Vecs; ++v) {
+          two[v] = {load_ints(blocks.weights[i][k / 4][lane + kLanes * v]),
+                    load_ints(blocks.weights[i][k / 4 + 1][lane + kLanes * v])};
+        }
+        add_fours<Unpacking::kWholeBytes>(t, input + k, input + k + 4, two, dot);
+      }
+      STAGECRAFT_UNROLL
+      for (std::size_t v = 0; v < Vecs; ++v) {
+        const std::size_t output = lane + kLanes * v;
+        add_scaled_dots(t, b, v, load(&blocks.scales[i][output]), dot, acc);
+        if constexpr (Unpacking::kMinima) {
+          add_minima(t, b, v, -load(&blocks.minima[i][output]), sum_of, acc);
+        }
+      }
+    }
+    STAGECRAFT_UNROLL
+    for (int r = 0; r < Rows; ++r) {
+      STAGECRAFT_UNROLL
+      for (std::size_t v = 0; v < Vecs; ++v) store(&sums[r][lane + kLanes * v], acc[r][v]);
+    }
+  }
+}
+
+// Rows [first, end) of the n rows of t, which are bytes, with their share of the memory to
+// prefetch.
+STAGECRAFT_INLINE TileArgs some_rows(const TileArgs& t, std::size_t first, std::size_t end,
+                                     std::size_t n) {
+  TileArgs some = t;
+  some.rows = static_cast<const std::int8_t*>(t.rows) + first * t.row_stride;
+  some.scales = t.scales + first * t.block_stride;
+  some.sums = t.sums + first * t.block_stride;
+  some.out = t.out + first * t.out_stride;
+  const std::size_t bytes = t.ahead_step * t.inputs;
+  some.ahead = t.ahead + bytes * first / n;
+  some.ahead_step = bytes * (end - first) / n / t.inputs;
+  return some;
+}
+
+constexpr std::size_t kUnpackedRows = 48;  // the largest number of rows of tile_unpacked
+
+// n: a multiple of kBytes.rows.
+template <WeightLayout kLayout>
+void tile_unpacked(const TileArgs& t, std::size_t n) {
+  using Unpacking = Unpacking<kLayout>;
+  alignas(64) float sums[kUnpackedRows][kPanelOutputs];
+  std::memset(sums, 0, n * sizeof sums[0]);
+  Blocks<Unpacking::kInputs> blocks;
+  const std::byte* at = t.panel;
+  for (std::size_t first = 0; first < t.inputs; first += Unpacking::kUnpacked) {
+    const std::size_t inputs = std::min(Unpacking::kUnpacked, t.inputs - first);
+    const std::size_t n_blocks = inputs / Unpacking::kInputs;
+    at = Unpacking::template unpack<false>(at, n_blocks, blocks);
+    for (std::size_t r = 0; r < n; r += kBytes.rows) {
+      const TileArgs some = some_rows(t, r, r + kBytes.rows, n);
+      add_unpacked<kLayout, kBytes.rows>(some, first, n_blocks, blocks, sums + r);
+    }
+  }
+  for (std::size_t r = 0; r < n; ++r) {
+    for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+      float* const out = t.out + r * t.out_stride + lane;
+      const Vec sum = load(&sums[r][lane]);
+      store(out, t.add ? load(out) + sum : sum);
+    }
+  }
+}
+
+// Multiplies n rows. If there are at least kEnough, those that fill groups of kGroup rows are
+// multiplied by kMany, which unpacks the panel. The others are multiplied by kFew, at most
+// kBytes.rows at a time.
+template <WeightLayout kLayout, Tile kFew, Tile kMany, std::size_t kGroup, std::size_t kEnough>
+void tile_many_rows(const TileArgs& t, std::size_t n) {
+  if (n <= kBytes.rows) return kFew(t, n);
+  TileArgs all = t;
+  if (t.ahead_step == 0) {
+    // This call has all rows. It reads the panel several times, and prefetches the next panel
+    // meanwhile.
+    const std::size_t panel_bytes = Unpacking<kLayout>::kBytes * t.inputs / kKBlock;
+    all.ahead = t.panel + panel_bytes;
+    all.ahead_step = panel_bytes / t.inputs;
+  }
+  const std::size_t by_groups = n < kEnough ? 0 : n / kGroup * kGroup;
+  if (by_groups != 0) kMany(some_rows(all, 0, by_groups, n), by_groups);
+  for (std::size_t r = by_groups; r < n; r += kBytes.rows) {
+    const std::size_t end = std::min<std::size_t>(n, r + kBytes.rows);
+    kFew(some_rows(all, r, end, n), end - r);
+  }
+}
+
+}  // namespace
+}  // namespace stagecraft::STAGECRAFT_ISA
