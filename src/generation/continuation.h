@@ -23,7 +23,7 @@ inline bool is_plain_greedy(const GenerationOptions& options) {
 class Continuation {
  public:
   // prompt: 1 to `context` tokens. context: the most tokens of the whole text. grammar: may be
-  // null; otherwise it must outlive this object.
+  // null. It need not outlive this object, which shares its rules and its tree of tokens.
   Continuation(std::vector<TokenId> prompt, const GenerationOptions& options, Random random,
                std::size_t context, const TokenGrammar* grammar = nullptr)
       : tokens_(std::move(prompt)),

@@ -1,6 +1,7 @@
 #include "generation/generate_batch.h"
 
 #include <algorithm>
+#include <new>
 
 #include "base/error.h"
 #include "generation/continuation.h"
@@ -16,6 +17,19 @@ struct Text {
 };
 
 using Sequences = std::vector<std::unique_ptr<Sequence>>;
+
+// What n texts need beside their tokens; for large n and context, most of the memory.
+struct Memory {
+  Memory(Engine& engine, std::size_t context, std::size_t n) try
+      : logits(n, engine.plan().vocab_size) {
+    for (std::size_t i = 0; i < n; ++i) sequences.push_back(engine.make_sequence(context));
+  } catch (const std::bad_alloc&) {
+    throw no_memory(engine, context, n);
+  }
+
+  Sequences sequences;
+  Matrix<float> logits;  // [n, vocab_size]
+};
 
 // Feeds the prompt to every sequence, in passes of at most max_rows tokens. logits: [n,
 // vocab_size].
@@ -40,10 +54,8 @@ void generate_batch(Engine& engine, std::size_t context, std::span<const TokenId
   if (prompt.empty()) throw Error("generate: expected a prompt, found none");
   affordable_context(engine, context, randoms.size());
   const std::size_t vocab_size = engine.plan().vocab_size;
-  Sequences sequences;
-  for (std::size_t i = 0; i < randoms.size(); ++i)
-    sequences.push_back(engine.make_sequence(context));
-  Matrix<float> logits(randoms.size(), vocab_size);
+  Memory memory(engine, context, randoms.size());
+  auto& [sequences, logits] = memory;
   std::vector<TokenId> likeliest(randoms.size(), -1);
   std::vector<TokenProbability> scratch(vocab_size);
   std::vector<Text> texts;

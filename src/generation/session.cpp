@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <new>
 
-#include "base/error.h"
-
 namespace stagecraft {
 namespace {
 
@@ -20,6 +18,11 @@ std::size_t longest_context(const Engine& engine, std::size_t too_long, std::siz
     (needed <= bytes ? fits : too_long) = middle;
   }
   return fits;
+}
+
+// " for each of 4 texts"; nothing for one text.
+std::string of_each(std::size_t n_texts) {
+  return n_texts == 1 ? "" : fmt::format(" for each of {} texts", n_texts);
 }
 
 }  // namespace
@@ -46,9 +49,14 @@ std::size_t affordable_context(const Engine& engine, std::size_t context, std::s
   const double needed = session_bytes(engine.plan(), engine.options(), context, n_texts);
   if (memory <= 0.0 || needed <= memory) return context;
   throw Error("context: expected at most {} tokens{} (they fit into {:.1f} GB of memory), found {}",
-              longest_context(engine, context, n_texts, memory),
-              n_texts == 1 ? "" : fmt::format(" for each of {} texts", n_texts), memory * 1e-9,
+              longest_context(engine, context, n_texts, memory), of_each(n_texts), memory * 1e-9,
               context);
+}
+
+Error no_memory(const Engine& engine, std::size_t context, std::size_t n_texts) {
+  return Error("context: {} tokens{} need {:.1f} GB, more memory than is available", context,
+               of_each(n_texts),
+               session_bytes(engine.plan(), engine.options(), context, n_texts) * 1e-9);
 }
 
 Session::Session(Engine& engine, std::size_t context) try
@@ -56,9 +64,8 @@ Session::Session(Engine& engine, std::size_t context) try
       sequence_(engine.make_sequence(affordable_context(engine, context))),
       logits_(1, engine.plan().vocab_size) {
   tokens_.reserve(context);
-} catch (const std::bad_alloc&) {  // a limit or a container allows less than the machine has
-  throw Error("context: {} tokens need {:.1f} GB, more memory than is available", context,
-              session_bytes(engine.plan(), engine.options(), context) * 1e-9);
+} catch (const std::bad_alloc&) {
+  throw no_memory(engine, context);
 }
 
 bool Session::feed(std::span<const TokenId> tokens, const std::function<bool()>& go_on) {

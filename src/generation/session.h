@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/engine.h"
+#include "base/error.h"
 
 namespace stagecraft {
 
@@ -23,6 +24,10 @@ std::size_t default_context(const Plan& plan);
 // Returns `context` if this machine has memory for n_texts texts of this number of tokens, else
 // throws Error. Otherwise the operating system could end the program in the middle of a story.
 std::size_t affordable_context(const Engine& engine, std::size_t context, std::size_t n_texts = 1);
+
+// The error when memory for n_texts texts cannot be allocated although this machine has as much: a
+// limit or a container allows less.
+Error no_memory(const Engine& engine, std::size_t context, std::size_t n_texts = 1);
 
 // One text that is being generated: its tokens, the results that the engine has computed for them,
 // and the scores of the next token. Nothing is allocated after construction.

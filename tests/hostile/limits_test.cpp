@@ -74,6 +74,19 @@ TEST(Limits, AContextBeyondTheMemoryThatAProgramMayHaveIsOneLine) {
   EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1);
 }
 
+TEST(Limits, TextsBeyondTheMemoryThatAProgramMayHaveAreOneLine) {
+  if (!limits_memory()) GTEST_SKIP() << "memory has no limit here";
+  const TinyModel tiny;
+  write_file(tiny.file("tokenizer.json"),
+             R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})");
+  const LimitedRun run = run_limited({"story", "--model", tiny.folder().string(), "aaa",
+                                      "--threads", "1", "--context", "3000000", "--stories", "3"});
+  EXPECT_EQ(run.code, 1) << run.ended_by;
+  EXPECT_TRUE(run.err.starts_with("stagecraft: context: 3000000 tokens for each of 3 texts need "))
+      << run.err;
+  EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1);
+}
+
 TEST(Limits, ThreadsBeyondWhatTheSystemStartsAreOneLine) {
   if (!limits_memory()) GTEST_SKIP() << "memory has no limit here";
   const TinyModel tiny;  // 255 stacks of 8 MB do not fit into 1 GB
