@@ -465,7 +465,12 @@ std::vector<Tool> parse_tool_list(JsonNode array) {
     const std::string where = fmt::format("tools[{}]", tools.size());
     Fields function(function_of(tool, where));
     function.ignore({"description", "strict"});  // calls are always strict
-    tools.push_back({function_name(function, where + ".function"), function.find("parameters")});
+    std::string name = function_name(function, where + ".function");
+    if (std::ranges::count(tools, name, &Tool::name) != 0) {  // a call could mean either
+      expected(where + ".function.name", "a name that no tool before it has",
+               function.find("name"));
+    }
+    tools.push_back({std::move(name), function.find("parameters")});
     function.refuse_others();
   }
   return tools;

@@ -32,17 +32,33 @@ std::string until_word(std::string_view word, std::string_view then) {
   return rules;
 }
 
+// Takes every call that tool_gbnf allows. A grammar cannot forbid that an object has a key twice or
+// is nested deeply, so Json, which refuses both, cannot read a call.
 std::optional<ToolCall> parse_call(std::string_view text, const char* arguments_key) {
-  try {
-    const Json checked = parse_json_object(text, "call");
-    const JsonNode call = checked.root();
-    const auto name = call.find("name"), arguments = call.find(arguments_key);
-    if (call.size() != 2 || !name || !name->is_string()) return {};
-    if (!arguments || !arguments->is_object()) return {};
-    return ToolCall{"", std::string(name->string()), json_text(*arguments)};
-  } catch (const Error&) {
-    return std::nullopt;
+  const auto call = json_members(text);
+  if (!call || call->size() != 2) return std::nullopt;
+  const auto name = call->find("name"), arguments = call->find(arguments_key);
+  if (name == call->end() || !name->second.starts_with('"')) return std::nullopt;
+  if (arguments == call->end() || !arguments->second.starts_with('{')) return std::nullopt;
+  const Json text_of_name(name->second, "name");
+  return ToolCall{"", std::string(text_of_name.root().string()), arguments->second};
+}
+
+// Where `</tool_call>` ends a call: a string of its JSON may contain these characters, too. npos:
+// not yet.
+std::size_t find_close(std::string_view call) {
+  constexpr std::size_t kNone = std::string_view::npos;
+  std::size_t at = 0;
+  while (at < call.size()) {
+    at = call.find_first_of("\"<", at);
+    if (at == kNone || call.substr(at).starts_with(kClose)) return at;
+    if (call[at++] == '<') continue;
+    for (; at < call.size() && call[at] != '"'; ++at) {  // to the end of the string
+      if (call[at] == '\\') ++at;
+    }
+    ++at;
   }
+  return kNone;
 }
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
@@ -61,7 +77,7 @@ std::string tool_gbnf(ToolForm form, const std::vector<Tool>& tools, bool forced
   for (const Tool& tool : tools) {
     const std::string begin =
         fmt::format("{{\"name\": \"{}\", \"{}\": ", tool.name, tagged ? "arguments" : "parameters");
-    const std::string arguments = tool.parameters ? json.add(*tool.parameters) : "\"{}\"";
+    const std::string arguments = tool.parameters ? json.add_object(*tool.parameters) : "\"{}\"";
     calls +=
         fmt::format("{}{} {} \"}}\"", calls.empty() ? "" : " | ", gbnf_literal(begin), arguments);
   }
@@ -104,7 +120,7 @@ ToolCallReader::Found ToolCallReader::finish() {
 ToolCallReader::Found ToolCallReader::read_tagged(bool at_end) {
   Found found;
   if (in_call_) {
-    const std::size_t close = held_.find(kClose);
+    const std::size_t close = find_close(held_);
     if (close == std::string::npos && !at_end) return found;
     std::string body = held_.substr(0, close);
     held_.erase(0, close == std::string::npos ? close : close + kClose.size());

@@ -266,6 +266,11 @@ TEST_F(ApiRequest, TakesAGrammarFromAnyFieldThatSaysOne) {
        "tools[0].function.name|request: 'tools[0].function.name': expected 1 to 64 letters, "
        "digits, "
        "_ or -, found \"f g\""},
+      {R"("tools": [{"type": "function", "function": {"name": "f"}},
+                    {"type": "function", "function": {"name": "g"}},
+                    {"type": "function", "function": {"name": "f"}}])",
+       "tools[2].function.name|request: 'tools[2].function.name': expected a name that no tool "
+       "before it has, found \"f\""},
       {R"("tool_choice": "required")",
        "tool_choice|request: 'tool_choice': not supported, found \"required\""},
   };

@@ -93,6 +93,9 @@ TEST(Responses, NamesTheFieldsOfTheRequestInErrors) {
       {beside(R"("tools": 5)"), "tools|request: 'tools': expected an array of functions, found 5"},
       {beside(R"("tools": [{"type": "function", "name": 5}])"),
        "tools[0].name|request: 'tools[0].name': expected a string, found 5"},
+      {beside(R"("tools": [{"type": "function", "name": "f"}, {"type": "function", "name": "f"}])"),
+       "tools[1].name|request: 'tools[1].name': expected a name that no tool before it has, found "
+       "\"f\""},
       {beside(R"("store": true)"), "store|request: 'store': not supported, found true"},
       {beside(R"("tempreature": 1)"), "tempreature|request: 'tempreature': unknown field"},
   };

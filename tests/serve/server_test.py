@@ -310,6 +310,51 @@ class Structure(unittest.TestCase):
                 self.assertEqual(without["choices"][0]["message"],
                                  plain["choices"][0]["message"])
 
+    def test_every_text_that_must_be_a_call_is_a_call(self):
+        closing = {"type": "object", "required": ["</tool_call>"], "properties": {
+            "</tool_call>": {"const": 'x" </tool_call>\\'}}}
+        with serving(PROGRAM, "--model", MODELS / "chat", "-c", 2048,
+                     "--chat-template", TEMPLATES / "qwen-2.5.jinja") as server:
+            for parameters in (closing, {}, True, {"type": "object"}):
+                function = {"name": "f", "parameters": parameters}
+                for choice in "required", {"type": "function", "function": {"name": "f"}}:
+                    tools = [{"type": "function", "function": function}]
+                    body = {"messages": HELLO, "tools": tools, "tool_choice": choice,
+                            "parallel_tool_calls": False, "seed": 1, "temperature": 0,
+                            "max_tokens": 400}
+                    made = server.post(CHATS, body)["choices"][0]
+                    if parameters is not closing and made["finish_reason"] == "length":
+                        continue  # a small model may fill its object without end
+                    self.assertEqual(made["finish_reason"], "tool_calls", made)
+                    [call] = made["message"]["tool_calls"]
+                    arguments = json.loads(call["function"]["arguments"])
+                    self.assertIsInstance(arguments, dict)
+                    if parameters is closing:
+                        self.assertEqual(arguments, {"</tool_call>": 'x" </tool_call>\\'})
+                    deltas = [one["choices"][0]["delta"] for one in server.events(CHATS, body)]
+                    [[streamed]] = [one["tool_calls"] for one in deltas if "tool_calls" in one]
+                    self.assertEqual(streamed["function"], call["function"])
+                    self.assertEqual("".join(one.get("content", "") for one in deltas), "")
+                    named = choice if choice == "required" else {"type": "function", "name": "f"}
+                    body = {"input": HELLO, "tools": [{"type": "function", **function}],
+                            "tool_choice": named, "parallel_tool_calls": False, "seed": 1,
+                            "temperature": 0, "max_output_tokens": 400}
+                    [item] = server.post(RESPONSES, body)["output"]
+                    self.assertEqual((item["type"], item["arguments"]),
+                                     ("function_call", call["function"]["arguments"]))
+                    [streamed] = self.response_events(server, body)[-1]["response"]["output"]
+                    self.assertEqual((streamed["type"], streamed["arguments"]),
+                                     ("function_call", item["arguments"]))
+            for parameters in {"type": "string"}, {"type": "array"}, {"enum": [1]}:
+                function = {"name": "f", "parameters": parameters}
+                tools = [{"type": "function", "function": function}]
+                error = server.post(CHATS, {"messages": HELLO, "tools": tools}, status=400)["error"]
+                self.assertIn("tools[0].function.parameters.", error["message"])
+                flat = [{"type": "function", **function}]
+                error = server.post(RESPONSES, {"input": "x", "tools": flat}, status=400)["error"]
+                self.assertIn("tools[0].parameters.", error["message"])
+            server.post(CHATS, {"messages": HELLO, "tools": [WEATHER, WEATHER]}, status=400)
+
     def test_a_response_is_a_chat_in_the_newer_form(self):
         with serving(PROGRAM, "--model", MODELS / "chat",
                      "--chat-template", TEMPLATES / "qwen-2.5.jinja") as server:

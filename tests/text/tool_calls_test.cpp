@@ -36,6 +36,26 @@ TEST(ToolCallReader, FindsCallsHoweverTheTextIsCut) {
        "I ask.\n",
        {{"", "f", R"({"b":1,"a":["</x>"]})"}, {"", "g", "{}"}}},
       {ToolForm::Tagged, "<tool_call>{\"name\": \"g\", \"arguments\": {}}", "", {{"", "g", "{}"}}},
+      {ToolForm::Tagged,  // the strings of a call may contain any text
+       R"(<tool_call>{"name": "g", "arguments": {"a\"": "</tool_call>\\"}}</tool_call>)",
+       "",
+       {{"", "g", R"({"a\"":"</tool_call>\\"})"}}},
+      {ToolForm::Tagged,
+       "<tool_call>{\"name\": \"g\", \"argu</tool_call>",
+       "<tool_call>{\"name\": \"g\", \"argu</tool_call>",
+       {}},
+      {ToolForm::Tagged,  // of a key that is given twice, the last value counts
+       R"(<tool_call>{"name": "a", "arguments": {"name": "a", "param": "b", "param": "c"}})",
+       "",
+       {{"", "a", R"({"name":"a","param":"c"})"}}},
+      {ToolForm::Bare,
+       R"({"name": "f", "parameters": {"a": {"b": 1, "\u0062": [2]}, "c": {"a": 3}, "a": 4.50}})",
+       "",
+       {{"", "f", R"({"c":{"a":3},"a":4.5})"}}},
+      {ToolForm::Bare,
+       R"({"name": "f", "parameters": 5})",
+       R"({"name": "f", "parameters": 5})",
+       {}},
       {ToolForm::Tagged,
        "<tool_call>{\"name\": \"g\"}</tool_call>!",
        "<tool_call>{\"name\": \"g\"}</tool_call>!",
@@ -65,6 +85,14 @@ TEST(ToolCallReader, FindsCallsHoweverTheTextIsCut) {
   EXPECT_EQ(read(ToolForm::Tagged, deep, 1000).text, deep);
 }
 
+TEST(ToolCallReader, TakesArgumentsOfAnyDepth) {
+  const std::string value = std::string(100'000, '[') + std::string(100'000, ']');
+  const std::string call = "{\"name\": \"g\", \"parameters\": {\"a\": " + value + "}}";
+  const ToolCallReader::Found found = read(ToolForm::Bare, call, call.size());
+  ASSERT_EQ(found.calls.size(), 1u);
+  EXPECT_EQ(found.calls[0].arguments, "{\"a\":" + value + "}");
+}
+
 TEST(ToolGrammar, AllowsTextAndCallsOrCallsAlone) {
   const Json schema(R"({"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]})",
                     "schema");
@@ -90,6 +118,58 @@ TEST(ToolGrammar, AllowsTextAndCallsOrCallsAlone) {
   const Grammar llama = grammar(ToolForm::Bare, false, true);
   EXPECT_TRUE(matches(llama, bare) && matches(llama, "") && matches(llama, "Yes {}."));
   EXPECT_FALSE(matches(llama, "{}") || matches(llama, bare + "."));
+}
+
+Grammar forced_call(std::string_view parameters) {
+  const Json schema(parameters, "schema");
+  return Grammar::parse(tool_gbnf(ToolForm::Bare, {{"f", schema.root()}}, true, false), "tools");
+}
+
+TEST(ToolGrammar, AllowsOnlyObjectsAsArguments) {
+  const auto call = [](std::string_view arguments) {
+    return fmt::format(R"({{"name": "f", "parameters": {}}})", arguments);
+  };
+  // A schema for any value stands for any object.
+  for (const char* any : {"{}", "true", R"({"description": "x"})"}) {
+    const Grammar grammar = forced_call(any);
+    EXPECT_TRUE(matches(grammar, call("{}")) && matches(grammar, call(R"({"a":[1]})"))) << any;
+    EXPECT_FALSE(matches(grammar, call("5")) || matches(grammar, call("[]"))) << any;
+  }
+  for (const char* objects :
+       {R"({"properties": {"a": {}}})", R"({"type": ["object"]})", R"({"enum": [{}, {"a": 1}]})",
+        R"({"const": {}})", R"({"anyOf": [{"type": "object"}, {"const": {}}]})",
+        R"({"$ref": "#/$defs/x", "$defs": {"x": {"anyOf": [{"const": {}}, {"$ref": "#/$defs/y"}]},
+                                           "y": {"type": "object"}}})"}) {
+    EXPECT_TRUE(matches(forced_call(objects), call("{}"))) << objects;
+  }
+}
+
+TEST(ToolGrammar, RefusesArgumentsThatAreNoObjects) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"type": "string"})", "schema: type: expected \"object\", found \"string\""},
+      {R"({"type": "array"})", "schema: type: expected \"object\", found \"array\""},
+      {R"({"type": ["object", "null"]})", "schema: type[1]: expected \"object\", found \"null\""},
+      {R"({"items": {}})",
+       "schema: expected a schema of objects (\"type\": \"object\"), found one without a type"},
+      {R"({"const": [1]})", "schema: const: expected an object, found an array of 1"},
+      {R"({"const": null})", "schema: const: expected an object, found null"},
+      {R"({"enum": [{}, 1]})", "schema: enum[1]: expected an object, found 1"},
+      {R"({"anyOf": [{"type": "object"}, {}]})",
+       "schema: anyOf[1]: expected a schema of objects (\"type\": \"object\"), found one without a "
+       "type"},
+      {R"({"oneOf": [true]})",
+       "schema: oneOf[0]: expected a schema of objects (\"type\": \"object\"), found true"},
+      {R"({"$ref": "#/$defs/x", "$defs": {"x": {"type": "integer"}}})",
+       "schema: $defs.x.type: expected \"object\", found \"integer\""},
+  };
+  for (const auto& [schema, message] : cases) {
+    try {
+      forced_call(schema);
+      ADD_FAILURE() << schema;
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), message);
+    }
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <map>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "base/error.h"
@@ -51,6 +52,10 @@ constexpr std::string_view kAnnotations[] = {
     "title",    "description", "default", "examples",    "$schema",    "$id",          "$comment",
     "readOnly", "writeOnly",   "$defs",   "definitions", "deprecated", "discriminator"};
 
+// Without "type", each of these says that the values are objects.
+constexpr const char* kObjectKeywords[] = {"properties", "required", "additionalProperties"};
+constexpr std::string_view kSchemaOfObjects = "a schema of objects (\"type\": \"object\")";
+
 constexpr std::string_view kDate =
     R"(\d{4}-((0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31))";
 constexpr std::string_view kTime =
@@ -75,6 +80,13 @@ class JsonGrammar::Writer {
     return result;
   }
 
+  std::string add_object(JsonNode root) {
+    const std::string texts = add(root);
+    if (texts == "value") return use("object");
+    check_objects(root);
+    return texts;
+  }
+
   std::string rules() const {
     std::string text;
     for (const CommonRule& rule : kCommon) {
@@ -90,6 +102,58 @@ class JsonGrammar::Writer {
       for (const std::string_view used : rule->uses) use(used);
     }
     return std::string(name);
+  }
+
+  // Refuses the first part of a schema that allows a value that is no object. add() has checked the
+  // schema, so its keywords have the right form.
+  static void check_objects(JsonNode root) {
+    std::set<std::string, std::less<>> seen;  // pointers: a schema may refer to itself
+    std::vector<JsonNode> todo = {root};
+    while (!todo.empty()) {
+      const JsonNode schema = todo.back();
+      todo.pop_back();
+      if (!schema.is_object()) schema.refuse(kSchemaOfObjects);
+      if (const auto ref = schema.find("$ref")) {
+        if (seen.emplace(ref->string()).second) todo.push_back(json_at(root, *ref));
+        continue;
+      }
+      const std::vector<JsonNode> parts = parts_of(schema);
+      todo.insert(todo.end(), parts.rbegin(), parts.rend());
+      if (parts.empty()) check_object(schema);
+    }
+  }
+
+  // The schemas in anyOf, oneOf or allOf. const and enum come first, as in expression().
+  static std::vector<JsonNode> parts_of(JsonNode schema) {
+    std::vector<JsonNode> parts;
+    if (schema.contains("const") || schema.find("enum")) return parts;
+    for (const char* key : {"anyOf", "oneOf", "allOf"}) {
+      const auto schemas = schema.find(key);
+      if (!schemas) continue;
+      for (const JsonNode part : schemas->elements()) parts.push_back(part);
+      break;
+    }
+    return parts;
+  }
+
+  static void check_object(JsonNode schema) {
+    if (schema.contains("const")) {
+      for (const JsonNode member : schema.members()) {
+        if (member.key() == "const" && !member.is_object()) member.refuse("an object");
+      }
+    } else if (const auto values = schema.find("enum")) {
+      for (const JsonNode value : values->elements()) {
+        if (!value.is_object()) value.refuse("an object");
+      }
+    } else if (const auto type = schema.find("type")) {
+      if (type->is_string() && type->string() == "object") return;
+      if (type->is_string()) type->refuse("\"object\"");
+      for (const JsonNode one : type->elements()) {
+        if (one.string() != "object") one.refuse("\"object\"");
+      }
+    } else if (!has_any(schema, kObjectKeywords)) {
+      schema.refuse(kSchemaOfObjects, "one without a type");
+    }
   }
 
   std::string expression(JsonNode schema) {
@@ -112,9 +176,7 @@ class JsonGrammar::Writer {
 
   // Without "type", the other keywords determine it. Without such keywords, every value is valid.
   std::string untyped(JsonNode schema) {
-    for (const char* key : {"properties", "required", "additionalProperties"}) {
-      if (schema.find(key)) return object(schema, false);
-    }
+    if (has_any(schema, kObjectKeywords)) return object(schema, false);
     for (const char* key : {"items", "prefixItems", "minItems", "maxItems"}) {
       if (schema.find(key)) return array(schema, false);
     }
@@ -140,6 +202,10 @@ class JsonGrammar::Writer {
       return use(plain);
     }
     type.refuse("object, array, string, integer, number, boolean or null");
+  }
+
+  static bool has_any(JsonNode schema, std::span<const char* const> keys) {
+    return std::ranges::any_of(keys, [&](const char* key) { return schema.find(key).has_value(); });
   }
 
   void check_absent(JsonNode schema, std::initializer_list<const char*> keys) {
@@ -480,6 +546,7 @@ class JsonGrammar::Writer {
 JsonGrammar::JsonGrammar() : writer_(std::make_unique<Writer>()) {}
 JsonGrammar::~JsonGrammar() = default;
 std::string JsonGrammar::add(JsonNode schema) { return writer_->add(schema); }
+std::string JsonGrammar::add_object(JsonNode schema) { return writer_->add_object(schema); }
 std::string JsonGrammar::rules() const { return writer_->rules(); }
 
 std::string json_schema_gbnf(JsonNode schema) {

@@ -32,6 +32,9 @@ class JsonGrammar {
 
   // Returns a GBNF expression for the texts of this schema.
   std::string add(JsonNode schema);
+  // The same for objects only: a schema that allows any value, such as {}, stands for any object.
+  // Throws Error, too, if the schema allows both objects and other values, or no objects.
+  std::string add_object(JsonNode schema);
   // All rules that the returned expressions need.
   std::string rules() const;
 
