@@ -37,10 +37,7 @@ bool Continuation::forbid_others(std::span<float> logits) {
   constexpr float kNever = -std::numeric_limits<float>::infinity();
   const auto allowed = guide_->allowed();
   const bool may_end = guide_->accepts();
-  if (std::ranges::count(allowed, 0u) == std::ssize(allowed)) {
-    if (may_end) return false;
-    throw Error("grammar: no token of the vocabulary can continue the text");
-  }
+  if (std::ranges::count(allowed, 0u) == std::ssize(allowed)) return false;
   std::vector<std::pair<std::size_t, float>> ends;
   for (const TokenId token : options_.end_tokens) {
     const auto at = static_cast<std::size_t>(token);

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "serve/api_error.h"
 #include "serve/scheduler.h"
 
 namespace stagecraft {
@@ -22,8 +24,15 @@ class Answer {
   virtual bool is_complete() const = 0;
   // Returns the whole answer, or the last bytes of the stream.
   virtual std::string finish() = 0;
-  // The error of the first text that failed; empty if no text failed.
-  virtual const std::string& error() const = 0;
+  // The error of the first text that failed; nullopt if no text failed.
+  virtual std::optional<ApiError> error() const = 0;
 };
+
+// The error of a text that failed. grammar_field: the field of the request that gives the grammar.
+inline ApiError error_of(const TextEnd& end, const std::string& grammar_field) {
+  if (!end.is_grammars_fault) return {500, "server_error", "", "", end.error};
+  return ApiError::bad_request(grammar_field,
+                               fmt::format("request: '{}': {}", grammar_field, end.error));
+}
 
 }  // namespace stagecraft

@@ -6,7 +6,6 @@
 
 #include "base/json_text.h"
 #include "base/utf8.h"
-#include "serve/api_error.h"
 
 namespace stagecraft {
 namespace {
@@ -211,7 +210,7 @@ std::string AnswerWriter::add(std::size_t index, const TextEvent& event) {
   ++ended_;
   choice.end = *event.end;
   if (!event.end->error.empty()) {
-    if (error_.empty()) error_ = event.end->error;
+    if (!error_) error_ = error_of(*event.end, options_.grammar_field);
     return said;
   }
   take(index, choice.reader.finish(), {}, said);
@@ -228,8 +227,8 @@ std::string AnswerWriter::finish() {
   const Json json{*this};
   if (options_.stream) {
     std::string rest;
-    if (!error_.empty()) {
-      std::string text = ApiError(500, "server_error", "", "", error_).json();
+    if (error_) {
+      std::string text = error_->json();
       text.pop_back();  // without the newline: a server-sent event is one line
       rest += "data: " + text + "\n\n";
     } else if (options_.include_usage) {

@@ -23,7 +23,8 @@ class AnswerWriter : public Answer {
     std::size_t n_texts = 1;
     std::size_t n = 1;  // texts per prompt
     ToolForm tool_form = ToolForm::None;
-    std::string id;  // "chatcmpl-1f"
+    std::string grammar_field;  // see error_of
+    std::string id;             // "chatcmpl-1f"
     std::string model;
     std::time_t created = 0;
   };
@@ -35,7 +36,7 @@ class AnswerWriter : public Answer {
   std::string add(std::size_t index, const TextEvent& event) override;
   bool is_complete() const override { return ended_ == choices_.size(); }
   std::string finish() override;
-  const std::string& error() const override { return error_; }
+  std::optional<ApiError> error() const override { return error_; }
 
  private:
   struct Choice {
@@ -57,7 +58,7 @@ class AnswerWriter : public Answer {
   Options options_;
   std::vector<Choice> choices_;
   std::size_t ended_ = 0;
-  std::string error_;
+  std::optional<ApiError> error_;
 };
 
 }  // namespace stagecraft

@@ -236,9 +236,20 @@ std::string gbnf_of_format(JsonNode format) {
   return gbnf;
 }
 
-// The grammar that the text must follow, from the one field that gives it. Null: any text is
-// allowed.
-std::shared_ptr<const TokenGrammar> parse_grammar(Fields& fields, const ServedModel& model) {
+// Parses a grammar and remembers which field of the request gives it.
+void set_grammar(CompletionRequest& request, TextOptions& options, const std::string& field,
+                 const std::string& gbnf, const ServedModel& model) {
+  request.grammar_field = field;
+  options.grammar = reading(field, [&] {
+    return std::make_shared<const TokenGrammar>(
+        model.grammars->parse(gbnf, fmt::format("{}: '{}'", kWhere, field)));
+  });
+}
+
+// The grammar that the text must follow, from the one field that gives it. Without such a field,
+// any text is allowed.
+void parse_grammar(Fields& fields, const ServedModel& model, CompletionRequest& request,
+                   TextOptions& options) {
   const char* given = nullptr;
   std::string gbnf;
   const auto take = [&](const char* key, auto gbnf_of) {
@@ -254,11 +265,7 @@ std::shared_ptr<const TokenGrammar> parse_grammar(Fields& fields, const ServedMo
   take("grammar", [](JsonNode value) { return text_of(value, "grammar"); });
   take("json_schema", [](JsonNode value) { return json_schema_gbnf(value); });
   take("response_format", gbnf_of_format);
-  if (given == nullptr) return nullptr;
-  return reading(given, [&] {
-    return std::make_shared<const TokenGrammar>(
-        model.grammars->parse(gbnf, fmt::format("{}: '{}'", kWhere, given)));
-  });
+  if (given != nullptr) set_grammar(request, options, given, gbnf, model);
 }
 
 void parse_choices(Fields& fields, const ServedModel& model, CompletionRequest& request,
@@ -591,7 +598,7 @@ CompletionRequest parse_completion(std::string_view body, const ServedModel& mod
   fields.only("best_of", fmt::format("[{}]", request.n));
   fields.only("echo", "[false]");
   fields.only("suffix", R"([""])");
-  text.options.grammar = parse_grammar(fields, model);
+  parse_grammar(fields, model, request, text.options);
   const std::vector<std::vector<TokenId>> prompts = parse_prompts(fields, model);
   fields.refuse_others();
   request.texts = texts_of(prompts, request.n, text, model);
@@ -617,7 +624,7 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
     expected("top_logprobs", "'logprobs' to be true", "false");
   }
   parse_choices(fields, model, request, text);
-  text.options.grammar = parse_grammar(fields, model);
+  parse_grammar(fields, model, request, text.options);
   const Tools tools = parse_tools(fields, model);
   fields.only("modalities", R"([["text"]])");
   const std::vector<ToolMessage> messages = parse_messages(fields);
@@ -631,11 +638,10 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
               kWhere));
     }
     request.tool_form = model.chat->tool_form();
-    text.options.grammar = reading("tools", [&] {
-      return std::make_shared<const TokenGrammar>(model.grammars->parse(
-          tool_gbnf(request.tool_form, tools.callable, tools.forced, tools.several),
-          fmt::format("{}: 'tools'", kWhere)));
+    const std::string gbnf = reading("tools", [&] {
+      return tool_gbnf(request.tool_form, tools.callable, tools.forced, tools.several);
     });
+    set_grammar(request, text.options, "tools", gbnf, model);
   }
   const auto& ends = model.chat == nullptr ? std::vector<TokenId>() : model.chat->end_tokens();
   auto& end_tokens = text.options.generation.end_tokens;

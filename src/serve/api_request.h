@@ -38,6 +38,7 @@ struct CompletionRequest {
   bool token_ids = false;               // put the token ids of prompts and texts into the answer
   std::size_t n = 1;                    // texts per prompt
   ToolForm tool_form = ToolForm::None;  // how the model writes calls; None: it may write no calls
+  std::string grammar_field;            // the field that gives the grammar; "": none does
   // The texts to generate: n per prompt, all texts of a prompt together. If the request has the
   // seed s, choice i of a prompt has the seed s + i.
   std::vector<TextRequest> texts;

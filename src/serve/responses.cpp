@@ -316,6 +316,7 @@ ResponseRequest parse_response(std::string_view body, const ServedModel& model,
   } catch (const ApiError& error) {
     throw chat.clients_error(error);
   }
+  result.completion.grammar_field = chat.clients_name(result.completion.grammar_field);
   result.echo = echo_of(request).dump();
   return result;
 }
@@ -364,13 +365,22 @@ struct ResponseWriter::Json {
     if (status == std::string_view("incomplete")) {
       json["incomplete_details"] = {{"reason", "max_output_tokens"}};
     }
-    if (!end.error.empty()) json["error"] = {{"code", "server_error"}, {"message", end.error}};
+    if (const auto error = writer.error()) {
+      // "invalid_prompt" is the one code of OpenAI's list that stands for a wrong request.
+      json["error"] = {{"code", error->status() == 400 ? "invalid_prompt" : "server_error"},
+                       {"message", error->what()}};
+    }
     return json;
   }
 };
 
 ResponseWriter::ResponseWriter(const Options& options)
     : options_(options), reader_(options.tool_form) {}
+
+std::optional<ApiError> ResponseWriter::error() const {
+  if (end_.error.empty()) return std::nullopt;
+  return error_of(end_, options_.grammar_field);
+}
 
 std::string ResponseWriter::begin() {
   Json json{*this, {}};

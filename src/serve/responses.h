@@ -29,7 +29,8 @@ class ResponseWriter : public Answer {
   struct Options {
     bool stream = false;
     ToolForm tool_form = ToolForm::None;
-    std::string id;  // "6b01706e000001"
+    std::string grammar_field;  // see error_of
+    std::string id;             // "6b01706e000001"
     std::string model;
     std::time_t created = 0;
     std::string echo;
@@ -41,7 +42,7 @@ class ResponseWriter : public Answer {
   std::string add(std::size_t index, const TextEvent& event) override;
   bool is_complete() const override { return ended_; }
   std::string finish() override;
-  const std::string& error() const override { return end_.error; }
+  std::optional<ApiError> error() const override;
 
  private:
   struct Json;  // keeps the JSON library out of this header

@@ -335,6 +335,8 @@ void Scheduler::choose(Place& place, std::span<float> logits, TokenId likeliest)
   Continuation::Step next;
   try {
     next = running.continuation.next(logits, scratch_, likeliest);
+  } catch (const GrammarError& error) {
+    return finish(place, std::move(event), StopReason::Stopped, error.problem(), true);
   } catch (const Error& problem) {
     return finish(place, std::move(event), StopReason::Stopped, problem.what());
   }
@@ -379,10 +381,12 @@ void Scheduler::leave(Place& place) {
   place.running.reset();
 }
 
-void Scheduler::finish(Place& place, TextEvent event, StopReason reason, const std::string& error) {
+void Scheduler::finish(Place& place, TextEvent event, StopReason reason, const std::string& error,
+                       bool is_grammars_fault) {
   const Running& running = *place.running;
-  event.end = {reason, running.continuation.prompt_size(), running.cached,
-               running.continuation.made().size(), error};
+  event.end = {reason,         running.continuation.prompt_size(),
+               running.cached, running.continuation.made().size(),
+               error,          is_grammars_fault};
   leave(place);
   emit(std::move(event));
 }

@@ -41,7 +41,8 @@ struct TextEnd {
   std::size_t prompt_tokens = 0;
   std::size_t cached_tokens = 0;  // prompt tokens that were computed for another text
   std::size_t new_tokens = 0;
-  std::string error;  // empty if nothing failed
+  std::string error;               // empty if nothing failed
+  bool is_grammars_fault = false;  // the request's grammar is wrong; `error` does not name it
 };
 
 struct TextEvent {
@@ -146,7 +147,8 @@ class Scheduler {
   void choose(Place& place, std::span<float> logits, TokenId likeliest);
   TokenScore score(std::span<const float> logits, std::size_t n_top) const;
   void leave(Place& place);
-  void finish(Place& place, TextEvent event, StopReason reason, const std::string& error = {});
+  void finish(Place& place, TextEvent event, StopReason reason, const std::string& error = {},
+              bool is_grammars_fault = false);
   void fail_all(const std::string& problem);
   void emit(TextEvent event);
 

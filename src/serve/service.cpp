@@ -207,6 +207,7 @@ void Service::start(ConnectionId connection, CompletionRequest request) {
   options.n_texts = request.texts.size();
   options.n = request.n;
   options.tool_form = request.tool_form;
+  options.grammar_field = std::move(request.grammar_field);
   options.id = fmt::format("{}-{}", request.chat ? "chatcmpl" : "cmpl", new_id());
   options.model = model_.names.front();
   options.created = std::time(nullptr);
@@ -218,6 +219,7 @@ void Service::start(ConnectionId connection, ResponseRequest request) {
   ResponseWriter::Options options;
   options.stream = request.completion.stream;
   options.tool_form = request.completion.tool_form;
+  options.grammar_field = std::move(request.completion.grammar_field);
   options.id = new_id();
   options.model = model_.names.front();
   options.created = std::time(nullptr);
@@ -271,8 +273,8 @@ void Service::finish(ConnectionId connection, Answer& writer) {
   if (writer.is_stream()) {
     server_->stream(connection, writer.finish());
     server_->end_stream(connection);
-  } else if (!writer.error().empty()) {
-    server_->answer(connection, refuse({500, "server_error", "", "", writer.error()}));
+  } else if (const std::optional<ApiError> error = writer.error()) {
+    server_->answer(connection, refuse(*error));
   } else {
     server_->answer(connection, {200, kJson, writer.finish(), {}});
   }

@@ -267,9 +267,22 @@ class Structure(unittest.TestCase):
             error = server.post(COMPLETIONS, {**body, "grammar": "root ::= root 'a'"}, status=400)
             self.assertEqual(error["error"]["param"], "grammar")
             ambiguous = 'root ::= [a-z ] root "x" | [a-z ] root "y" | [a-z ]'
-            error = server.post(COMPLETIONS, {"prompt": "x", "grammar": ambiguous,
-                                              "max_tokens": 90}, status=500)["error"]["message"]
-            self.assertIn("too ambiguous", error)
+            body = {"prompt": "x", "grammar": ambiguous, "max_tokens": 90}
+            problem = ("too large or too ambiguous: expected at most 300000 steps per token, found "
+                       "more")
+            error = server.post(COMPLETIONS, body, status=400)["error"]
+            self.assertEqual(error["message"], f"request: 'grammar': {problem}")
+            self.assertEqual((error["type"], error["param"]), ("invalid_request_error", "grammar"))
+            self.assertEqual(server.events(COMPLETIONS, body)[-1]["error"], error)
+            large = {"type": "json_schema", "name": "x",
+                     "schema": {"enum": [f"word {i}" for i in range(15000)]}}
+            body = {"input": "x", "text": {"format": large}}
+            error = server.post(RESPONSES, body, status=400)["error"]
+            self.assertEqual((error["param"], error["message"]),
+                             ("text.format", f"request: 'text.format': {problem}"))
+            failed = self.response_events(server, body)[-1]
+            self.assertEqual((failed["type"], failed["response"]["error"]["message"]),
+                             ("response.failed", error["message"]))
             server.post(COMPLETIONS, {"prompt": "x"})  # the server still works
 
     def test_calls_of_tools_are_forced_and_read_back(self):

@@ -245,14 +245,28 @@ TEST_F(GuidedTextTest, AHostileGrammarEndsInAnErrorInBoundedTime) {
     mirrored.push(*tokenizer_.id_of("h"));
   }
   GuidedText ambiguous(TokenGrammars(tokenizer_)
-                           .parse("root ::= \"h\" root \"x\" | \"h\" root \"y\" | \"h\"", "test"));
+                           .parse("root ::= \"h\" root \"x\" | \"h\" root \"y\" | \"h\"", "file"));
   const auto write = [&] {
     for (int i = 0; i < 100; ++i) {
       (void)ambiguous.allowed();
       ambiguous.push(*tokenizer_.id_of("h"));
     }
   };
-  EXPECT_THROW(write(), Error);
+  try {
+    write();
+    ADD_FAILURE();
+  } catch (const GrammarError& error) {
+    EXPECT_STREQ(error.what(),
+                 "file: too large or too ambiguous: expected at most 300000 steps per token, found "
+                 "more");
+    EXPECT_EQ("file: " + error.problem(), error.what());
+  }
+}
+
+TEST_F(GuidedTextTest, AGrammarWithoutABeginningIsRefusedAtOnce) {
+  // Any of the `b` may be the first that is not empty, so there are too many ways to begin.
+  std::string gbnf = "root ::= c{400}\nc ::= b{1000}\nb ::= a?\na ::= [a-z]\n";
+  EXPECT_THROW(TokenGrammars(tokenizer_).parse(gbnf, "test"), GrammarError);
 }
 
 }  // namespace

@@ -43,8 +43,10 @@ void ByteAutomaton::follow(StackId begin, Content& content) {
     if (seen_[id] == round_) continue;
     seen_[id] = round_;
     if (++work_ > kMaxWork) {
-      throw Error("grammar: too ambiguous: expected at most {} steps per token, found more",
-                  kMaxWork);
+      throw GrammarError(
+          grammar_->where(),
+          fmt::format("too large or too ambiguous: expected at most {} steps per token, found more",
+                      kMaxWork));
     }
     if (id == kBottom) {
       content.accepts = true;

@@ -25,8 +25,9 @@ class ByteAutomaton {
 
   explicit ByteAutomaton(std::shared_ptr<const Grammar> grammar);
 
+  // start() and next() throw GrammarError if the work since renew_budget() exceeds kMaxWork: the
+  // grammar is too ambiguous, or has too many rules that may come next.
   State start();
-  // Throws Error if the work since renew_budget() exceeds kMaxWork: the grammar is too ambiguous.
   State next(State state, std::uint8_t byte) {
     const State known = table_[state * grammar_->n_classes() + grammar_->class_of(byte)];
     return known != kUnknown ? known : compute(state, byte);

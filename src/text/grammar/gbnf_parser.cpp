@@ -357,7 +357,9 @@ class GbnfParser {
 }  // namespace
 
 Grammar Grammar::parse(std::string_view gbnf, const std::string& where) {
-  return GbnfParser(gbnf, where).parse();
+  Grammar grammar = GbnfParser(gbnf, where).parse();
+  grammar.where_ = where;
+  return grammar;
 }
 
 }  // namespace stagecraft

@@ -5,9 +5,24 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/error.h"
+
 namespace stagecraft {
+
+// A grammar that is well written, but that a text cannot follow. what() names the grammar as
+// Grammar::parse did; problem() does not.
+class GrammarError : public Error {
+ public:
+  GrammarError(const std::string& where, std::string problem)
+      : Error("{}: {}", where, problem), problem_(std::move(problem)) {}
+  const std::string& problem() const { return problem_; }
+
+ private:
+  std::string problem_;
+};
 
 // A context-free grammar over bytes: the set of allowed texts. Immutable, so threads may share it.
 //
@@ -40,6 +55,7 @@ class Grammar {
   // The positions at which the sequences of a rule begin.
   const std::vector<Position>& sequences(std::uint32_t rule) const { return rules_[rule]; }
   std::uint32_t root() const { return root_; }
+  const std::string& where() const { return where_; }  // as given to parse()
 
   // Two bytes are in the same class if every byte set contains both or neither. Most grammars have
   // about a dozen classes, so a table with one column per class is small.
@@ -56,6 +72,7 @@ class Grammar {
  private:
   friend class GrammarBuilder;
 
+  std::string where_;
   std::vector<Symbol> symbols_;
   std::vector<std::vector<Position>> rules_;
   std::vector<ByteSet> byte_sets_;

@@ -1,5 +1,8 @@
 #include "text/grammar/token_grammar.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/error.h"
 
 namespace stagecraft {
@@ -12,12 +15,14 @@ constexpr std::size_t kMaxMasks = 64;
 
 TokenGrammar TokenGrammars::parse(std::string_view gbnf, const std::string& where) {
   auto grammar = std::make_shared<const Grammar>(Grammar::parse(gbnf, where));
+  ByteAutomaton(grammar).start();  // so that GuidedText's constructor never fails
   if (!tokens_) tokens_ = std::make_shared<const TokenTrie>(tokenizer_);
   return {std::move(grammar), tokens_};
 }
 
 GuidedText::GuidedText(const TokenGrammar& rules)
-    : tokens_(rules.tokens),
+    : where_(rules.grammar->where()),
+      tokens_(rules.tokens),
       automaton_(rules.grammar),
       state_(automaton_.start()),
       path_(rules.tokens->max_depth() + 1) {}
@@ -29,7 +34,11 @@ std::span<const std::uint64_t> GuidedText::allowed() {
     masks_.clear();
   }
   if (masks_.size() == kMaxMasks) masks_.clear();
-  return masks_[state_] = walk();
+  std::vector<std::uint64_t> mask = walk();
+  if (!accepts() && std::ranges::count(mask, 0u) == std::ssize(mask)) {
+    throw GrammarError(where_, "no token of the vocabulary can continue the text");
+  }
+  return masks_[state_] = std::move(mask);
 }
 
 std::vector<std::uint64_t> GuidedText::walk() {

@@ -20,7 +20,7 @@ struct TokenGrammar {
 class TokenGrammars {
  public:
   explicit TokenGrammars(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}  // must outlive it
-  // Parameters and errors: see Grammar::parse.
+  // Parameters and errors: see Grammar::parse. Throws GrammarError if no text can begin.
   TokenGrammar parse(std::string_view gbnf, const std::string& where);
 
  private:
@@ -40,8 +40,9 @@ class GuidedText {
  public:
   explicit GuidedText(const TokenGrammar& rules);
 
-  // One bit per token id: 1 if this token may come next. Valid until the next call. Throws Error if
-  // the grammar is too ambiguous (ByteAutomaton::next).
+  // One bit per token id: 1 if this token may come next. Valid until the next call. Throws
+  // GrammarError if the grammar is too large or too ambiguous (ByteAutomaton::next), or if the text
+  // is not complete, but no token may come next.
   std::span<const std::uint64_t> allowed();
   // Whether the text so far is a complete text of the grammar. More tokens may be allowed.
   bool accepts() const { return automaton_.accepts(state_); }
@@ -53,6 +54,7 @@ class GuidedText {
  private:
   std::vector<std::uint64_t> walk();
 
+  std::string where_;
   std::shared_ptr<const TokenTrie> tokens_;
   ByteAutomaton automaton_;
   ByteAutomaton::State state_;
