@@ -76,7 +76,8 @@ TEST(Limits, AContextBeyondTheMemoryThatAProgramMayHaveIsOneLine) {
 
 TEST(Limits, TextsBeyondTheMemoryThatAProgramMayHaveAreOneLine) {
   if (!limits_memory()) GTEST_SKIP() << "memory has no limit here";
-  const TinyModel tiny;
+  TinyModel tiny;
+  config(R"({"max_position_embeddings": 16777216})")(tiny);
   write_file(tiny.file("tokenizer.json"),
              R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})");
   const LimitedRun run = run_limited({"story", "--model", tiny.folder().string(), "aaa",

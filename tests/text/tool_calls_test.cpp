@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "base/error.h"
 #include "tests/support/grammar_texts.h"
 
@@ -141,6 +143,35 @@ TEST(ToolGrammar, AllowsOnlyObjectsAsArguments) {
         R"({"$ref": "#/$defs/x", "$defs": {"x": {"anyOf": [{"const": {}}, {"$ref": "#/$defs/y"}]},
                                            "y": {"type": "object"}}})"}) {
     EXPECT_TRUE(matches(forced_call(objects), call("{}"))) << objects;
+  }
+}
+
+TEST(ToolGrammar, AllowsOnlyTextsThatAreReadAsCalls) {
+  std::mt19937 random(5);
+  for (
+      const char* parameters :
+      {"{}", R"({"properties": {"a": {}, "b": {"type": "number"}}, "additionalProperties": true})",
+       R"({"const": {"</tool_call>": "\\\" </tool_call>"}})",
+       R"({"properties": {"a": {"$ref": "#"}, "b": {"type": "string", "pattern": "^[<\"]*$"}}})"}) {
+    const Json schema(parameters, "schema");
+    for (const ToolForm form : {ToolForm::Tagged, ToolForm::Bare}) {
+      ByteAutomaton automaton(std::make_shared<const Grammar>(
+          Grammar::parse(tool_gbnf(form, {{"f", schema.root()}}, true, true), "tools")));
+      int n_found = 0;
+      for (int i = 0; i < 40; ++i) {
+        const std::optional<std::string> text = random_text(automaton, random, 4000);
+        if (!text) continue;
+        const ToolCallReader::Found found = read(form, *text, 1 + random() % 9);
+        ASSERT_EQ(found.text, "") << *text;
+        ASSERT_FALSE(found.calls.empty()) << *text;
+        for (const ToolCall& call : found.calls) {
+          // A client may send it back, which no repeated key must prevent.
+          EXPECT_NO_THROW(parse_json_object(call.arguments, "arguments")) << *text;
+        }
+        ++n_found;
+      }
+      EXPECT_GT(n_found, 0) << parameters;
+    }
   }
 }
 
