@@ -30,13 +30,15 @@ using Tokens = std::vector<TokenId>;
 using Prompt = std::variant<std::string, Tokens>;
 using Array = py::array_t<float>;
 
+constexpr std::size_t kMaxThreads = 256;  // as ./stage story
+
 // A model, shared by its texts.
 struct Loaded {
   ModelSource source;
   Engine engine;
   Tokenizer tokenizer;
   std::size_t context;
-  std::optional<ChatFormat> chat_format{};
+  std::optional<ChatFormat> chat_format{};  // opened by the first chat, or by Model(chat_template=)
   std::optional<Engine> walker{};  // for trace: the fast backends have no result for each step
   // Of the last text that ended: a text that begins in the same way need not be computed again from
   // its beginning.
@@ -163,10 +165,30 @@ T one_of(const char* option, const std::string& found,
   throw Error("{}: expected {}, found '{}'", option, fmt::join(names, " or "), found);
 }
 
+// A whole number from 0 to `max`. pybind11 would refuse -1 with several lines about C++.
+std::uint64_t whole_number(const char* option, const py::object& value, std::uint64_t max) {
+  const auto number = py::reinterpret_steal<py::int_>(PyNumber_Index(value.ptr()));
+  if (!number) throw py::error_already_set();  // TypeError
+  if (number < py::int_(0) || number > py::int_(max)) {
+    throw Error("{}: expected a whole number from 0 to {}, found {}", option, max,
+                printable(py::str(number).cast<std::string>()));
+  }
+  return number.cast<std::uint64_t>();
+}
+
 void check_range(const char* option, double value, double min, double max) {
   if (!(value >= min && value <= max)) {
     throw Error("{}: expected {} to {}, found {}", option, min, max, value);
   }
+}
+
+using Stops = std::variant<std::string, std::vector<std::string>>;
+
+std::vector<std::string> texts_of(Stops stops) {
+  if (auto* one = std::get_if<std::string>(&stops)) stops = std::vector{std::move(*one)};
+  auto texts = std::get<std::vector<std::string>>(std::move(stops));
+  if (std::ranges::count(texts, "") != 0) throw Error("stop: expected a text, found an empty one");
+  return texts;
 }
 
 // What generate and chat take beside a prompt; the defaults are those of ./stage story.
@@ -182,7 +204,7 @@ struct Options {
 class Model {
  public:
   Model(const std::filesystem::path& path, std::size_t threads, const std::string& backend,
-        const std::string& kv_type, std::size_t context) {
+        const std::string& kv_type, std::size_t context, const std::string& chat_template) {
     const EngineOptions options{
         one_of<BackendKind>("backend", backend,
                             {{"cpu", BackendKind::Cpu}, {"textbook", BackendKind::Textbook}}),
@@ -197,6 +219,7 @@ class Model {
     if (context == 0) context = default_context(engine.plan());
     context = affordable_context(engine, context);
     loaded_ = std::make_shared<Loaded>(source, std::move(engine), Tokenizer::open(source), context);
+    if (!chat_template.empty()) open_chat_format(chat_template);
   }
 
   std::size_t context() const { return loaded_->context; }
@@ -212,7 +235,7 @@ class Model {
   std::unique_ptr<Generation> chat(const py::list& messages, const Options& options) {
     const auto conversation = conversation_of(messages);
     auto& format = loaded_->chat_format;
-    if (!format) format = ChatFormat::open(loaded_->source, loaded_->tokenizer);
+    if (!format) open_chat_format("");
     Tokens ends = plan().eos_ids;
     ends.insert(ends.end(), format->end_tokens().begin(), format->end_tokens().end());
     return generation(format->tokens(messages_of(conversation)), ends, options);
@@ -248,12 +271,34 @@ class Model {
   }
 
  private:
+  void open_chat_format(const std::string& chosen) {
+    loaded_->chat_format =
+        ChatFormat::open(loaded_->source, loaded_->tokenizer, chosen, "chat_template");
+  }
+
+  // number: counts from 1, as in the errors of parse_conversation.
+  static std::map<std::string, std::string> fields_of(const py::handle& message,
+                                                      std::size_t number) {
+    const auto is_text = [](const auto& item) {  // pybind11 would also take bytes for a string
+      return py::isinstance<py::str>(item.first) && py::isinstance<py::str>(item.second);
+    };
+    try {
+      if (py::isinstance<py::dict>(message) &&
+          std::ranges::all_of(message.cast<py::dict>(), is_text)) {
+        return message.cast<std::map<std::string, std::string>>();
+      }
+    } catch (const py::cast_error&) {  // a string that is no UTF-8: half of a surrogate pair
+    }
+    throw Error(
+        "messages: message {}: expected a dictionary with the strings role and content, found {}",
+        number, printable(py::repr(message).cast<std::string>()));
+  }
+
   // Its last exchange has no answer yet.
   static Conversation conversation_of(const py::list& messages) {
     auto list = nlohmann::json::array();
     for (const py::handle& message : messages) {
-      const auto fields = message.cast<std::map<std::string, std::string>>();
-      list.push_back(fields);
+      list.push_back(fields_of(message, list.size() + 1));
     }
     if (list.empty() || list.back().value("role", "") != "user") {
       throw Error("messages: expected a last message of the role 'user', found none");
@@ -285,11 +330,18 @@ void define(py::class_<Model>& model, const char* name, const char* what,
             const char* doc) {
   model.def(
       name,
-      [method](Model& self, const What& prompt, std::size_t max_tokens, float temperature,
-               std::size_t top_k, float top_p, float repeat_penalty, std::vector<std::string> stop,
-               std::optional<std::uint64_t> seed) {
-        return (self.*method)(
-            prompt, {max_tokens, temperature, top_k, top_p, repeat_penalty, std::move(stop), seed});
+      [method](Model& self, const What& prompt, const py::object& max_tokens, float temperature,
+               const py::object& top_k, float top_p, float repeat_penalty, Stops stop,
+               const py::object& seed) {
+        Options options{whole_number("max_tokens", max_tokens, SIZE_MAX),
+                        temperature,
+                        whole_number("top_k", top_k, SIZE_MAX),
+                        top_p,
+                        repeat_penalty,
+                        texts_of(std::move(stop)),
+                        {}};
+        if (!seed.is_none()) options.seed = whole_number("seed", seed, UINT64_MAX);
+        return (self.*method)(prompt, options);
       },
       py::arg(what), py::kw_only(), py::arg("max_tokens") = 256, py::arg("temperature") = 0.8f,
       py::arg("top_k") = 40, py::arg("top_p") = 0.95f, py::arg("repeat_penalty") = 1.0f,
@@ -316,13 +368,19 @@ threads   0: one for each core
 backend   'cpu', or 'textbook': the operators of the course, one after the other
 kv_type   the type of the KV cache: 'f32', 'f16', 'bf16' or 'q8_0'
 context   the most tokens of a text; 0: what the model was trained for, at most 4096
+chat_template  a built-in template, such as 'zephyr', or a file; '': the model's own
 
-Raises stagecraft.Error, a ValueError, which names the file and what was expected.)");
+Raises stagecraft.Error, a ValueError, which names the file and what was expected, and TypeError
+for an argument of a wrong type.)");
   model
-      .def(py::init<const std::filesystem::path&, std::size_t, const std::string&,
-                    const std::string&, std::size_t>(),
+      .def(py::init([](const std::filesystem::path& path, const py::object& threads,
+                       const std::string& backend, const std::string& kv_type,
+                       const py::object& context, const std::string& chat_template) {
+             return Model(path, whole_number("threads", threads, kMaxThreads), backend, kv_type,
+                          whole_number("context", context, SIZE_MAX), chat_template);
+           }),
            py::arg("path"), py::kw_only(), py::arg("threads") = 0, py::arg("backend") = "cpu",
-           py::arg("kv_type") = "f32", py::arg("context") = 0)
+           py::arg("kv_type") = "f32", py::arg("context") = 0, py::arg("chat_template") = "")
       .def_property_readonly("context", &Model::context)
       .def_property_readonly("vocab_size", [](const Model& self) { return self.plan().vocab_size; })
       .def(

@@ -35,12 +35,13 @@ ChatTemplateSource source_of(const BuiltinChatTemplate& builtin) {
            {"eos_token", std::string(builtin.eos_token)}}};
 }
 
-// The template that --chat-template names.
-ChatTemplateSource chosen_source(const std::string& chosen, ChatTemplateSource own) {
+// The template that `option` names.
+ChatTemplateSource chosen_source(const std::string& chosen, ChatTemplateSource own,
+                                 const std::string& option) {
   if (const auto* builtin = find_builtin_chat_template(chosen)) return source_of(*builtin);
   std::error_code ignored;
   if (!std::filesystem::exists(chosen, ignored)) {
-    throw Error("--chat-template: expected a file or one of {}, found '{}'",
+    throw Error("{}: expected a file or one of {}, found '{}'", option,
                 names_of_builtin_templates(), printable(chosen));
   }
   own.where = chosen;  // with the model's own special tokens
@@ -48,12 +49,13 @@ ChatTemplateSource chosen_source(const std::string& chosen, ChatTemplateSource o
   return own;
 }
 
-ChatTemplateSource guessed_source(const ModelSource& model, const Tokenizer& tokenizer) {
+ChatTemplateSource guessed_source(const ModelSource& model, const Tokenizer& tokenizer,
+                                  const std::string& option) {
   if (const auto* builtin = guess_chat_template(tokenizer)) return source_of(*builtin);
   throw Error(
       "{}: expected a chat template, or the tokens {} and {} in the vocabulary, found neither (a "
-      "model for stories has none); for a chat model, name a template: --chat-template {}",
-      model.name(), kChatStart, kChatEnd, names_of_builtin_templates());
+      "model for stories has none); for a chat model, name a template: {} {}",
+      model.name(), kChatStart, kChatEnd, option, names_of_builtin_templates());
 }
 
 std::string chatml_text(std::span<const Message> messages) {
@@ -148,17 +150,18 @@ std::string strings_of(JsonNode node) {
 }  // namespace
 
 ChatFormat ChatFormat::open(const ModelSource& model, const Tokenizer& tokenizer,
-                            const std::string& chosen) {
-  return open(model, tokenizer, chosen, local_time());
+                            const std::string& chosen, const std::string& option) {
+  return open(model, tokenizer, chosen, local_time(), option);
 }
 
 ChatFormat ChatFormat::open(const ModelSource& model, const Tokenizer& tokenizer,
-                            const std::string& chosen, const std::tm& now) {
+                            const std::string& chosen, const std::tm& now,
+                            const std::string& option) {
   ChatTemplateSource source = read_chat_template(model, tokenizer);
   if (!chosen.empty()) {
-    source = chosen_source(chosen, std::move(source));
+    source = chosen_source(chosen, std::move(source), option);
   } else if (source.text.empty()) {
-    source = guessed_source(model, tokenizer);
+    source = guessed_source(model, tokenizer, option);
   }
   ChatFormat format(tokenizer);
   format.name_ = source.where;

@@ -35,13 +35,16 @@ struct ToolMessage : Message {
 class ChatFormat {
  public:
   // The format of a model; `tokenizer` must outlive it. `chosen` is the name of a built-in template
-  // or a file with one; empty: the model's own. Throws Error if a template is wrong, or if the
-  // model has none and its vocabulary does not show which built-in template fits.
+  // or a file with one; empty: the model's own. `option`: how the user gives `chosen`, for errors.
+  // Throws Error if a template is wrong, or if the model has none and its vocabulary does not show
+  // which built-in template fits.
   static ChatFormat open(const ModelSource& model, const Tokenizer& tokenizer,
-                         const std::string& chosen = "");
+                         const std::string& chosen = "",
+                         const std::string& option = "--chat-template");
   // The same on a given date: some templates tell the model the date.
   static ChatFormat open(const ModelSource& model, const Tokenizer& tokenizer,
-                         const std::string& chosen, const std::tm& now);
+                         const std::string& chosen, const std::tm& now,
+                         const std::string& option = "--chat-template");
   // ChatML, without a template: call only tokens(messages). Throws Error if the tokenizer lacks its
   // tokens.
   static ChatFormat chatml(const Tokenizer& tokenizer);

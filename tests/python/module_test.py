@@ -58,6 +58,7 @@ class Story(unittest.TestCase):
         text = self.generate(stop=[word])
         self.assertEqual("".join(text), alone[:alone.index(word)])
         self.assertEqual(text.reason, "stop")
+        self.assertEqual("".join(self.generate(stop=word)), alone[:alone.index(word)])
 
     def test_ids_are_a_prompt_too(self):
         ids = self.model.encode(PROMPT)
@@ -102,6 +103,17 @@ class Story(unittest.TestCase):
                 (lambda: list(self.generate([10 ** 6])), ["1000000"]),
                 (lambda: self.generate(temperature=-1), ["temperature", "0 to 100", "-1"]),
                 (lambda: self.generate(top_p=float("nan")), ["top_p"]),
+                (lambda: self.generate(max_tokens=-1), ["max_tokens", "from 0 to", "-1"]),
+                (lambda: self.generate(top_k=-1), ["top_k", "from 0 to", "-1"]),
+                (lambda: self.generate(seed=-1), ["seed", "from 0 to", "-1"]),
+                (lambda: self.generate(seed=2 ** 64), ["seed", str(2 ** 64 - 1), str(2 ** 64)]),
+                (lambda: self.generate(stop=""), ["stop", "empty"]),
+                (lambda: stagecraft.Model(STORY, threads=-1), ["threads", "0 to 256", "-1"]),
+                (lambda: stagecraft.Model(STORY, context=-1), ["context", "from 0 to", "-1"]),
+                (lambda: stagecraft.Model(STORY, chat_template="lama2"),
+                 ["chat_template: expected a file or one of", "llama2", "'lama2'"]),
+                (lambda: self.model.chat([{"role": "user", "content": "x"}]),
+                 ["name a template: chat_template chatml"]),
                 (lambda: self.model.logits([-1]), ["-1"]),
                 (lambda: self.model.trace([10 ** 6]), ["1000000"]),
                 (lambda: self.model.logits([]), ["prompt"])):
@@ -109,8 +121,21 @@ class Story(unittest.TestCase):
                 call()
             for part in parts:
                 self.assertIn(part, str(caught.exception))
-        with self.assertRaises(TypeError):
-            self.model.generate(3.5)
+            self.assertNotIn("\n", str(caught.exception))
+        for call in (lambda: self.model.generate(3.5), lambda: self.generate(temperature="warm"),
+                     lambda: self.generate(max_tokens="x"), lambda: self.generate(top_k=1.5),
+                     lambda: self.generate(stop=[5]), lambda: stagecraft.Model(STORY, threads="x"),
+                     lambda: self.model.chat("Hello!")):
+            with self.assertRaises(TypeError):
+                call()
+
+    def test_whole_numbers_may_be_those_of_numpy(self):
+        same = self.generate(seed=np.int64(7), max_tokens=np.int32(24), top_k=np.uint8(40))
+        self.assertEqual("".join(same), "".join(self.generate()))
+
+    def test_a_template_may_be_chosen(self):
+        model = stagecraft.Model(STORY, chat_template="zephyr")
+        list(model.chat([{"role": "user", "content": "Hello!"}], max_tokens=2))
 
 
 class Chat(unittest.TestCase):
@@ -134,6 +159,17 @@ class Chat(unittest.TestCase):
             with self.assertRaises(stagecraft.Error) as caught:
                 self.model.chat(messages)
             self.assertIn("message", str(caught.exception))
+        for wrong, found in (({"role": "user", "content": 5}, "{'role': 'user', 'content': 5}"),
+                             ({"role": "user", "content": None}, "None}"), (5, "5"), ("x\ny", "'x"),
+                             ({1: "user"}, "{1: "), ({"role": "user", "content": "\ud800"}, "ud800"),
+                             ({"role": "user", "content": b"x"}, "b'x'")):
+            with self.assertRaises(stagecraft.Error) as caught:
+                self.model.chat([user, {"role": "assistant", "content": "Hello!"}, wrong])
+            said = str(caught.exception)
+            self.assertTrue(said.startswith("messages: message 3: expected a dictionary with the strings role and "
+                                            "content, found "), said)
+            self.assertIn(found, said)
+            self.assertNotIn("\n", said)
 
 
 class Notebook(unittest.TestCase):
