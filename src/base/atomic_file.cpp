@@ -1,5 +1,6 @@
 #include "base/atomic_file.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,6 +24,8 @@ AtomicFile::AtomicFile(std::filesystem::path path, bool replace) : path_(std::mo
   unfinished_ += fmt::format(".part-{}", ::getpid());
   file_ = std::fopen(unfinished_.c_str(), "wb");
   if (file_ == nullptr) refuse();
+  struct stat replaced;
+  if (::stat(path_.c_str(), &replaced) == 0) ::fchmod(::fileno(file_), replaced.st_mode & 07777);
 }
 
 AtomicFile::~AtomicFile() {

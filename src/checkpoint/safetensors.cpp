@@ -199,10 +199,14 @@ void write_safetensors(std::ostream& out, std::span<const StoredTensor> tensors,
 }
 
 void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
-                       const std::map<std::string, std::string>& metadata) {
+                       const std::map<std::string, std::string>& metadata,
+                       const std::function<void()>& check) {
   AtomicFile file(path, true);
   file.write(safetensors_header(tensors, sizes_of(tensors), metadata));
-  for (const StoredTensor& tensor : tensors) file.write(tensor.bytes);
+  for (const StoredTensor& tensor : tensors) {
+    check();
+    file.write(tensor.bytes);
+  }
   file.commit();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -40,9 +41,11 @@ std::string safetensors_header(std::span<const StoredTensor> tensors,
                                const std::map<std::string, std::string>& metadata);
 
 // Writes tensors and metadata as a safetensors file, in the order given. Throws Error naming the
-// path if it cannot be written; a half-written file is not left behind.
-void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
-                       const std::map<std::string, std::string>& metadata);
+// path if it cannot be written; a half-written file is not left behind. check: called before each
+// tensor; it may throw to stop.
+void write_safetensors(
+    const std::filesystem::path& path, std::span<const StoredTensor> tensors,
+    const std::map<std::string, std::string>& metadata, const std::function<void()>& check = [] {});
 
 // Writes the same to a stream. If that fails, only the state of the stream shows it.
 void write_safetensors(std::ostream& out, std::span<const StoredTensor> tensors,

@@ -46,12 +46,10 @@ SourceTokenizer source_tokenizer(const Conversion& conversion) {
           chat_template_of(conversion)};
 }
 
-void refuse_other_tokenizer(const Conversion& conversion, const Tokenizer& tokenizer,
-                            std::size_t n_rows) {
-  if (!conversion.tokenizer || tokenizer.vocab_size() <= n_rows) return;
-  throw Error("{}: expected ids from 0 to {} (the {} rows of {}), found {}",
-              vocabulary_path(*conversion.tokenizer).string(), n_rows - 1, n_rows,
-              conversion.model.name(), tokenizer.vocab_size() - 1);
+void note_no_end(const Conversion& conversion, const Plan& plan, Converted& result) {
+  if (!conversion.with_tokenizer || !plan.eos_ids.empty()) return;
+  result.notes.emplace_back(
+      "no token ends a text of this model: its texts go on until the context is full");
 }
 
 std::string model_name(const ModelSource& model) {

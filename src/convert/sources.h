@@ -20,10 +20,8 @@ struct SourceTokenizer {
 // express its encoding by the longest match.
 SourceTokenizer source_tokenizer(const Conversion& conversion);
 
-// Throws Error if conversion.tokenizer has more tokens than the model has rows in its embedding
-// table (n_rows): then it is the tokenizer of another model.
-void refuse_other_tokenizer(const Conversion& conversion, const Tokenizer& tokenizer,
-                            std::size_t n_rows);
+// Adds a note if no token ends a text: then it goes on until the context is full.
+void note_no_end(const Conversion& conversion, const Plan& plan, Converted& result);
 
 // "SmolLM2-135M" for .../SmolLM2-135M.gguf, "story" for models/story/
 std::string model_name(const ModelSource& model);

@@ -59,12 +59,14 @@ void add_head(std::vector<PlannedTensor>& plan) {
   plan.back().name = "lm_head.weight";
 }
 
-std::string pairs_text(const Conversion& conversion, const std::optional<Tokenizer>& tokenizer,
-                       std::vector<std::string>& notes) {
+std::string pairs_text(const Conversion& conversion, const Plan& plan,
+                       const std::optional<Tokenizer>& tokenizer, std::vector<std::string>& notes) {
   const std::string where = conversion.model.name();
   std::map<std::string, std::string> pairs;
   auto config = json_value(config_text(conversion.model).json);
   config.erase("quantization_config");  // matrices are no longer written in parts
+  // A generation_config.json may name more of them than the config.
+  if (!plan.eos_ids.empty()) config["eos_token_id"] = plan.eos_ids;
   for (const auto& [key, value] : config.items()) pairs[key] = value_text(value);
   if (const auto file = conversion.model.flm()) {
     for (const auto& [key, value] : file->pairs()) pairs[key] = value;
@@ -110,13 +112,18 @@ Converted convert_to_flm(const Conversion& conversion) {
   std::optional<Tokenizer> tokenizer;
   if (conversion.with_tokenizer) {
     tokenizer = Tokenizer::open(conversion.tokenizer.value_or(conversion.model));
-    refuse_other_tokenizer(conversion, *tokenizer, description.plan.vocab_size);
+    if (conversion.tokenizer) {
+      refuse_other_tokenizer(*conversion.tokenizer, tokenizer->vocab_size(), conversion.model,
+                             description.plan.vocab_size);
+    }
   }
   Converted result = {plan.size(), 0, {}};
+  note_no_end(conversion, description.plan, result);
   AtomicFile file(conversion.out, conversion.replace);
   std::string head;
   put(head, FlmFile::kVersion);
-  file.write(head + pairs_text(conversion, tokenizer, result.notes) + vocabulary_text(tokenizer));
+  file.write(head + pairs_text(conversion, description.plan, tokenizer, result.notes) +
+             vocabulary_text(tokenizer));
   std::string count;
   put(count, plan.size());
   file.write(count);

@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
@@ -66,6 +67,7 @@ class AtomicFolder {
     fs::remove_all(unfinished_, ignored);
   }
 
+  const fs::path& path() const { return unfinished_; }
   fs::path file(std::string_view name) const { return unfinished_ / name; }
   void write(std::string_view name, std::string_view text) const {
     AtomicFile out(file(name), true);
@@ -113,6 +115,24 @@ nlohmann::json shortest(const nlohmann::json& value) {
   return json_value(fmt::format("{}", static_cast<float>(value.get<double>())));
 }
 
+// The class of Hugging Face's transformers for a model_type: "LlamaForCausalLM".
+std::string transformers_class(const std::string& model_type) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kIrregular = {{
+      {"gemma3_text", "Gemma3"},
+      {"gemma4_text", "Gemma4"},
+      {"qwen2_moe", "Qwen2Moe"},
+      {"qwen3_moe", "Qwen3Moe"},
+      {"smollm3", "SmolLM3"},
+      {"stablelm", "StableLm"},
+  }};
+  std::string name = model_type;
+  name[0] = static_cast<char>(name[0] - 'a' + 'A');
+  for (const auto& [type, irregular] : kIrregular) {
+    if (model_type == type) name = irregular;
+  }
+  return name + "ForCausalLM";
+}
+
 std::string folder_config(const ModelSource& model, const Plan& plan, DType dtype) {
   auto json = json_value(config_text(model).json);
   for (const auto& [key, value] : json.items()) {
@@ -120,13 +140,9 @@ std::string folder_config(const ModelSource& model, const Plan& plan, DType dtyp
     throw Error("{}: a folder cannot hold the tensor layout of {} in this file ('{}')",
                 model.name(), plan.model_type, key);
   }
-  const std::string family = plan.model_type;
   if (!json.contains("architectures")) {
-    std::string name = family;
-    name[0] = static_cast<char>(name[0] - 'a' + 'A');
-    json["architectures"] = {name + "ForCausalLM"};
+    json["architectures"] = {transformers_class(plan.model_type)};
   }
-  if (!json.contains("hidden_act")) json["hidden_act"] = "silu";
   for (const char* key : {"rms_norm_eps", "rope_theta"}) {
     if (json.contains(key) && json[key].is_number_float()) json[key] = shortest(json[key]);
   }
@@ -149,6 +165,26 @@ void write_tokenizer(const AtomicFolder& folder, const Conversion& conversion, c
   if (!plan.eos_ids.empty()) json["eos_token"] = tokenizer.token_of(plan.eos_ids.front());
   if (!source.chat_template.empty()) json["chat_template"] = source.chat_template;
   folder.write("tokenizer_config.json", json_text(json, 2) + "\n");
+}
+
+// Throws Error if the written config describes another model than `plan`.
+void check_same_plan(const AtomicFolder& folder, const Plan& plan, const fs::path& out) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error("{}: a folder cannot hold this model: {}", printable(out.string(), 1000), why);
+  };
+  std::string written;
+  try {
+    written = plan_text(describe_model(folder.path()).plan);
+  } catch (const Error& error) {
+    refuse(error.what());
+  }
+  const std::string expected = plan_text(plan);
+  if (written == expected) return;
+  std::istringstream ours(expected), theirs(written);
+  std::string line, other;
+  while (std::getline(ours, line) && std::getline(theirs, other) && line == other) {
+  }
+  refuse(fmt::format("it would compute '{}' instead of '{}'", other, line));
 }
 
 void copy_or_write_tokenizer(const AtomicFolder& folder, const Conversion& conversion,
@@ -190,7 +226,9 @@ Converted convert_to_folder(const Conversion& conversion) {
                     n == 1 ? "matrix" : "matrices", dtype_name(dtype)));
   }
   if (conversion.with_tokenizer && conversion.tokenizer) {
-    refuse_other_tokenizer(conversion, Tokenizer::open(*conversion.tokenizer), plan.vocab_size);
+    refuse_other_tokenizer(*conversion.tokenizer,
+                           Tokenizer::open(*conversion.tokenizer).vocab_size(), conversion.model,
+                           plan.vocab_size);
   }
   const AtomicFolder folder(conversion.out, conversion.replace);
   folder.write("config.json", folder_config(conversion.model, plan, planned.front().dtype));
@@ -199,6 +237,8 @@ Converted convert_to_folder(const Conversion& conversion) {
   if (fs::exists(generation, ignored)) {
     folder.write("generation_config.json", read_text_file(generation, kMaxCopiedBytes));
   }
+  check_same_plan(folder, plan, conversion.out);
+  note_no_end(conversion, plan, result);
   if (conversion.with_tokenizer) copy_or_write_tokenizer(folder, conversion, plan);
   AtomicFile file(folder.file("model.safetensors"), true);
   file.write(safetensors_header(tensors, sizes, {{"format", "pt"}}));

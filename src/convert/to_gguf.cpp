@@ -118,7 +118,9 @@ Converted convert_to_gguf(const Conversion& conversion) {
     }
   } else {
     writer.add("tokenizer.ggml.model", "none");
+    add_gguf_end_tokens(writer, config.eos_ids, where);
   }
+  note_no_end(conversion, description.plan, result);
 
   const std::vector<float> factors = gguf_rope_factors(config);
   StoredTensor rope{std::string(kGgufRopeFactors),

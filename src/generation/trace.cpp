@@ -89,14 +89,15 @@ std::vector<Activation> trace(Engine& engine, std::span<const TokenId> ids,
   return activations;
 }
 
-void write_trace(const std::filesystem::path& path, std::span<const Activation> activations) {
+void write_trace(const std::filesystem::path& path, std::span<const Activation> activations,
+                 const std::function<void()>& check) {
   std::vector<StoredTensor> tensors;
   auto order = nlohmann::json::array();
   for (const Activation& activation : activations) {
     tensors.push_back(activation.stored());
     order.push_back(activation.name);
   }
-  write_safetensors(path, tensors, {{"order", json_text(order)}});
+  write_safetensors(path, tensors, {{"order", json_text(order)}}, check);
 }
 
 }  // namespace stagecraft

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,7 +37,9 @@ std::vector<Activation> trace(Engine& engine, std::span<const TokenId> ids,
                               std::span<const std::size_t> passes);
 
 // Writes a safetensors file of F32 tensors; __metadata__.order lists their names. Throws Error if
-// that fails.
-void write_trace(const std::filesystem::path& path, std::span<const Activation> activations);
+// that fails. check: called again and again; it may throw to stop.
+void write_trace(
+    const std::filesystem::path& path, std::span<const Activation> activations,
+    const std::function<void()>& check = [] {});
 
 }  // namespace stagecraft

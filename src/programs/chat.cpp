@@ -319,6 +319,7 @@ void run_chat(const ChatFlags& flags) {
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
   ChatFormat format = ChatFormat::open(model, tokenizer, flags.chat_template);
   Engine engine = flags.open_engine(model);
+  flags.check_tokenizer(tokenizer, model, engine.plan());
 
   Chat chat(flags, model, tokenizer, std::move(format), engine);
   int code = 0;

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <new>
 #include <sstream>
@@ -101,6 +102,7 @@ int run(int argc, char** argv, std::span<const Command> commands) {
 
 int run_command_line(int argc, char** argv, std::span<const Command> commands) {
   keep_standard_descriptors();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows past `ulimit -f` is an error of write()
   try {
     const int code = run(argc, argv, commands);
     flush_stdout();

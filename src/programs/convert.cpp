@@ -33,7 +33,15 @@ constexpr std::array<std::pair<std::string_view, DType>, 6> kTypes = {{
 
 std::string target_of(const ConvertFlags& flags) {
   if (!flags.to.empty()) return flags.to;
-  const std::string extension = std::filesystem::path(flags.out).extension().string();
+  std::string extension = std::filesystem::path(flags.out).extension().string();
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const std::string_view other : {".bin", ".ckpt", ".pt", ".pth", ".safetensors"}) {
+    if (extension != other) continue;
+    throw CLI::ValidationError(
+        "OUT", fmt::format("expected NAME.gguf, NAME.flm or a folder, found '{}' (--to folder "
+                           "writes a folder of that name)",
+                           printable(flags.out, 1000)));
+  }
   return extension == ".gguf" ? "gguf" : extension == ".flm" ? "flm" : "folder";
 }
 
@@ -58,12 +66,8 @@ void run_convert(const ConvertFlags& flags) {
   if (!flags.tokenizer.empty()) conversion.tokenizer = flags.tokenizer;
   conversion.with_tokenizer = !flags.without_tokenizer;
   conversion.replace = flags.force;
-  const InterruptGuard guard(InterruptGuard::kSigtermToo);
-  conversion.check = [&] {
-    if (!guard.interrupted()) return;
-    print_note("[interrupted: nothing has been written]");
-    throw CLI::RuntimeError(guard.exit_code());
-  };
+  const InterruptGuard guard(InterruptGuard::kEndToo);
+  conversion.check = [&] { guard.stop_if_interrupted(); };
   const Converted result = target == "gguf"  ? convert_to_gguf(conversion)
                            : target == "flm" ? convert_to_flm(conversion)
                                              : convert_to_folder(conversion);
@@ -99,6 +103,8 @@ void add_convert(CLI::App& app) {
                     "Write only weights and sizes");
   command->add_flag("--force", flags->force, "Replace existing files");
   command->footer(
+      "GGUF and .flm: Llama, Mistral, Qwen2 and Qwen3 only (.flm also ChatGLM); a folder: every "
+      "model\n"
       "Examples: stagecraft convert models/story story.gguf --type q8_0\n"
       "          stagecraft convert stories15M.bin stories15M/");
   command->callback([flags] { run_convert(*flags); });

@@ -7,7 +7,8 @@ namespace stagecraft {
 // may exist.
 class InterruptGuard {
  public:
-  enum Signals { kCtrlC, kSigtermToo };  // also notes SIGTERM (from `kill`)
+  // kEndToo: also notes SIGTERM (from `kill`) and SIGHUP (the terminal was closed).
+  enum Signals { kCtrlC, kEndToo };
 
   explicit InterruptGuard(Signals signals = kCtrlC);
   ~InterruptGuard();
@@ -15,6 +16,8 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   bool interrupted() const;
+  // Throws CLI::RuntimeError with exit_code(), after a note that nothing has been written.
+  void stop_if_interrupted() const;
   void reset();  // forgets the noted signal
 
   static constexpr int kExitCode = 130;  // the exit code that shells expect after Ctrl-C

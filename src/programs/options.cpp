@@ -91,6 +91,12 @@ ModelSource GenerationFlags::tokenizer_source(const ModelSource& source) const {
   return tokenizer.empty() ? source : ModelSource(tokenizer);
 }
 
+void GenerationFlags::check_tokenizer(const Tokenizer& used, const ModelSource& source,
+                                      const Plan& plan) const {
+  if (tokenizer.empty()) return;
+  refuse_other_tokenizer(ModelSource(tokenizer), used.vocab_size(), source, plan.vocab_size);
+}
+
 namespace {
 
 // The names that --backend accepts in this program.

@@ -51,6 +51,8 @@ struct GenerationFlags {
   void add_grammar_to(CLI::App& command);    // --grammar and --json-schema
 
   ModelSource tokenizer_source(const ModelSource& source) const;
+  // Throws Error if the tokenizer that --tokenizer names is that of another model.
+  void check_tokenizer(const Tokenizer& used, const ModelSource& source, const Plan& plan) const;
   std::size_t thread_count() const;
   // Uses the backend that --backend names, or Textbook if the layers are a student's. Throws Error
   // if an option does not fit the backend.

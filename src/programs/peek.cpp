@@ -202,6 +202,7 @@ void run_peek(const PeekFlags& flags) {
   Engine engine = Engine::open(model, {observed_backend(), flags.thread_count()});
   tell_students_code(engine.plan().vocab_size);
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
+  flags.check_tokenizer(tokenizer, model, engine.plan());
   const std::optional<HeadIndex> head = parse_head(flags.attention, engine.plan());
   const std::vector<TokenId> ids = tokenizer.encode(flags.text, {.add_special = true});
   check_tokens(ids, flags.tokenizer_source(model), model, engine.plan());

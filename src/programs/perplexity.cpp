@@ -71,6 +71,7 @@ void run_perplexity(const PerplexityFlags& flags) {
   check_utf8(flags.text, text);
   Engine engine = flags.open_engine(model);
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
+  flags.check_tokenizer(tokenizer, model, engine.plan());
   std::vector<TokenId> ids = tokenizer.encode(text, {.add_special = true});
   const std::vector<TokenId> alone = tokenizer.encode("", {.add_special = true});
   const bool has_bos = !alone.empty() && !ids.empty() && ids.front() == alone.front();

@@ -150,6 +150,7 @@ class ServedEngine {
         model_(describe(flags, source, engine_, tokenizer_)),
         grammars_(tokenizer_),
         service_(model_, options) {
+    flags.check_tokenizer(tokenizer_, source, engine_.plan());
     model_.grammars = &grammars_;
     affordable_context(engine_, model_.context, flags.parallel);
     note_long_context(engine_.plan(), model_.context);

@@ -79,11 +79,13 @@ class IdsFile {
   explicit IdsFile(const std::string& path) : path_(path) {
     if (path_.empty()) return;
     refuse_other_kinds(path_, std::filesystem::file_type::regular);
-    file_.open(path_, std::ios::binary | std::ios::trunc);
+    file_.open(path_, std::ios::binary | std::ios::app);  // keeps what the file holds until write()
     if (!file_) refuse();
   }
   void write(const std::vector<TokenId>& ids) {
     if (path_.empty()) return;
+    file_.close();
+    file_.open(path_, std::ios::binary | std::ios::trunc);
     file_ << fmt::format("{}\n", fmt::join(ids, ","));
     file_.close();
     if (!file_) refuse();
@@ -172,6 +174,7 @@ void run_story(const StoryFlags& flags) {
   }
 
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
+  flags.check_tokenizer(tokenizer, model, engine.plan());
   if (!flags.has_ids()) {
     prompt = tokenizer.encode(flags.prompt, {.add_special = true});
     check_tokens(prompt, flags.tokenizer_source(model), model, engine.plan());

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "programs/commands.h"
+#include "programs/interrupt.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
 #include "programs/students_code.h"
@@ -57,6 +58,17 @@ void select(std::vector<Activation>& activations, const std::string& only) {
   }
 }
 
+// A path in the model's own folder could be one of its files.
+void refuse_the_model(const std::filesystem::path& out, const ModelSource& model) {
+  std::error_code ignored;
+  const bool in_folder = std::filesystem::equivalent(
+      out.has_parent_path() ? out.parent_path() : ".", model.path(), ignored);
+  const bool same = std::filesystem::equivalent(out, model.path(), ignored);
+  if (!same && !(in_folder && std::filesystem::exists(out, ignored))) return;
+  throw Error("{}: expected a file that does not belong to the model, found a file of {}",
+              printable(out.string(), 1000), model.name());
+}
+
 void run_trace(const TraceFlags& flags) {
   const std::vector<TokenId> ids = parse_id_list("--ids", flags.ids);
   if (flags.cached > ids.size()) {
@@ -67,8 +79,9 @@ void run_trace(const TraceFlags& flags) {
   std::vector<std::size_t> passes(flags.cached, 1);
   if (flags.cached < ids.size()) passes.push_back(ids.size() - flags.cached);
 
-  Engine engine =
-      Engine::open(find_model(flags.model, "story"), {observed_backend(), flags.thread_count()});
+  const ModelSource model = find_model(flags.model, "story");
+  if (!flags.out.empty()) refuse_the_model(flags.out, model);
+  Engine engine = Engine::open(model, {observed_backend(), flags.thread_count()});
   tell_students_code(engine.plan().vocab_size);
   check_ids("--ids", ids, engine.plan().vocab_size);
   note_long_context(engine.plan(), ids.size());
@@ -78,7 +91,8 @@ void run_trace(const TraceFlags& flags) {
     print_activations(activations);
     return;
   }
-  write_trace(flags.out, activations);
+  const InterruptGuard guard(InterruptGuard::kEndToo);
+  write_trace(flags.out, activations, [&] { guard.stop_if_interrupted(); });
   fmt::print("{}: {} activations of {} token{}\n", flags.out, activations.size(), ids.size(),
              ids.size() == 1 ? "" : "s");
 }

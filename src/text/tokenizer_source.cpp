@@ -31,6 +31,13 @@ std::filesystem::path vocabulary_path(const ModelSource& model) {
   return tokenizer_file(model.path()).value_or(model.path());
 }
 
+void refuse_other_tokenizer(const ModelSource& tokenizer, std::size_t n_tokens,
+                            const ModelSource& model, std::size_t n_rows) {
+  if (n_tokens <= n_rows) return;
+  throw Error("{}: expected ids from 0 to {} (the {} rows of {}), found {}",
+              vocabulary_path(tokenizer).string(), n_rows - 1, n_rows, model.name(), n_tokens - 1);
+}
+
 bool has_tokenizer(const ModelSource& model) {
   if (const auto file = model.gguf()) return file->metadata().has("tokenizer.ggml.tokens");
   if (const auto file = model.llama2c()) {

@@ -30,6 +30,17 @@ TEST(AtomicFile, IsThereWholeOrNotAtAll) {
   EXPECT_THROW(AtomicFile(path, false), Error);
 }
 
+TEST(AtomicFile, KeepsWhoMayReadTheFileThatItReplaces) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.write("a", "old");
+  std::filesystem::permissions(path, std::filesystem::perms{0600});
+  AtomicFile file(path, true);
+  file.write(std::string_view("new"));
+  file.commit();
+  EXPECT_EQ(read_file(path), "new");
+  EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0600});
+}
+
 TEST(AtomicFile, FollowsALinkToARegularFile) {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.write("a", "old"), link = folder.file("link");

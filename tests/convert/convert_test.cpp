@@ -12,6 +12,7 @@
 #include "checkpoint/gguf.h"
 #include "checkpoint/safetensors.h"
 #include "model/config_file.h"
+#include "model/description.h"
 #include "tests/support/engines.h"
 #include "tests/support/logits.h"
 #include "tests/support/same_bits.h"
@@ -241,6 +242,42 @@ TEST_F(Convert, ToFlmKeepsWhatATemplateSaysIfItIsChatMl) {
   EXPECT_EQ(converted("m.content | trim").front(),
             "the chat template was left out: a .flm file can express only ChatML");
   EXPECT_EQ(FlmFile(out("a.flm")).value("user_role"), "");
+}
+
+// Every model that a folder can hold is the same model there: its steps, and the tokens that end a
+// text.
+TEST_F(Convert, ToFolderKeepsThePlanOfEveryModel) {
+  std::size_t n_converted = 0;
+  for (const std::string& folder : {kGguf, kModels}) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      const auto path = out("folder");
+      std::filesystem::remove_all(path);
+      try {
+        convert_to_folder({.model = entry.path(), .out = path, .with_tokenizer = false});
+      } catch (const Error& error) {
+        EXPECT_TRUE(std::string(error.what()).starts_with(entry.path().string())) << error.what();
+        continue;
+      }
+      const Plan source = describe_model(entry.path()).plan, found = describe_model(path).plan;
+      EXPECT_EQ(plan_text(found), plan_text(source)) << entry.path();
+      EXPECT_EQ(found.eos_ids, source.eos_ids) << entry.path();
+      ++n_converted;
+    }
+  }
+  EXPECT_GT(n_converted, 100u);
+}
+
+TEST_F(Convert, WithoutATokenizerKeepsTheTokensThatEndAText) {
+  convert_to_folder({.model = kModels + "llama-gqa2", .out = out("a"), .with_tokenizer = false});
+  write_file(out("a/generation_config.json"), R"({"eos_token_id": [3, 5]})");
+  const std::vector<TokenId> ends = {3, 5};
+  EXPECT_EQ(describe_model(out("a")).plan.eos_ids, ends);
+  convert_to_gguf({.model = out("a"), .out = out("a.gguf"), .with_tokenizer = false});
+  EXPECT_EQ(describe_model(out("a.gguf")).plan.eos_ids, ends);
+  convert_to_flm({.model = out("a"), .out = out("a.flm"), .with_tokenizer = false});
+  EXPECT_EQ(describe_model(out("a.flm")).plan.eos_ids, ends);
+  convert_to_folder({.model = out("a.gguf"), .out = out("b"), .with_tokenizer = false});
+  EXPECT_EQ(describe_model(out("b")).plan.eos_ids, ends);
 }
 
 TEST_F(Convert, RefusesWhatTheTargetHasNoWordsFor) {

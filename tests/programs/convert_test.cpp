@@ -27,6 +27,20 @@ TEST(ConvertProgram, WritesWhatTheNameSays) {
   EXPECT_EQ(run_program({"convert", kQuantized, folder.file("a.gguf"), "--force"}).code, 0);
 }
 
+TEST(ConvertProgram, TakesTheExtensionOfAnotherFormatForAMistake) {
+  const TemporaryFolder folder;
+  for (const std::string name : {"a.safetensors", "a.bin", "a.PT"}) {
+    const ProgramResult result = run_program({"convert", kQuantized, folder.file(name)});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_EQ(result.err, "stagecraft: OUT: expected NAME.gguf, NAME.flm or a folder, found '" +
+                              folder.file(name) + "' (--to folder writes a folder of that name)\n");
+    EXPECT_FALSE(std::filesystem::exists(folder.file(name)));
+  }
+  EXPECT_EQ(run_program({"convert", kQuantized, folder.file("a.GGUF")}).code, 0);
+  EXPECT_TRUE(std::filesystem::is_regular_file(folder.file("a.GGUF")));
+  EXPECT_EQ(run_program({"convert", kQuantized, folder.file("a.bin"), "--to", "folder"}).code, 0);
+}
+
 TEST(ConvertProgram, RefusesATypeThatTheTargetDoesNotHave) {
   const ProgramResult folder = run_program({"convert", kQuantized, "nowhere", "--type", "q8_0"});
   EXPECT_EQ(folder.code, 2);

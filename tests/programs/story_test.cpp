@@ -200,6 +200,24 @@ TEST(Story, SavesTheNewIdsAndStillTellsTheStory) {
   EXPECT_EQ(read_file(file), ids.out);
 }
 
+TEST(Story, KeepsTheOldIdsIfItTellsNoStory) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("ids", "1,2,3\n");
+  EXPECT_EQ(story({"--ids", "999999", "--save-ids", file}).code, 2);
+  EXPECT_EQ(story({std::string(60000, 'a'), "-c", "8", "--save-ids", file}).code, 1);
+  EXPECT_EQ(read_file(file), "1,2,3\n");
+}
+
+TEST(Story, RefusesTheTokenizerOfAnotherModel) {
+  const ProgramResult result = run_program(
+      {"story", "--model", kStoryModel, "--tokenizer", REPOSITORY "/models/chat", "-n", "3"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.err, "stagecraft: " REPOSITORY
+                        "/models/chat/tokenizer.json: expected ids from 0 to 4095 (the 4096 rows "
+                        "of " +
+                            std::string(kStoryModel) + "), found 7167\n");
+}
+
 TEST(Story, RefusesAFileForIdsThatCannotBeWrittenBeforeItTellsAnything) {
   const ProgramResult result = story({"--save-ids", "/no/such/folder/ids"});
   EXPECT_EQ(result.code, 1);

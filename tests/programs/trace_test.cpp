@@ -123,6 +123,20 @@ TEST(TraceProgram, RefusesWrongInputWithCode1AndOneLine) {
   EXPECT_FALSE(std::filesystem::exists(folder.file("t")));
 }
 
+TEST(TraceProgram, WritesNoFileOfTheModel) {
+  const TemporaryFolder folder;
+  std::filesystem::copy(kTracedModel, folder.path(), std::filesystem::copy_options::recursive);
+  const std::string weights = folder.file("model.safetensors"), old = read_file(weights);
+  const ProgramResult result =
+      run_program({"trace", "--model", folder.path().string(), "--ids", "1", "--out", weights});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.err,
+            "stagecraft: " + weights +
+                ": expected a file that does not belong to the model, found a file of " +
+                folder.path().string() + "\n");
+  EXPECT_EQ(read_file(weights), old);
+}
+
 TEST(TraceProgram, SaysThatTheModelWasTrainedForFewerTokens) {
   const TinyChatModel model;
   const auto trace_of = [&](std::size_t n) {

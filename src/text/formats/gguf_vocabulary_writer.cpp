@@ -228,16 +228,7 @@ void add_frame(GgufWriter& writer, const Tokenizer& tokenizer, std::span<const T
     std::erase(ends, framed.back());
     ends.insert(ends.begin(), framed.back());
   }
-  constexpr std::array<std::string_view, 3> kNames = {"eos", "eot", "eom"};
-  if (ends.size() > kNames.size()) {
-    throw Error(
-        "{}: expected at most 3 tokens that end a text (GGUF has no names for more), found {}",
-        where, ends.size());
-  }
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    writer.add(fmt::format("tokenizer.ggml.{}_token_id", kNames[i]),
-               static_cast<std::uint32_t>(ends[i]));
-  }
+  add_gguf_end_tokens(writer, ends, where);
 }
 
 // Reads the written keys and compares the ids.
@@ -279,6 +270,20 @@ void check_same_ids(const GgufWriter& pairs, const Tokenizer& tokenizer, const s
 }
 
 }  // namespace
+
+void add_gguf_end_tokens(GgufWriter& writer, std::span<const TokenId> eos_ids,
+                         const std::string& where) {
+  constexpr std::array<std::string_view, 3> kNames = {"eos", "eot", "eom"};
+  if (eos_ids.size() > kNames.size()) {
+    throw Error(
+        "{}: expected at most 3 tokens that end a text (GGUF has no names for more), found {}",
+        where, eos_ids.size());
+  }
+  for (std::size_t i = 0; i < eos_ids.size(); ++i) {
+    writer.add(fmt::format("tokenizer.ggml.{}_token_id", kNames[i]),
+               static_cast<std::uint32_t>(eos_ids[i]));
+  }
+}
 
 void add_gguf_vocabulary(GgufWriter& writer, const Json& description, const std::string& where,
                          std::size_t n_rows, std::span<const TokenId> eos_ids) {

@@ -24,4 +24,8 @@ namespace stagecraft {
 void add_gguf_vocabulary(GgufWriter& writer, const Json& description, const std::string& where,
                          std::size_t n_rows, std::span<const TokenId> eos_ids);
 
+// Adds only the keys of the tokens that end a text. `where` names the model in errors.
+void add_gguf_end_tokens(GgufWriter& writer, std::span<const TokenId> eos_ids,
+                         const std::string& where);
+
 }  // namespace stagecraft
