@@ -14,7 +14,7 @@ from shared.parser import Parser
 
 # The rest of a debugger's command line: one option per breakpoint, then run.
 DEBUGGERS = {
-    "gdb": (["-q", "-iex", "set debuginfod enabled off", "-iex", "set print frame-arguments all",
+    "gdb": (["-q", "-iex", "set debuginfod enabled off", "-iex", "set print frame-arguments scalars",
              "-x", str(course.ROOT / "course" / "commands" / "views.gdb")],
             "-ex", "break stagecraft::{}", "--args"),
     "lldb": ([], "-o", "breakpoint set --name stagecraft::{}", "--"),
