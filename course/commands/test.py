@@ -40,6 +40,9 @@ def tell(result, brief=False):
                             else course.say("test_others", first.name)))
     if result.status == "wrong" and stage.needs and not result.is_begun:
         course.tell("  " + course.say("test_needs", course.listed(map(str, stage.needs))))
+    if result.mend_first:
+        other = result.mend_first
+        course.tell("  " + course.say("test_calls", first.file, other.file, f"{stage.id}.{other.part}"))
 
 
 def tell_group(group):
@@ -101,10 +104,18 @@ def next_step(result, selection=None):
         milestone = stage.milestone and course.say("test_milestone", stage.milestone[course.language()])
         return "\n".join(filter(None, [milestone, course.say("test_hear", selection or stage.id, stage.program, stage.id)]))
     to_write = result.status == "unwritten" or result.is_begun
+    if result.mend_first:
+        return next_step_of(stage, result.mend_first)
     files = files_to_edit(result)
     if result.status == "slow":
         return course.say("test_faster_emulated" if stage.is_emulated else "test_faster", files, stage.id)
     return course.say("test_write" if to_write else "test_mend", files, result.name)
+
+
+def next_step_of(stage, group):
+    """The next step if the functions of another part are to be mended first."""
+    path = (stage.folder / group.file).relative_to(course.ROOT)
+    return course.say("test_mend", path, f"{stage.id}.{group.part}")
 
 
 def next_page(result):

@@ -148,6 +148,14 @@ bool judge_answer(const Case& question,
   });
 }
 
+// True if a case of several threads is wrong, and every case before it that calls the same function
+// is right.
+bool is_wrong_only_at_once(const Case& question) {
+  return question.request.at_once && std::ranges::none_of(history(), [&](const Asked& one) {
+    return !one.right && one.question->request.function == question.request.function;
+  });
+}
+
 // The inputs of a case as text, if they are few enough to follow by hand; else empty.
 std::string small_inputs(const Case& question) {
   constexpr std::size_t kMaxNumbers = 12;
@@ -278,6 +286,7 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
   if (skips_unwritten(outcome)) return false;
   std::string problem = find_problem(outcome);
   if (!problem.empty()) keep_failure(kept, outcome);
+  const bool only_at_once = !problem.empty() && is_wrong_only_at_once(question);
   const std::string printed = std::move(outcome.printed);
   static std::size_t kept_bytes = 0;
   drop_numbers(outcome, problem.empty(), kept_bytes);
@@ -285,6 +294,7 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
                        std::make_shared<FindProblem>(find_problem), std::move(outcome),
                        problem.empty()});
   if (problem.empty()) return true;
+  if (only_at_once) problem += "\n  " + say("only_at_once");
   if (const std::string inputs = small_inputs(question); !inputs.empty()) {
     problem += "\n  " + say("inputs", inputs);
   }

@@ -108,6 +108,10 @@ class Stage:
     def has_pages(self):  # one page per part
         return len(self.pages) > 1
 
+    def files_called_by(self, file):
+        """The files of this stage whose functions a file calls. In its test they are the student's own."""
+        return next((unit.get("calls", []) for unit in self.units if unit["file"] == file), [])
+
     @property
     def file_names(self):  # as a sentence names them
         return listed(unit["file"] for unit in self.units)
@@ -322,6 +326,7 @@ class Result:
         self.is_refused = False  # compiles, but is not the student's own work
         self.seed = None  # seed of the random numbers in its questions
         self.part = None  # set if the result is about one part only
+        self.of_others = []  # then the groups of the other parts
         self.groups = [Group(group["name"], group["points"], group.get("bands", 1), group.get("part"), group.get("file"))
                        for group in stage.groups]
 
@@ -330,6 +335,7 @@ class Result:
         result = copy.copy(self)
         result.part = part
         result.groups = [group for group in self.groups if group.part == part]
+        result.of_others = [group for group in self.groups if group.part != part]
         return result
 
     @property
@@ -364,6 +370,13 @@ class Result:
     def first_wrong(self):
         """The first group that is written and wrong. Later ones may be wrong because of it."""
         return next((group for group in self.groups if group.status == "wrong"), None)
+
+    @property
+    def mend_first(self):
+        """A wrong group of another part, about a file whose functions the first wrong group calls; or None."""
+        first = self.first_wrong
+        called = self.stage.files_called_by(first.file) if first else []
+        return next((group for group in self.of_others if group.status == "wrong" and group.file in called), None)
 
     @property
     def has_mistake(self):

@@ -9,7 +9,9 @@
 namespace stagecraft::stages {
 namespace {
 
-// Blocks between guard zones. They are sent as numbers: the bits of the scales, and every q.
+// Blocks between guard zones. They are sent as numbers: the bits of the scales, and every q. What
+// still holds the pattern of new blocks was never written, and is sent as untouched_value(). A right
+// answer has no such scale (it would be negative), and no block of 32 equal q other than 0.
 class Blocks {
  public:
   explicit Blocks(std::size_t n) : blocks_(n + 2 * kGuard) {
@@ -35,14 +37,19 @@ class Blocks {
     return std::span(blocks_).subspan(kGuard, blocks_.size() - 2 * kGuard);
   }
   void show(Arguments& args) {
-    std::vector<int> scales;
-    std::vector<int> q;
+    std::vector<float> scales;
+    std::vector<float> q;
     for (const BlockQ8_0& block : view()) {
-      scales.push_back(block.scale);
-      q.insert(q.end(), std::begin(block.q), std::end(block.q));
+      scales.push_back(is_pattern(&block.scale, sizeof(block.scale)) ? untouched_value()
+                                                                     : block.scale);
+      if (is_pattern(block.q, sizeof(block.q))) {
+        q.insert(q.end(), BlockQ8_0::kSize, untouched_value());
+      } else {
+        q.insert(q.end(), std::begin(block.q), std::end(block.q));
+      }
     }
-    args.record("scales", scales);
-    args.record("q", q);
+    args.record("scales", std::span<const float>(scales));
+    args.record("q", std::span<const float>(q));
     allow(blocks_.data(), bytes());
     if (is_changed(0)) args.tell_overrun("blocks", "before");
     if (is_changed(blocks_.size() - kGuard)) args.tell_overrun("blocks", "after");
@@ -52,10 +59,12 @@ class Blocks {
   static constexpr std::size_t kGuard = 4;  // 4 blocks have a multiple of 8 bytes
   static constexpr unsigned char kPattern = 0xa5;
 
+  static bool is_pattern(const void* memory, std::size_t n) {
+    const auto* first = static_cast<const unsigned char*>(memory);
+    return std::all_of(first, first + n, [](unsigned char byte) { return byte == kPattern; });
+  }
   bool is_changed(std::size_t guard) const {
-    const auto* first = reinterpret_cast<const unsigned char*>(blocks_.data() + guard);
-    return std::any_of(first, first + kGuard * sizeof(BlockQ8_0),
-                       [](unsigned char byte) { return byte != kPattern; });
+    return !is_pattern(blocks_.data() + guard, kGuard * sizeof(BlockQ8_0));
   }
   std::size_t bytes() const { return blocks_.size() * sizeof(BlockQ8_0); }
 

@@ -58,11 +58,36 @@ Blocks quantized(std::span<const float> x) {
 
 // ---- quantize_q8_0 ------------------------------------------------------------------------------
 
+// Describes wrong scales as numbers, not as the integers of their bits.
+std::string told_scales(const std::vector<int>& expected, const Tensor& got) {
+  if (got.values.size() != expected.size()) return {};
+  std::size_t n_wrong = 0;
+  std::size_t first = 0;
+  for (std::size_t i = expected.size(); i-- > 0;) {
+    if (got.values[i] == static_cast<float>(expected[i])) continue;
+    ++n_wrong;
+    first = i;
+  }
+  if (n_wrong == 0) return {};
+  const auto right = static_cast<std::uint16_t>(expected[first]);
+  if (is_untouched(got.values[first])) {
+    return say("scale_unwritten", "quantize_q8_0", first, to_f32(right), right, n_wrong,
+               expected.size());
+  }
+  if (!(got.values[first] >= 0.0f && got.values[first] <= 65535.0f)) return {};  // also NaN
+  const auto wrong = static_cast<std::uint16_t>(got.values[first]);
+  return say("scale_wrong", "quantize_q8_0", first, to_f32(right), right, to_f32(wrong), wrong,
+             n_wrong, expected.size());
+}
+
 Case quantize_case(const std::string& name, const Tensor& x) {
   const Blocks blocks = quantized(x.values);
   Expected q = exactly(blocks.q);
   q.whole = false;  // they are amounts, not ids
   Case one{name, {"quantize_q8_0", {{"x", x}}, {}}, {{"scales", exactly(blocks.scales)}, {"q", q}}};
+  one.tell = [scales = blocks.scales](const std::string& output, const Tensor& got) {
+    return output == "scales" ? told_scales(scales, got) : std::string();
+  };
   return one;
 }
 
