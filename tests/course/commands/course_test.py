@@ -218,12 +218,14 @@ class Tutors(unittest.TestCase):
 
 
 class Verdicts(unittest.TestCase):
-    def told(self, *wrong):
-        """What ./stage test says about stage 5, and the next step that it names, if these groups are wrong."""
+    def told(self, *wrong, part=None):
+        """What ./stage test says about stage 5, or a part of it, and the next step that it names, if these groups are
+        wrong."""
         result = course.Result(course.Stage(STAGES[5]))
         for group in result.groups:
             group.status = "wrong" if group.name in wrong else "passed"
             group.failures = [f"how {group.name} failed"] if group.name in wrong else []
+        result = result if part is None else result.of_part(part)
         said = io.StringIO()
         with mock.patch.dict(os.environ, STAGECRAFT_LANG="en"), contextlib.redirect_stdout(said):
             test.tell(result)
@@ -236,9 +238,18 @@ class Verdicts(unittest.TestCase):
         self.assertIn("how F16ToF32 failed", said)
         self.assertNotIn("how Config failed", said)
         self.assertNotIn("may have the same cause", said)
-        self.assertIn("config.cpp also has wrong groups", said)
+        self.assertIn("there are also wrong groups in config.cpp", said)
         self.assertIn("half_to_float.cpp", then)
         self.assertNotIn("config.cpp", then)
+
+    def test_of_a_part_name_a_wrong_file_that_its_file_calls(self):
+        said, then = self.told("F16ToF32", "ParametersInF32", part=2)
+        self.assertIn("parameters.cpp calls your own functions of half_to_float.cpp", said)
+        self.assertIn("half_to_float.cpp, then ./stage test 5.1", then)
+        for wrong in (["ParametersInF32"], ["Config", "ParametersInF32"]):  # config.cpp is not called
+            said, then = self.told(*wrong, part=2)
+            self.assertNotIn("calls your own", said)
+            self.assertIn("parameters.cpp, then ./stage test 5.2", then)
 
     def test_speak_of_no_other_group_where_there_is_none(self):
         said, then = self.told("Config")
