@@ -152,8 +152,8 @@ bool judge_answer(const Case& question,
 // is right.
 bool is_wrong_only_at_once(const Case& question) {
   return question.request.at_once && std::ranges::none_of(history(), [&](const Asked& one) {
-    return !one.right && one.question->request.function == question.request.function;
-  });
+           return !one.right && one.question->request.function == question.request.function;
+         });
 }
 
 // The inputs of a case as text, if they are few enough to follow by hand; else empty.

@@ -10,8 +10,9 @@ namespace stagecraft::stages {
 namespace {
 
 // Blocks between guard zones. They are sent as numbers: the bits of the scales, and every q. What
-// still holds the pattern of new blocks was never written, and is sent as untouched_value(). A right
-// answer has no such scale (it would be negative), and no block of 32 equal q other than 0.
+// still holds the pattern of new blocks was never written, and is sent as untouched_value(). A
+// right answer has no such scale, which would be negative, and no block whose 32 q are all -91:
+// the largest |q| of a block is 127, or 0.
 class Blocks {
  public:
   explicit Blocks(std::size_t n) : blocks_(n + 2 * kGuard) {
