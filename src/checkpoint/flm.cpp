@@ -147,7 +147,9 @@ bool FlmFile::is_about_text(std::string_view key) {
 
 bool is_flm(const std::filesystem::path& path) {
   std::error_code ignored;
-  return path.extension() == ".flm" && !std::filesystem::is_directory(path, ignored);
+  const std::string extension = path.extension().string();
+  return (extension == ".flm" || extension == ".FLM") &&
+         !std::filesystem::is_directory(path, ignored);
 }
 
 }  // namespace stagecraft

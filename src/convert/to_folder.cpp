@@ -175,8 +175,11 @@ void check_same_plan(const AtomicFolder& folder, const Plan& plan, const fs::pat
   std::string written;
   try {
     written = plan_text(describe_model(folder.path()).plan);
-  } catch (const Error& error) {
-    refuse(error.what());
+  } catch (const Error& error) {  // it names the unfinished folder
+    std::string why = error.what();
+    const std::string unfinished = folder.path().string() + "/";
+    if (why.starts_with(unfinished)) why.erase(0, unfinished.size());
+    refuse(why);
   }
   const std::string expected = plan_text(plan);
   if (written == expected) return;
