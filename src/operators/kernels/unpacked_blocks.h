@@ -25,8 +25,8 @@ struct Blocks {
 // Stores kLanes words of four bytes. kSigned: after subtracting `bias` from each byte.
 template <bool kSigned>
 STAGECRAFT_INLINE void put(void* to, Ints weights, std::int32_t bias) {
-  typedef std::int8_t Bytes __attribute__((vector_size(4 * kLanes)));
-  if constexpr (kSigned) weights = (Ints)((Bytes)weights - static_cast<std::int8_t>(bias));
+  typedef std::uint8_t Bytes __attribute__((vector_size(4 * kLanes)));  // may wrap around
+  if constexpr (kSigned) weights = (Ints)((Bytes)weights - static_cast<std::uint8_t>(bias));
   std::memcpy(to, &weights, sizeof weights);
 }
 
