@@ -202,8 +202,8 @@ def like_ours(found):
     if not found:
         return
     yield f"<h2 id=\"ours\">{say('class_like_ours')}</h2><p class=\"soft\">{say('class_like_ours_says')}</p><ul>"
-    for _, name, share, id, path in found:
-        yield f"<li><code>{text(name)}</code> · {100 * share:.0f}% · {linked([id])} · <code>{text(path)}</code></li>"
+    for _, name, share, ids, path in found:
+        yield f"<li><code>{text(name)}</code> · {100 * share:.0f}% · {linked(ids)} · <code>{text(path)}</code></li>"
     yield "</ul>"
 
 

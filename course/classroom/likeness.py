@@ -11,7 +11,8 @@ are compared.
 
 Every file is also compared with what anyone can copy from this repository: our answers and the right programs of the
 catalogue, in their present and all earlier versions. Here names and numbers count, since right answers to a small task
-differ in little else, and it does not matter how many of the class are alike.
+differ in little else. If more than half of a class is like ours, this says little about each of them: then the whole
+copies are listed one by one, and the others in one line.
 
 All versions of a student's file that were ever seen count, so a copy that was rewritten later is found as well.
 """
@@ -36,6 +37,7 @@ FEW = 4  # people
 LEAST = 12  # rare fingerprints that two files share
 SHARED = 0.6  # of the weight of the lighter file
 LIKE_OURS = 0.7  # share of a student's text that is in one file of ours, with names
+COPY_OF_OURS = 0.95  # the same, if most of a class is like ours
 RENAMED = 0.85  # the same with fingerprints, without names
 RUN_WITH_NAMES = 6
 LEAST_WITH_NAMES = 25  # runs of tokens; fewer say too little
@@ -222,11 +224,12 @@ class Ours:
                    for path, theirs in self.seen.items())
 
 
-def like_ours(stage, files):
-    """[(share, id, path of ours)], the most alike first; files: {id: texts} of one of the stage's files."""
+def like_ours(stage, files, named=LIKE_OURS):
+    """[(share, id, path of ours)], the most alike first; files: {id: texts} of one of the stage's files. named: the least
+    share; fingerprints without names are compared only if it is LIKE_OURS."""
     answers = answers_of_ours(stage)
-    ways = [(Ours(stage, NAMED.see, answers), NAMED.least, LIKE_OURS)]
-    if look_of(stage) is NAMELESS:
+    ways = [(Ours(stage, NAMED.see, answers), NAMED.least, named)]
+    if look_of(stage) is NAMELESS and named == LIKE_OURS:
         ways.append((Ours(stage, NAMELESS.see, answers), NAMELESS.least, RENAMED))
     found = []
     for id, texts in files.items():
@@ -290,11 +293,21 @@ def look_at_these(stages, submissions):
 
 
 def look_at_ours(stages, submissions):
-    """[(stage, file, likeness, id, our file)]; of a file that is too long to be compared, the reason instead of ours."""
+    """[(stage, file, likeness, [ids], our file)]; for a file that is too long to be compared, and for most of a class,
+    the reason instead of ours."""
     found = []
     for stage, name, files in written(stages, submissions):
-        long = {id for id, texts in files.items() if any(map(is_long, texts))}
-        found += [(stage, name, 1.0, id, f"> {MOST_TOKENS} tokens") for id in sorted(long)]
+        long = sorted(id for id, texts in files.items() if any(map(is_long, texts)))
+        found += [(stage, name, 1.0, [id], f"> {MOST_TOKENS} tokens") for id in long]
         others = {id: texts for id, texts in files.items() if id not in long}
-        found += [(stage, name, share, id, path) for share, id, path in like_ours(stage, others)] if others else []
+        alike = like_ours(stage, others) if others else []
+        listed = alike
+        if len(alike) > max(FEW, len(others) / 2):
+            listed = like_ours(stage, others, COPY_OF_OURS)
+        found += [(stage, name, share, [id], path) for share, id, path in listed]
+        copies = {id for _, id, _ in listed}
+        rest = [(share, id) for share, id, _ in alike if id not in copies]
+        if rest:
+            found.append((stage, name, rest[-1][0], [id for _, id in rest],
+                          course.say("class_most_like_ours", len(alike), len(others))))
     return found

@@ -453,8 +453,10 @@ std::size_t vocab_size(const GgufMetadata& metadata, ArchitectureKeys& keys) {
   return keys.size("vocab_size");
 }
 
-nlohmann::json eos_ids(const GgufMetadata& metadata, std::size_t vocab_size) {
+// The tokens that end a text; none if there is no vocabulary.
+std::vector<std::size_t> eos_ids(const GgufMetadata& metadata, std::size_t vocab_size) {
   std::vector<std::size_t> ids;
+  if (vocab_size == 0) return ids;
   for (const std::string_view key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
                                      "tokenizer.ggml.eom_token_id"}) {
     const auto id = metadata.find_size(key, 0, vocab_size - 1);
@@ -525,7 +527,7 @@ std::string gguf_config_json(const GgufFile& file) {
   const std::size_t n_tokens = vocab_size(metadata, keys);
   config["vocab_size"] = n_tokens;
   if (architecture.two_kinds) config["vocab_size_per_layer_input"] = n_tokens;
-  if (n_tokens != 0) config["eos_token_id"] = eos_ids(metadata, n_tokens);
+  if (const auto ids = eos_ids(metadata, n_tokens); !ids.empty()) config["eos_token_id"] = ids;
   for (const std::string_view key : architecture.no_effect) keys.ignore(key);
   if (architecture.predicts) keys.ignore("nextn_predict_layers");  // gguf_first_predicting_layer
   keys.refuse_leftovers();

@@ -234,9 +234,10 @@ void run_bench(const BenchFlags& flags) {
   const ModelSource model = find_model(flags.model, "story");
   const std::size_t all = flags.thread_count();
   Engine engine = flags.open_engine(model);
-  fmt::print("{}: backend {}, kernels {}, keys and values {}; the median of {} runs\n",
-             model.name(), backend_text(engine), kernels().name, name_of(*engine.options().kv_type),
-             flags.repetitions);
+  fmt::print(
+      "{}: backend {}, kernels {}, keys and values {}; {}\n", model.name(), backend_text(engine),
+      kernels().name, name_of(*engine.options().kv_type),
+      flags.repetitions == 1 ? "one run" : fmt::format("the median of {} runs", flags.repetitions));
   Bench bench(flags, model, engine);
   note_long_context(engine.plan(), longest_context(flags));
   for (const std::size_t n : flags.thread_counts.empty() ? std::vector{all} : flags.thread_counts) {

@@ -86,12 +86,13 @@ double time_tiles(const Kernels& k, WeightLayout layout, const LargeMemory& weig
                            .inputs = shape.inputs,
                            .panels = weights.data(),
                            .stride = panel_bytes(layout, shape.inputs),
-                           .from_memory = true};
+                           .straight_on = straight_on_for(SIZE_MAX)};
   const std::size_t blocks = shape.inputs / kQuantBlock;
   const std::vector<float> scales(shape.rows * blocks, 0.01f);
   const std::vector<BlockSums> sums(shape.rows * blocks, {3, 1});
   const std::size_t sizes[] = {4, 2, 1};
-  const std::size_t strides[] = {shape.inputs, bf16_stride(shape.inputs), q8_stride(shape.inputs)};
+  const std::size_t strides[] = {f32_stride(shape.inputs), bf16_stride(shape.inputs),
+                                 q8_stride(shape.inputs)};
   const auto type = static_cast<std::size_t>(kernel.activation_type);
   const std::size_t row_bytes = strides[type] * sizes[type];
   const LargeMemory rows = some_numbers(shape.rows * row_bytes);

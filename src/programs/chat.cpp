@@ -113,6 +113,7 @@ class Chat {
         failed = true;
       }
     }
+    if (std::ferror(stdin) != 0) throw Error("stdin: cannot be read");
     return failed && !interactive() ? 1 : 0;
   }
 
@@ -348,6 +349,7 @@ void add_chat(CLI::App& app) {
                    "The format of a conversation, if the model does not have one: "
                    "chatml, llama2, llama3, zephyr, mistral, gemma, phi3, or a file with a Jinja "
                    "template")
+      ->check(not_empty("a name or a file"))
       ->type_name("NAME|FILE");
   command->add_flag("--verbose", flags->verbose, "Print the speed after each answer");
   flags->add_to(*command);

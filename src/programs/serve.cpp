@@ -270,6 +270,7 @@ void add_serve(CLI::App& app) {
   command
       ->add_option("--chat-template", flags->chat_template,
                    "The format of a conversation, as for the command chat")
+      ->check(not_empty("a name or a file"))
       ->type_name("NAME|FILE");
   command
       ->add_option("--beside", flags->beside,

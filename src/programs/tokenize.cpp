@@ -62,13 +62,16 @@ void for_each_line(std::string_view text, Handle handle) {
   }
 }
 
-TokenId check_id(const Tokenizer& tokenizer, const Input& input, long long id, std::size_t line) {
-  const auto end = static_cast<long long>(tokenizer.vocab_size());
-  if (id < 0 || id >= end) {
-    throw Error("{}, line {}: expected token ids from 0 to {}, found {}", input.from, line, end - 1,
-                id);
+// `word` is a whole number, of any size.
+TokenId check_id(const Tokenizer& tokenizer, const Input& input, std::string_view word,
+                 std::size_t line) {
+  TokenId id = -1;
+  std::from_chars(word.data(), word.data() + word.size(), id);  // too large: stays -1
+  if (id < 0 || static_cast<std::size_t>(id) >= tokenizer.vocab_size()) {
+    throw Error("{}, line {}: expected token ids from 0 to {}, found {}", input.from, line,
+                tokenizer.vocab_size() - 1, printable(word));
   }
-  return static_cast<TokenId>(id);
+  return id;
 }
 
 // Ids, separated by commas, spaces, tabs or newlines.
@@ -81,14 +84,13 @@ std::vector<TokenId> read_ids(const Tokenizer& tokenizer, const Input& input) {
       line.remove_prefix(begin);
       if (line.empty()) break;
       const std::string_view word = line.substr(0, line.find_first_of(kBetween));
-      long long id = 0;
-      const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+      TokenId ignored = 0;
+      const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), ignored);
       if (error == std::errc::invalid_argument || end != word.data() + word.size()) {
         throw Error("{}, line {}: expected token ids, found '{}'", input.from, number,
                     printable(word));
       }
-      // A number too large for `long long` is out of range as well.
-      ids.push_back(check_id(tokenizer, input, error == std::errc() ? id : -1, number));
+      ids.push_back(check_id(tokenizer, input, word, number));
       line.remove_prefix(word.size());
     }
   });
@@ -148,10 +150,7 @@ void decode_lines(const Tokenizer& tokenizer, const Input& input) {
                   printable(line));
     }
     std::vector<TokenId> ids;
-    for (const json& element : value) {
-      // A large unsigned number becomes negative, and so is refused as well.
-      ids.push_back(check_id(tokenizer, input, element.get<long long>(), number));
-    }
+    for (const json& id : value) ids.push_back(check_id(tokenizer, input, id.dump(), number));
     write_stdout(json(utf8_with_replacements(tokenizer.decode(ids))).dump() + "\n");
   });
 }

@@ -47,8 +47,8 @@ memory at a context of 100 tokens
   KV cache          40.96 KB  0.41 KB per token
     as f32          81.92 KB  with --kv-type f32
     as q8_0         35.84 KB  with --kv-type q8_0
-  workspace        135.06 KB
-  total            245.91 KB
+  workspace        166.26 KB
+  total            277.11 KB
 
 work for token 100 of a text
   linear layers    22.99 KFLOP  a product and a sum per weight

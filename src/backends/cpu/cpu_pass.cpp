@@ -234,8 +234,8 @@ class Pass {
     const ExpertsStep& step = fused.step;
     const Slots& slots =
         group_by_expert(buffer(step.shares), rows_ * most_chosen(program_.plan, step));
-    const MatrixView<float> hidden(w_.hidden.data(), slots.rows.size(),
-                                   expert_width(program_.plan, step));
+    const std::size_t width = expert_width(program_.plan, step);
+    const MatrixView<float> hidden(w_.hidden.data(), slots.rows.size(), width, f32_stride(width));
     inside_experts(step, slots, hidden);
     sum_experts(step, slots, hidden, fused.add);
     slice_.barrier();

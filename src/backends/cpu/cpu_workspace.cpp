@@ -47,7 +47,7 @@ std::size_t gated_width(const Plan& plan, const FusedPlan& fused) {
 struct ExpertSizes {
   std::size_t experts = 0;  // the largest number in a step
   std::size_t slots = 0;    // the largest number per row
-  std::size_t hidden = 0;   // numbers inside all experts of a row
+  std::size_t hidden = 0;   // numbers inside all experts of a row, with their strides
   std::size_t widest = 0;   // of their input rows, and of those of `down`
 };
 ExpertSizes expert_sizes(const Plan& plan, const FusedPlan& fused) {
@@ -60,7 +60,7 @@ ExpertSizes expert_sizes(const Plan& plan, const FusedPlan& fused) {
     const std::size_t widest = std::max(hidden, plan.buffer(experts->step.in).width);
     most.experts = std::max(most.experts, experts->step.experts.size());
     most.slots = std::max(most.slots, slots);
-    most.hidden = std::max(most.hidden, slots * hidden);
+    most.hidden = std::max(most.hidden, slots * f32_stride(hidden));
     most.widest = std::max(most.widest, widest);
   }
   return most;
@@ -86,7 +86,7 @@ RoundedRows::RoundedRows(std::initializer_list<RowsSize> sizes)
       sums(1, largest(sizes, blocks_of)) {}
 
 PreparedRows::PreparedRows(std::initializer_list<RowsSize> sizes)
-    : RoundedRows(sizes), f32(1, largest(sizes, [](std::size_t width) { return width; })) {}
+    : RoundedRows(sizes), f32(1, largest(sizes, f32_stride)) {}
 
 CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kernels& table,
                            std::size_t rows, std::size_t n_threads)
@@ -96,8 +96,7 @@ CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kerne
       next_task(count_attentions(plan)),
       threads(n_threads) {
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
-    buffers.push_back(fused.stored[i] ? Matrix<float>(rows, plan.buffers[i].width)
-                                      : Matrix<float>());
+    buffers.push_back(fused.stored[i] ? FloatRows(rows, plan.buffers[i].width) : FloatRows());
   }
   for (const Frequencies& table_of_angles : plan.frequencies) {
     const std::size_t half = table_of_angles.values.size();
@@ -141,7 +140,7 @@ double cpu_workspace_bytes(const Plan& plan, const FusedPlan& fused, std::size_t
   const auto count = [](std::size_t n) { return static_cast<double>(n); };
   double row = 0.0;
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
-    if (fused.stored[i]) row += count(plan.buffers[i].width);
+    if (fused.stored[i]) row += count(f32_stride(plan.buffers[i].width));
   }
   for (const Frequencies& table : plan.frequencies) row += 2.0 * count(table.values.size());
   const auto rounded = [&](std::initializer_list<RowsSize> sizes) {  // bytes of RoundedRows
@@ -151,7 +150,7 @@ double cpu_workspace_bytes(const Plan& plan, const FusedPlan& fused, std::size_t
   const ExpertSizes experts = expert_sizes(plan, fused);
   const RowsSize dense = {1, prepared_width(plan, fused)};
   const RowsSize slots = {experts.slots, experts.widest};
-  row += count(experts.hidden + std::max(dense.width, experts.slots * experts.widest));
+  row += count(experts.hidden + largest({dense, slots}, f32_stride));
   return count(max_rows) *
          (sizeof(float) * row + rounded({dense, slots}) + rounded({{1, gated_width(plan, fused)}}));
 }

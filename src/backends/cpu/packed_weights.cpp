@@ -15,9 +15,6 @@
 namespace stagecraft {
 namespace {
 
-// A model with more bytes of packed weights is read from memory for every token.
-constexpr std::size_t kMostInCaches = std::size_t{64} << 20;
-
 // A matrix to be packed, and its place in memory.
 struct Job {
   const Weight* weight;
@@ -294,7 +291,7 @@ PackedWeights pack_weights(const Plan& plan, const FusedPlan& fused, const Check
   planner.place(fused);
   weights.bytes = planner.bytes();
   for (PanelMatrix& matrix : weights.matrices) {
-    matrix.from_memory = weights.bytes.all > kMostInCaches;
+    matrix.straight_on = straight_on_for(weights.bytes.all);
   }
   weights.memory = LargeMemory(weights.bytes.all);
   Sources sources(checkpoint, planner.count_panels());

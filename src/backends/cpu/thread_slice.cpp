@@ -9,7 +9,7 @@ Rows ThreadSlice::prepare(MatrixView<const float> x, const PackedNorm& norm, Act
   const bool together = n > kFewRows && n_threads_ > 1;
   PreparedRows& p = together ? w_.prepared : scratch_.prepared;
   const Range mine = together ? share(n) : Range{0, n};
-  const MatrixView<float> f32(p.f32.data(), n, width);
+  const MatrixView<float> f32(p.f32.data(), n, width, f32_stride(width));
   const bool keeps_f32 = types[static_cast<std::size_t>(ActivationType::F32)];
   for (std::size_t r = mine.begin; r < mine.end; ++r) {
     const float* row = x.row(order.empty() ? r : order[r]).data();

@@ -6,6 +6,7 @@
 
 #include "base/large_memory.h"
 #include "base/stopwatch.h"
+#include "operators/kernels/panel_matrix.h"
 
 namespace stagecraft {
 namespace {
@@ -44,7 +45,8 @@ double measure_read(const Kernels& kernels, ThreadPool& threads) {
   std::memset(memory.data(), 0, memory.size());  // pages never written are all the same page
   std::vector<float> sums(threads.size() * 16);
   const double seconds = best_seconds(threads, [&](std::size_t part) {
-    sums[part * 16] += kernels.sum(floats + part * part_floats, part_floats);
+    sums[part * 16] +=
+        kernels.sum(floats + part * part_floats, part_floats, straight_on_for(memory.size()));
   });
   return static_cast<double>(part_floats * threads.size() * sizeof(float)) / seconds;
 }

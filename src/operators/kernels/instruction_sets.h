@@ -11,6 +11,10 @@ namespace stagecraft {
 // their registers.
 bool can_run(std::string_view features);
 
+// True if the processor by itself prefetches memory that is read from the first byte to the last,
+// and instructions that do so only make it slower.
+bool prefetches_itself();
+
 // True if the instruction set `name` is known to be slower on this processor than the one before
 // it.
 bool is_slower_here(std::string_view name);

@@ -45,6 +45,14 @@ struct BlockSums {
   std::int32_t all, first_half;
 };
 
+// How a loop prefetches weights that it reads from the first byte to the last
+// (fetch_straight_on in matmul_tiles.h).
+enum class StraightOn : std::uint8_t {
+  Nothing,     // the processor by itself prefetches better
+  FromCaches,  // caches hold the model
+  FromMemory,
+};
+
 // One panel times n_rows rows: out[r][o] = sum over k of rows[r][k] * panel[o][k], or += if `add`.
 struct TileArgs {
   const std::byte* panel = nullptr;
@@ -64,7 +72,7 @@ struct TileArgs {
   // Bytes from this panel to the panel that a tile of one row prefetches; 0: it prefetches its own
   // (fetch_straight_on).
   std::ptrdiff_t to_next = 0;
-  bool from_memory = false;  // PanelMatrix::from_memory
+  StraightOn straight_on = StraightOn::Nothing;
 };
 using Tile = void (*)(const TileArgs&, std::size_t n_rows);
 
@@ -154,7 +162,7 @@ struct Kernels {
   void (*scale)(float factor, std::size_t n, float* x);
 
   // The sum of n numbers (a multiple of 128), to measure how fast memory can be read.
-  float (*sum)(const float* x, std::size_t n);
+  float (*sum)(const float* x, std::size_t n, StraightOn straight_on);
   // The peak speed for rows of each ActivationType: multiply-adds on registers; `rounds` sets how
   // many. Returns the number of operations. *sink must be 1; the result is written to it, so that
   // the compiler cannot drop the loop.

@@ -59,24 +59,25 @@ STAGECRAFT_INLINE void fetch(const TileArgs& t, std::size_t k) {
 }
 
 // For a tile of one row, or of all rows of a pass. It reads its panels from the first byte to the
-// last, and the processor by itself does not prefetch far enough. When the tile reads the n_bytes
-// at `at`, this function prefetches n_bytes further on:
-//   from_memory   caches do not hold the model: see prefetch_from_memory
-//   to_next       for one row: bytes of another panel, which is needed later, into L2
-//   otherwise     for one row: 2,048 bytes further on, into L1
+// last, and most processors by themselves do not prefetch far enough. When the tile reads the
+// n_bytes at `at`, this function prefetches n_bytes further on:
+//   to_next      for one row: bytes of another panel, which is needed later, into L2
+//   Nothing      does nothing
+//   FromCaches   for one row: 2,048 bytes further on, into L1
+//   FromMemory   see prefetch_from_memory
 //
 // kShortSteps: true if n_bytes take only a few instructions. Then the processor reaches the next
 // loads early enough by itself: a Zen 3 reads f32 at 21 GB/s without this prefetch and at 17 with
 // it. (Bytes: at 17 without and at 20 with it.)
 template <int Rows, std::size_t n_bytes, bool kShortSteps = false>
 STAGECRAFT_INLINE void fetch_straight_on(const TileArgs& t, const std::byte* at) {
-  const bool two_levels = kPrefetchesTwoLevels && t.from_memory;
+  const bool two_levels = kPrefetchesTwoLevels && t.straight_on == StraightOn::FromMemory;
   if (Rows > 1 && (!two_levels || t.ahead_step != 0)) return;
   if (Rows == 1 && t.to_next != 0) {
     prefetch<n_bytes, kIntoL2>(at + t.to_next);
   } else if (two_levels) {
     prefetch_from_memory<n_bytes>(at);
-  } else if (!kShortSteps || kLanes != 8) {
+  } else if (t.straight_on != StraightOn::Nothing && (!kShortSteps || kLanes != 8)) {
     prefetch<n_bytes, kIntoL1>(at + 2048);
   }
 }

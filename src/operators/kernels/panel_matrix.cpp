@@ -10,6 +10,7 @@
 #include "operators/dequantize.h"
 #include "operators/half_to_float.h"
 #include "operators/k_quant_block.h"
+#include "operators/kernels/instruction_sets.h"
 #include "operators/kernels/k_quant_panel.h"
 
 namespace stagecraft {
@@ -174,6 +175,12 @@ WeightLayout panel_layout(const StoredTensor& matrix) {
 std::string_view layout_name(WeightLayout layout) {
   if (layout == WeightLayout::Q8ByInput) return "Q8_0 by input";
   return dtype_name(kTypeOf[static_cast<std::size_t>(layout)]);
+}
+
+StraightOn straight_on_for(std::size_t model_bytes) {
+  constexpr std::size_t kMostInCaches = std::size_t{64} << 20;
+  if (prefetches_itself()) return StraightOn::Nothing;
+  return model_bytes > kMostInCaches ? StraightOn::FromMemory : StraightOn::FromCaches;
 }
 
 std::size_t panel_bytes(WeightLayout layout, std::size_t inputs) {

@@ -35,7 +35,7 @@ struct PanelMatrix {
   std::size_t inputs = 0;
   const std::byte* panels = nullptr;
   std::size_t stride = 0;
-  bool from_memory = false;  // caches do not hold the model: see prefetch_from_memory in simd.h
+  StraightOn straight_on = StraightOn::FromCaches;
 
   std::size_t panel_count() const { return panels_of(outputs); }
   const std::byte* panel(std::size_t i) const { return panels + i * stride; }
@@ -51,6 +51,9 @@ std::string_view layout_name(WeightLayout layout);
 // Bytes per panel: as many as the type has in a file.
 std::size_t panel_bytes(WeightLayout layout, std::size_t inputs);
 
+// How this processor best prefetches the panels of a model that takes so many bytes.
+StraightOn straight_on_for(std::size_t model_bytes);
+
 // Prefetches memory that is needed next, in the order of its addresses.
 inline void fetch_ahead(const void* from, std::size_t bytes) {
   constexpr std::size_t kLine = 64;
@@ -64,7 +67,7 @@ inline void fetch_ahead(const void* from, std::size_t bytes) {
 inline void fetch_on_the_way(TileArgs& args, const PanelMatrix& matrix, std::size_t panel,
                              std::size_t first, std::size_t n, std::size_t rows) {
   args.ahead = args.panel;
-  args.from_memory = matrix.from_memory;
+  args.straight_on = matrix.straight_on;
   if (rows <= n) return;
   const std::size_t bytes = panel_bytes(matrix.layout, matrix.inputs);
   args.ahead = matrix.panel(panel + 1) + bytes * first / rows;

@@ -68,11 +68,11 @@ double peak_bf16(std::size_t rounds, float* sink) {
 }
 #endif
 
-float sum_of(const float* x, std::size_t n) {
+float sum_of(const float* x, std::size_t n, StraightOn straight_on) {
   constexpr std::size_t kSums = 8;
   Vec sums[kSums] = {};
   for (std::size_t i = 0; i < n; i += kSums * kLanes) {
-    if constexpr (kPrefetchesTwoLevels) {
+    if (kPrefetchesTwoLevels && straight_on == StraightOn::FromMemory) {
       prefetch_from_memory<sizeof sums>(reinterpret_cast<const std::byte*>(x + i));
     }
     STAGECRAFT_UNROLL

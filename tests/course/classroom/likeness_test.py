@@ -191,8 +191,8 @@ class Likeness(unittest.TestCase):
         self.assertEqual([files["ann"][at][:8] for at in (0, -1)], ["int f0;\n", "int f59;"])
         start = time.process_time()
         self.assertEqual(likeness.look_at_these([stage], {"ann": versions}), [])
-        self.assertEqual([(id, share) for _, _, share, id, _ in likeness.look_at_ours([stage], {"ann": versions})],
-                         [("ann", 1.0)])  # hides nothing behind its length
+        self.assertEqual([(ids, share) for _, _, share, ids, _ in likeness.look_at_ours([stage], {"ann": versions})],
+                         [(["ann"], 1.0)])  # hides nothing behind its length
         self.assertLess(time.process_time() - start, 20)
 
     # ---- ours -------------------------------------------------------------------------------
@@ -224,6 +224,20 @@ class Likeness(unittest.TestCase):
             for unit in stage.units:
                 text = "\n".join((ROOT / twin).read_text() for twin in unit["twins"])
                 self.assertTrue(self.like_ours(stage, renamed(text)), unit["file"])
+
+    def test_lists_only_copies_one_by_one_if_most_of_a_class_is_like_ours(self):
+        stage = STAGES[likeness.FIRST_STAGE]
+        unit = stage.units[0]
+        name, copy = course.unit_name(stage, unit), (ROOT / unit["twins"][0]).read_text()
+        texts = {"copy": copy, "apart": OWN, **{f"like{at}": renamed(copy) for at in range(5)}}
+        handed_in = {id: [submission.Submission(id)] for id in texts}
+        for id, text in texts.items():
+            handed_in[id][0].files = {name: text.encode()}
+        found = [ids for _, _, _, ids, _ in likeness.look_at_ours([stage], handed_in)]
+        self.assertEqual(found, [["copy"], ["like0", "like1", "like2", "like3", "like4"]])
+        few = {id: handed_in[id] for id in ("copy", "apart", "like0", "like1")}
+        found = [ids for _, _, _, ids, _ in likeness.look_at_ours([stage], few)]
+        self.assertEqual(sorted(found), [["copy"], ["like0"], ["like1"]])
 
     def test_finds_an_answer_that_only_history_has(self):
         stage = STAGES[2]
