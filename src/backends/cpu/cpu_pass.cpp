@@ -5,6 +5,8 @@
 #include <cmath>
 #include <type_traits>
 
+#include "backends/cpu/gated_panels.h"
+#include "backends/cpu/packed_experts.h"
 #include "backends/pass_check.h"
 #include "base/error.h"
 #include "operators/gated_delta.h"
@@ -41,6 +43,7 @@ class Pass {
         k_(w.kernels),
         slice_(w, thread, n_threads),
         attention_(batch, program.weights, w, slice_),
+        experts_(program.plan, program.weights, w, slice_),
         rows_(count_tokens(batch)) {}
 
   void run() {
@@ -73,14 +76,14 @@ class Pass {
           read_row(weights_.stored[static_cast<std::size_t>(step.positions)], position, learned);
           k_.add(learned.data(), out.cols(), out.row(row).data());
         }
-        turn(row, one.cache->placement, position);
+        write_angles(row, one.cache->placement, position);
       }
     }
     slice_.barrier();
   }
 
   // Writes cos and sin of the angles of a row, which is token `index` of its text.
-  void turn(std::size_t row, const Placement& placement, std::size_t index) {
+  void write_angles(std::size_t row, const Placement& placement, std::size_t index) {
     for (std::size_t table = 0; table < w_.rotations.size(); ++table) {
       const auto& [name, frequencies, positions] = program_.plan.frequencies[table];
       const std::size_t position = placement.position(positions, index);
@@ -96,7 +99,9 @@ class Pass {
 
   void compute(const FusedLinears& step) {
     ActivationTypes types = {};
-    for (const FusedLinear& linear : step.linears) note(linear.weight, types);
+    for (const FusedLinear& linear : step.linears) {
+      slice_.add_type(weights_.matrix(linear.weight), types);
+    }
     const bool is_rounded = step.input.in == rounded_;
     const Rows rows = is_rounded ? Rows{&w_.gated, {}} : prepare(step.input, types);
     rounded_ = kNone;
@@ -118,102 +123,31 @@ class Pass {
     slice_.multiply(rows, {scored_only ? first_scored_row() : 0, rows_}, {products.data(), n});
   }
 
-  // f(gate) * up, panel by panel, so that both stay in the cache. Reading twelve panels of gate and
-  // then twelve of up took 15% longer. If the next step reads only rounded numbers, they are
-  // rounded here: as floats they would fill the L2 cache.
+  // If the next step reads only rounded numbers, they are rounded here: as floats they would fill
+  // the L2 cache.
   void compute(const FusedGate& step) {
     const PanelMatrix& gate = weights_.matrix(step.gate.weight);
     const PanelMatrix& up = weights_.matrix(step.up.weight);
     ActivationTypes types = {};
-    note(step.gate.weight, types);
-    note(step.up.weight, types);
+    slice_.add_type(gate, types);
+    slice_.add_type(up, types);
     const Rows x = prepare(step.input, types);
     const GatedProduct product{gate, up, weights_.vector(step.gate.bias),
                                weights_.vector(step.up.bias), step.function};
-    const GatedOut out{buffer(step.out), rounded_types(step.readers)};
+    const GatedOut out{buffer(step.out), rounded_types(step.readers), &w_.gated};
     if (out.is_rounded()) rounded_ = step.out;
     slice_.share_tiles(gate.panel_count(), {0, rows_}, [&](Range panels, Range rows) {
-      gated_panels(product, x, panels, rows, out);
+      gated_panels(k_, slice_, product, x, panels, rows, out);
     });
     slice_.barrier();
   }
 
-  struct GatedProduct {
-    const PanelMatrix& gate;
-    const PanelMatrix& up;
-    const float* gate_bias;
-    const float* up_bias;
-    ActivateStep::Function function;
-    float limit = 0.0f, alpha = 1.0f;  // of ExpertsStep
-  };
-  // Where the result is written: as floats to f32, or only rounded to `types`, to
-  // CpuWorkspace::gated.
-  struct GatedOut {
-    MatrixView<float> f32;
-    ActivationTypes types = {};
-
-    bool is_rounded() const { return types != ActivationTypes{}; }
-  };
   // The rounded formats in which the kernels of these linears need their rows; empty if there are
   // no linears, or if one of them needs floats.
   ActivationTypes rounded_types(std::span<const WeightId> readers) const {
     ActivationTypes types = {};
-    for (const WeightId reader : readers) note(reader, types);
+    for (const WeightId reader : readers) slice_.add_type(weights_.matrix(reader), types);
     return types[static_cast<std::size_t>(ActivationType::F32)] ? ActivationTypes{} : types;
-  }
-
-  void gated_panels(const GatedProduct& product, const Rows& x, Range panels, Range rows,
-                    const GatedOut& out) const {
-    const PanelMatrix &gate = product.gate, &up = product.up;
-    const std::size_t most = std::min(slice_.max_rows(gate), slice_.max_rows(up));
-    float* const g = slice_.scratch().tile.data();
-    float* const u = g + kTileRows * kPanelOutputs;
-    for (std::size_t panel = panels.begin; panel < panels.end; ++panel) {
-      const std::size_t output = panel * kPanelOutputs;
-      const Range columns{output, std::min(output + kPanelOutputs, gate.outputs)};
-      for (std::size_t r = rows.begin; r < rows.end; r += most) {
-        const std::size_t n = std::min(most, rows.end - r);
-        slice_.tile(gate, panel, x, r, n, {g}, rows);
-        slice_.tile(up, panel, x, r, n, {u}, rows);
-        add_bias(product.gate_bias, columns, n, g);
-        add_bias(product.up_bias, columns, n, u);
-        write_gated(product, g, u, {r, r + n}, columns, out);
-      }
-    }
-  }
-
-  // Adds these columns of a bias to n rows of a tile. A null bias adds nothing.
-  void add_bias(const float* bias, Range columns, std::size_t n, float* tile) const {
-    for (std::size_t i = 0; bias != nullptr && i < n; ++i) {
-      k_.add(bias + columns.begin, columns.size(), tile + i * kPanelOutputs);
-    }
-  }
-
-  // Computes f(gate) * up of two tiles and writes it. If it is rounded, all rows are computed
-  // before the first is rounded: a load would have to wait for a store just before it.
-  void write_gated(const GatedProduct& product, float* gate, const float* up, Range rows,
-                   Range columns, const GatedOut& out) const {
-    const auto join = [&](std::size_t i, std::size_t n, float* to) {
-      if (product.limit != 0.0f) {
-        k_.clamped_swiglu(gate + i, up + i, n, product.alpha, product.limit, to);
-      } else {
-        k_.activate[static_cast<std::size_t>(product.function)](gate + i, up + i, n, to);
-      }
-    };
-    if (!out.is_rounded()) {
-      for (std::size_t r = 0; r < rows.size(); ++r) {
-        join(r * kPanelOutputs, columns.size(), &out.f32(rows.begin + r, columns.begin));
-      }
-      return;
-    }
-    join(0, rows.size() * kPanelOutputs, gate);
-    for (const ActivationType type : {ActivationType::BF16, ActivationType::Q8}) {
-      if (!out.types[static_cast<std::size_t>(type)]) continue;
-      for (std::size_t r = 0; r < rows.size(); ++r) {
-        slice_.round_part(gate + r * kPanelOutputs, type, rows.begin + r, columns,
-                          product.gate.outputs, w_.gated);
-      }
-    }
   }
 
   void compute(const RouteStep& step) {
@@ -229,107 +163,7 @@ class Pass {
     slice_.barrier();
   }
 
-  // Each expert multiplies all rows that were routed to it as one matrix.
-  void compute(const FusedExperts& fused) {
-    const ExpertsStep& step = fused.step;
-    const Slots& slots =
-        group_by_expert(buffer(step.shares), rows_ * most_chosen(program_.plan, step));
-    const std::size_t width = expert_width(program_.plan, step);
-    const MatrixView<float> hidden(w_.hidden.data(), slots.rows.size(), width, f32_stride(width));
-    inside_experts(step, slots, hidden);
-    sum_experts(step, slots, hidden, fused.add);
-    slice_.barrier();
-  }
-
-  // For each slot, with its expert and its row: hidden = f(gate . row) * (up . row).
-  void inside_experts(const ExpertsStep& step, const Slots& slots, MatrixView<float> hidden) const {
-    ActivationTypes types = {};
-    std::size_t tiles = 0;
-    const std::size_t panels = panels_of(hidden.cols());
-    for (const auto& [index, first, end] : slots.experts) {
-      note(step.experts[index].gate, types);
-      note(step.experts[index].up, types);
-      tiles += panels * slice_.tile_count({first, end});
-    }
-    const auto in = buffer(step.in).row_range(0, rows_);
-    const Rows x = slice_.prepare(in, {}, types, slots.rows);
-    const Range mine = slice_.share(tiles);
-    std::size_t before = 0;  // tiles of the experts before this one
-    for (const auto& [index, first, end] : slots.experts) {
-      const std::size_t n = panels * slice_.tile_count({first, end});
-      const Range some{std::clamp(mine.begin, before, before + n) - before,
-                       std::clamp(mine.end, before, before + n) - before};
-      const ExpertsStep::Expert& expert = step.experts[index];
-      const GatedProduct product{weights_.matrix(expert.gate),
-                                 weights_.matrix(expert.up),
-                                 weights_.vector(expert.gate_bias),
-                                 weights_.vector(expert.up_bias),
-                                 step.function,
-                                 step.limit,
-                                 step.alpha};
-      slice_.for_tiles(some, {first, end}, [&](Range part, Range rows) {
-        gated_panels(product, x, part, rows, {hidden});
-      });
-      before += n;
-    }
-    slice_.barrier();
-  }
-
-  // out = sum of shares * (down . hidden), or out += that sum. Each thread computes some columns of
-  // all rows, and adds in the order of the experts.
-  void sum_experts(const ExpertsStep& step, const Slots& slots, MatrixView<const float> hidden,
-                   bool add) const {
-    ActivationTypes types = {};
-    for (const Slots::Expert& one : slots.experts) note(step.experts[one.index].down, types);
-    const Rows x = slice_.prepare(hidden, {}, types);
-    const auto shares = buffer(step.shares), out = buffer(step.out).row_range(0, rows_);
-    const Range mine = slice_.share(panels_of(out.cols()));
-    const Range columns{mine.begin * kPanelOutputs, std::min(out.cols(), mine.end * kPanelOutputs)};
-    for (std::size_t r = 0; r < rows_ && !add; ++r) {
-      std::ranges::fill(out.row(r).subspan(columns.begin, columns.size()), 0.0f);
-    }
-    float* const values = slice_.scratch().tile.data();
-    for (const auto& [index, first, end] : slots.experts) {
-      const PanelMatrix& down = weights_.matrix(step.experts[index].down);
-      const float* const bias = weights_.vector(step.experts[index].down_bias);
-      for (std::size_t panel = mine.begin; panel < mine.end; ++panel) {
-        const std::size_t output = panel * kPanelOutputs;
-        const std::size_t n_outputs = std::min(kPanelOutputs, out.cols() - output);
-        for (std::size_t s = first; s < end; s += slice_.max_rows(down)) {
-          const std::size_t n = std::min(slice_.max_rows(down), end - s);
-          slice_.tile(down, panel, x, s, n, {values}, {first, end});
-          for (std::size_t i = 0; i < n; ++i) {
-            const std::size_t row = slots.rows[s + i];
-            float* const sum = &out(row, output);
-            k_.add_scaled(shares(row, index), values + i * kPanelOutputs, n_outputs, sum);
-            if (bias != nullptr) k_.add_scaled(shares(row, index), bias + output, n_outputs, sum);
-          }
-        }
-      }
-    }
-  }
-
-  // Each thread computes the same result. most: the slots that fit into memory. More shares than
-  // that differ from 0 only in a broken model, where a product with infinity is NaN.
-  const Slots& group_by_expert(MatrixView<const float> shares, std::size_t most) const {
-    Slots& slots = slice_.scratch().slots;
-    slots.rows.clear();
-    slots.experts.clear();
-    for (std::size_t e = 0; e < shares.cols(); ++e) {
-      const std::size_t first = slots.rows.size();
-      for (std::size_t r = 0; r < rows_; ++r) {
-        if (shares(r, e) != 0.0f && slots.rows.size() < most) {
-          slots.rows.push_back(static_cast<std::uint32_t>(r));
-        }
-      }
-      if (slots.rows.size() != first) slots.experts.push_back({e, first, slots.rows.size()});
-    }
-    return slots;
-  }
-
-  void note(WeightId matrix, ActivationTypes& types) const {
-    types[static_cast<std::size_t>(slice_.activation_type(weights_.matrix(matrix)))] = true;
-  }
+  void compute(const FusedExperts& step) { experts_.run(step, rows_); }
 
   void compute(const FusedAttention& step) {
     attention_.run(step, program_.plan.cache(step.step.cache), step.scored_only && !scores_all());
@@ -401,7 +235,7 @@ class Pass {
     for (const SequenceTokens& one : batch_) {
       const std::size_t end = std::min(mine.end, task + per_sequence);
       for (std::size_t i = std::max(mine.begin, task); i < end; ++i) {
-        remember(step, shape, one, row, (i - task) / n_panels, (i - task) % n_panels);
+        delta_panel(step, shape, one, row, (i - task) / n_panels, (i - task) % n_panels);
       }
       task += per_sequence;
       row += one.tokens.size();
@@ -436,8 +270,8 @@ class Pass {
 
   // Computes one panel of values of one head for all rows of a sequence; `row` is the first one.
   // The state is stored panel by panel, [key_dim][32] each.
-  void remember(const DeltaStep& step, const DeltaShape& shape, const SequenceTokens& one,
-                std::size_t row, std::size_t head, std::size_t panel) const {
+  void delta_panel(const DeltaStep& step, const DeltaShape& shape, const SequenceTokens& one,
+                   std::size_t row, std::size_t head, std::size_t panel) const {
     const auto in = buffer(step.in), out = buffer(step.out);
     const auto learned = buffer(step.beta), kept = buffer(step.decay);
     const std::size_t key = shape.key_head(head) * shape.key_dim;
@@ -611,6 +445,7 @@ class Pass {
   const Kernels& k_;
   ThreadSlice slice_;
   PackedAttention attention_;
+  PackedExperts experts_;
   std::size_t rows_;  // of the current step: all tokens of the pass, later only the scored ones
   BufferId rounded_ = kNone;  // its rows are only in CpuWorkspace::gated, rounded
 };

@@ -134,12 +134,12 @@ void PackedAttention::attend_rows(const Layer& layer, const Task& task) {
   Range all = segments(layer, task);
   if (layer.step.step.sinks == kNone) {
     // Nothing comes before the first segment, so joining it would change no bit.
-    look_at(layer, task, all.begin++, whole);
+    sum_segment(layer, task, all.begin++, whole);
   } else {
     begin(layer, task, whole);
   }
   for (std::size_t segment = all.begin; segment < all.end; ++segment) {
-    look_at(layer, task, segment, part);
+    sum_segment(layer, task, segment, part);
     join(layer, task, part, whole);
   }
   write_result(layer, task, whole);
@@ -149,7 +149,7 @@ void PackedAttention::attend_segment(const Layer& layer, const Task& task, Range
                                      std::size_t segment) {
   const Sums part(scratch_.segment, 0);
   prepare_queries(layer, task);
-  look_at(layer, task, segment, part);
+  sum_segment(layer, task, segment, part);
 
   const Sums whole(w_.joined, (task.row * layer.shape.n_kv_heads + task.kv_head) * layer.group);
   ThreadPool::Count& turn = w_.turns[task.row * layer.shape.n_kv_heads + task.kv_head];
@@ -200,8 +200,8 @@ void PackedAttention::begin(const Layer& layer, const Task& task, const Sums& su
 }
 
 // Computes the sums of one segment.
-void PackedAttention::look_at(const Layer& layer, const Task& task, std::size_t segment,
-                              const Sums& sums) {
+void PackedAttention::sum_segment(const Layer& layer, const Task& task, std::size_t segment,
+                                  const Sums& sums) {
   const AttentionStep& step = layer.step.step;
   const std::size_t width = layer.padded;
   const std::size_t n_queries = task.n * layer.group;

@@ -111,7 +111,7 @@ class PackedAttention {
     float* weighted;  // [queries, padded]
   };
   void begin(const Layer& layer, const Task& task, const Sums& sums) const;
-  void look_at(const Layer& layer, const Task& task, std::size_t segment, const Sums& sums);
+  void sum_segment(const Layer& layer, const Task& task, std::size_t segment, const Sums& sums);
   void join(const Layer& layer, const Task& task, const Sums& part, const Sums& whole) const;
   void write_result(const Layer& layer, const Task& task, const Sums& sums) const;
 

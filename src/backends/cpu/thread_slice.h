@@ -94,6 +94,10 @@ class ThreadSlice {
   ActivationType activation_type(const PanelMatrix& m) const {
     return k_.matmul(m.layout).activation_type;
   }
+  // Adds the number format in which the kernel of this matrix needs its rows.
+  void add_type(const PanelMatrix& m, ActivationTypes& types) const {
+    types[static_cast<std::size_t>(activation_type(m))] = true;
+  }
   std::size_t max_rows(const PanelMatrix& m) const { return k_.matmul(m.layout).max_rows; }
 
   // Calls each(panels, rows) for this thread's share of panels times rows: one panel and some of
