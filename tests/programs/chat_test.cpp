@@ -108,6 +108,17 @@ TEST_F(ChatCommand, TalksAsTheTemplateSays) {
   const ProgramResult refused = chat({"--chat-template", bad, "hello"});
   EXPECT_EQ(refused.code, 1);
   expect_one_line(refused.err, "bad.jinja: line 1: expected an expression, found '%}'");
+  EXPECT_EQ(chat({"--chat-template", "", "hello"}).code, 2);
+}
+
+TEST_F(ChatCommand, SaysThatStdinCannotBeRead) {
+  const std::string command =
+      fmt::format("{} chat --model {} -t 1 </ 2>{}", shell_quoted(PROGRAM),
+                  shell_quoted(files_.folder().string()), shell_quoted(folder_.file("err")));
+  const int status = std::system(command.c_str());
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  expect_one_line(read_file(folder_.file("err")), "stdin: cannot be read");
 }
 
 TEST_F(ChatCommand, TakesSeveralLinesBetweenTripleQuotes) {

@@ -87,13 +87,14 @@ TEST_F(TokenizeCommand, NamesTheLineOfBadInputAndExitsWith1) {
   expect_error("--decode", "1,2\n3,x", "stdin, line 2: expected token ids, found 'x'");
   expect_error("--decode", "1,10", "stdin, line 1: expected token ids from 0 to 9, found 10");
   expect_error("--decode", "-1", "found -1");
-  expect_error("--decode", "99999999999999999999", "expected token ids from 0 to 9");
+  expect_error("--decode", "99999999999999999999", "from 0 to 9, found 99999999999999999999");
   expect_error("--jsonl", "\"a\"\nb\n", "stdin, line 2: expected a JSON string, found 'b'");
   expect_error("--jsonl", "[1]\n", "stdin, line 1: expected a JSON string");
   expect_error("--jsonl", "\"\\ud800\"\n", "stdin, line 1: expected a JSON string");
   expect_error("--jsonl", "\"\xff\"\n", "stdin, line 1: expected UTF-8");
   expect_error("--jsonl --decode", "[1]\n[1.5]", "stdin, line 2: expected a JSON array");
-  expect_error("--jsonl --decode", "[18446744073709551615]", "expected token ids from 0 to 9");
+  expect_error("--jsonl --decode", "[18446744073709551615]",
+               "from 0 to 9, found 18446744073709551615");
 }
 
 TEST_F(TokenizeCommand, ExitsWith2OnAWrongCommandLine) {
