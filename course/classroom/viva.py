@@ -19,7 +19,7 @@ from grading import report
 WANTED = 3
 TRIES = 12  # compiled and judged programs per sheet
 MOST_LINES = 4  # of the gate's message
-LONGEST = 400  # letters per line: each change is a copy of it
+LONGEST = 400  # letters per line: each change is a copy of it. Longer lines are broken first
 SWAPS = ((r"(?<=\s)<(?=\s)", "<="), (r"(?<=\s)>(?=\s)", ">="), (r"==", "!="), (r"\+=", "="),
          (r"-=", "+="), (r"\*=", "="), (r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" / ", " * "),
          (r"\.rows\(\)", ".cols()"), (r"\.cols\(\)", ".rows()"), (r"\bmax\b", "min"), (r"\bmin\b", "max"),
@@ -31,6 +31,20 @@ NO_CODE = re.compile(r"^\s*#.*|\b(?:template|using|std::(?:span|array|function))
 def blanked(line):
     """A line of code with blanks in place of the parts that are never changed."""
     return NO_CODE.sub(lambda found: " " * len(found[0]), line)
+
+
+def in_short_lines(text):
+    """The text with line breaks after the ; { } of long lines, except in directives: a file may be one line."""
+    lines, continues = [], False
+    for line, code in zip(text.split("\n"), cpp_text.without_comments(text, texts=False).split("\n")):
+        directive = continues or re.match(cpp_text.DIRECTIVE, line) is not None
+        if len(line) > LONGEST and not directive:
+            ends = [at + 1 for at, letter in enumerate(code) if letter in ";{}"]
+            lines += [line[begin:end] for begin, end in zip([0, *ends], [*ends, len(line)])]
+        else:
+            lines.append(line)
+        continues = directive and line.endswith("\\")
+    return "\n".join(lines)
 
 
 def mutants(text):
@@ -47,6 +61,10 @@ def mutants(text):
     return found
 
 
+def text_of(handed_in, name):
+    return in_short_lines(handed_in.files[name].decode("utf-8", "replace"))
+
+
 def candidates(handed_in, stages, chance):
     """[(stage, file, one of mutants)] in random order, alternating between stages and lines."""
     every = []
@@ -54,8 +72,7 @@ def candidates(handed_in, stages, chance):
         for unit in stage.units:
             name = course.unit_name(stage, unit)
             starter = set(stage.starter(unit).decode("utf-8", "replace").splitlines())
-            every += [(stage, name, one) for one in mutants(handed_in.files[name].decode("utf-8", "replace"))
-                      if one[1] not in starter]
+            every += [(stage, name, one) for one in mutants(text_of(handed_in, name)) if one[1] not in starter]
     chance.shuffle(every)
     order, n_of = [], collections.Counter()
     for stage, name, mutant in every:
@@ -69,7 +86,7 @@ def judged(handed_in, stage, name, mutant, seed):
     """The gate's result for the program with this change: a course.Result, or None if it cannot be built."""
     number, _, changed = mutant
     other = copy.copy(handed_in)
-    lines = handed_in.files[name].decode("utf-8", "replace").split("\n")
+    lines = text_of(handed_in, name).split("\n")
     lines[number - 1] = changed
     other.files = {**handed_in.files, name: "\n".join(lines).encode()}
     with tempfile.TemporaryDirectory(dir=grader.PLACE, prefix="viva-") as folder:

@@ -28,7 +28,7 @@ constexpr std::size_t f32_stride(std::size_t width) { return odd_lines(width, 16
 constexpr std::size_t bf16_stride(std::size_t width) { return odd_lines(width, 32); }
 constexpr std::size_t q8_stride(std::size_t width) { return odd_lines(width, 64); }
 
-// A matrix of floats with this stride.
+// A matrix of floats whose stride is f32_stride(width).
 class FloatRows {
  public:
   FloatRows() = default;

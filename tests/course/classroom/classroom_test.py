@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -610,6 +611,20 @@ class Viva(unittest.TestCase):
         nothing, right = ("\n".join(viva.sheet("kim", "a" * 40, [], stages)) for stages in ([], STAGES[1:3]))
         self.assertIn("no stage that this student has written is right", nothing)
         self.assertIn("Right: stages 1, 2. But we found no small change of this code", right)
+
+    def test_breaks_long_lines_so_that_a_file_in_one_line_has_changes(self):
+        text = (ROOT / "src/operators/attention.cpp").read_text()
+        code = re.sub(r"//[^\n]*", "", text)
+        directives = "".join(line + "\n" for line in code.splitlines() if line.startswith("#"))
+        rest = " ".join(line for line in code.splitlines() if not line.startswith("#"))
+        self.assertGreater(len(rest), viva.LONGEST)
+        one_line = directives + rest
+        self.assertEqual(viva.mutants(one_line), [])
+        broken = viva.in_short_lines(one_line)
+        self.assertEqual(broken.replace("\n", ""), one_line.replace("\n", ""))
+        self.assertEqual(len(viva.mutants(broken)), len(viva.mutants(code)))
+        for kept in (code, f"#define A {'x; ' * 200}\\\n{'y; ' * 200}\n", f'const char* a = "{"x; " * 200}";'):
+            self.assertEqual(viva.in_short_lines(kept).splitlines(), kept.splitlines())
 
     def test_a_line_without_end_has_no_changes(self):
         for long in "2 " * 100_000, "template<" * 30_000:
