@@ -118,7 +118,8 @@ Checkpoint Checkpoint::open(const ModelSource& source) {
         "{}: expected model.safetensors; to use the GGUF file in this folder, give its path: {}",
         model.string(), printable(entry.path().string(), 1000));
   }
-  throw Error("{}: expected model.safetensors or model.safetensors.index.json", model.string());
+  throw Error("{}: expected model.safetensors or model.safetensors.index.json, found neither",
+              model.string());
 }
 
 void Checkpoint::add(std::shared_ptr<const WeightFile> file, const fs::path& path) {

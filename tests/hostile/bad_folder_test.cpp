@@ -75,7 +75,7 @@ const BadModel kBadFolders[] = {
      "another file"},
     {"may_not_be_read", unreadable(""), "model.safetensors: cannot be opened: Permission denied"},
     {"is_empty", all_of({removed("config.json"), removed("model.safetensors")}),
-     "FOLDER: expected model.safetensors or model.safetensors.index.json"},
+     "FOLDER: expected model.safetensors or model.safetensors.index.json, found neither"},
     {"holds_only_a_pickle", all_of({removed("model.safetensors"), text("pytorch_model.bin", "x")}),
      "FOLDER: pytorch_model.bin is a Python pickle, which this engine does not run; convert it "
      "once: python3 reference/convert_pytorch_bin.py FOLDER"},
