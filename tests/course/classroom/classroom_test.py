@@ -686,7 +686,7 @@ class Tables(Records):
         for language in course.HANDOUTS:
             os.environ["STAGECRAFT_LANG"] = language
             text = "\n".join(class_page.page(self.run_of(records), [(STAGES[4], EVIL, 0.9, ["ann", "bob"])],
-                                             [(STAGES[2], EVIL, 0.9, "ann", EVIL)]))
+                                             [(STAGES[2], EVIL, 0.9, ["ann"], EVIL)]))
             seen = Seen(text)
             self.assertEqual(seen.open, [])
             self.assertFalse(seen.tags & {"script", "link", "img", "iframe", "object"})
