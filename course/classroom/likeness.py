@@ -224,19 +224,19 @@ class Ours:
                    for path, theirs in self.seen.items())
 
 
-def like_ours(stage, files, named=LIKE_OURS):
-    """[(share, id, path of ours)], the most alike first; files: {id: texts} of one of the stage's files. named: the least
-    share; fingerprints without names are compared only if it is LIKE_OURS."""
+def like_ours(stage, files):
+    """[(share, id, path of ours, whether it is the share with names)], the most alike first; files: {id: texts} of one of
+    the stage's files."""
     answers = answers_of_ours(stage)
-    ways = [(Ours(stage, NAMED.see, answers), NAMED.least, named)]
-    if look_of(stage) is NAMELESS and named == LIKE_OURS:
-        ways.append((Ours(stage, NAMELESS.see, answers), NAMELESS.least, RENAMED))
+    ways = [(NAMED, Ours(stage, NAMED.see, answers), LIKE_OURS)]
+    if look_of(stage) is NAMELESS:
+        ways.append((NAMELESS, Ours(stage, NAMELESS.see, answers), RENAMED))
     found = []
     for id, texts in files.items():
-        for ours, least, limit in ways:
-            share, path = max(ours.best(text, least) for text in texts)
+        for look, ours, limit in ways:
+            share, path = max(ours.best(text, look.least) for text in texts)
             if share >= limit:
-                found.append((share, id, path))
+                found.append((share, id, path, look is NAMED))
                 break
     return sorted(found, key=lambda one: (-one[0], one[1]))
 
@@ -301,13 +301,11 @@ def look_at_ours(stages, submissions):
         found += [(stage, name, 1.0, [id], f"> {MOST_TOKENS} tokens") for id in long]
         others = {id: texts for id, texts in files.items() if id not in long}
         alike = like_ours(stage, others) if others else []
-        listed = alike
-        if len(alike) > max(FEW, len(others) / 2):
-            listed = like_ours(stage, others, COPY_OF_OURS)
-        found += [(stage, name, share, [id], path) for share, id, path in listed]
-        copies = {id for _, id, _ in listed}
-        rest = [(share, id) for share, id, _ in alike if id not in copies]
-        if rest:
-            found.append((stage, name, rest[-1][0], [id for _, id in rest],
+        is_most = len(alike) > max(FEW, len(others) / 2)
+        together = [(share, id) for share, id, _, named in alike if is_most and not (named and share >= COPY_OF_OURS)]
+        ids = [id for _, id in together]
+        found += [(stage, name, share, [id], path) for share, id, path, _ in alike if id not in ids]
+        if together:
+            found.append((stage, name, together[-1][0], ids,
                           course.say("class_most_like_ours", len(alike), len(others))))
     return found

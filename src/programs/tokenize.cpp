@@ -62,11 +62,17 @@ void for_each_line(std::string_view text, Handle handle) {
   }
 }
 
-// `word` is a whole number, of any size.
-TokenId check_id(const Tokenizer& tokenizer, const Input& input, std::string_view word,
-                 std::size_t line) {
+// Reads a whole number. Returns nothing if `word` is none, and -1 if it is too large for an id.
+std::optional<TokenId> parse_id(std::string_view word) {
   TokenId id = -1;
-  std::from_chars(word.data(), word.data() + word.size(), id);  // too large: stays -1
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+  if (error == std::errc::invalid_argument || end != word.data() + word.size()) return {};
+  return id;
+}
+
+// word: the text of `id`.
+TokenId check_id(const Tokenizer& tokenizer, const Input& input, TokenId id, std::string_view word,
+                 std::size_t line) {
   if (id < 0 || static_cast<std::size_t>(id) >= tokenizer.vocab_size()) {
     throw Error("{}, line {}: expected token ids from 0 to {}, found {}", input.from, line,
                 tokenizer.vocab_size() - 1, printable(word));
@@ -84,13 +90,12 @@ std::vector<TokenId> read_ids(const Tokenizer& tokenizer, const Input& input) {
       line.remove_prefix(begin);
       if (line.empty()) break;
       const std::string_view word = line.substr(0, line.find_first_of(kBetween));
-      TokenId ignored = 0;
-      const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), ignored);
-      if (error == std::errc::invalid_argument || end != word.data() + word.size()) {
+      const std::optional<TokenId> id = parse_id(word);
+      if (!id) {
         throw Error("{}, line {}: expected token ids, found '{}'", input.from, number,
                     printable(word));
       }
-      ids.push_back(check_id(tokenizer, input, word, number));
+      ids.push_back(check_id(tokenizer, input, *id, word, number));
       line.remove_prefix(word.size());
     }
   });
@@ -150,7 +155,10 @@ void decode_lines(const Tokenizer& tokenizer, const Input& input) {
                   printable(line));
     }
     std::vector<TokenId> ids;
-    for (const json& id : value) ids.push_back(check_id(tokenizer, input, id.dump(), number));
+    for (const json& element : value) {
+      const std::string word = element.dump();
+      ids.push_back(check_id(tokenizer, input, parse_id(word).value(), word, number));
+    }
     write_stdout(json(utf8_with_replacements(tokenizer.decode(ids))).dump() + "\n");
   });
 }

@@ -11,8 +11,8 @@ namespace stagecraft {
 // their registers.
 bool can_run(std::string_view features);
 
-// True if the processor by itself prefetches memory that is read from the first byte to the last,
-// and instructions that do so only make it slower.
+// True if the processor by itself prefetches memory that is read from the first byte to the last.
+// Prefetch instructions then make it slower.
 bool prefetches_itself();
 
 // True if the instruction set `name` is known to be slower on this processor than the one before

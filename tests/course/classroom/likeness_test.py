@@ -207,7 +207,7 @@ class Likeness(unittest.TestCase):
                 bare = " ".join(re.sub(r"//.*", "", line) for line in text.splitlines() if line[:1] != "#")
                 more = text.replace("stagecraft", "mine", 1) + "\nstatic int unused = 3;\n"
                 found = likeness.like_ours(stage, {"ann": [text], "bob": [bare], "cat": [more]})
-                self.assertEqual({id for _, id, _ in found}, {"ann", "bob", "cat"}, path)
+                self.assertEqual({id for _, id, _, _ in found}, {"ann", "bob", "cat"}, path)
                 self.assertGreater(found[-1][0], 0.8)
 
     def test_finds_an_answer_of_ours_beside_as_much_of_ones_own(self):
@@ -217,7 +217,7 @@ class Likeness(unittest.TestCase):
             more = "\n".join(renamed(OWN).replace("own", f"own{at}") for at in range(1 + 2 * len(text) // len(OWN)))
             hidden = 'const char* const note = R"(" /*)";\n'
             found = likeness.like_ours(stage, {"ann": [text + more], "bob": [hidden + text], "cat": [more]})
-            self.assertEqual({id for _, id, _ in found}, {"ann", "bob"}, path)
+            self.assertEqual({id for _, id, _, _ in found}, {"ann", "bob"}, path)
 
     def test_finds_our_answers_in_other_names_from_stage_4_on(self):
         for stage in STAGES[likeness.FIRST_STAGE:]:
