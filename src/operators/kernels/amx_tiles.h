@@ -34,11 +34,6 @@ constexpr std::size_t kAmxRowBytes = 64;  // bytes of a row of a tile
 constexpr std::size_t kAmxOutputs = 16;   // outputs of a tile of weights
 constexpr std::size_t kAmxMostRows = 96;  // rows of one call: setting the tiles takes 160 cycles
 
-// Sets a register to zero. TILEZERO would be slower: on a Xeon (family 6, model 207), TILEZERO, a
-// product and the store of its result take 50 cycles, with zeros from memory 29.
-alignas(64) constexpr std::byte kZeros[kAmxRows][kAmxRowBytes] = {};
-#define STAGECRAFT_ZERO_TILE(tile) _tile_loadd(tile, kZeros, kAmxRowBytes)
-
 // Prefetches the 128 bytes of each row to which a product of tiles will be written. Their cache
 // lines may be in another core's cache, or in none, and a store would wait for each.
 STAGECRAFT_INLINE void prefetch_to_write(const float* out, std::size_t stride, std::size_t n) {
@@ -117,11 +112,11 @@ STAGECRAFT_INLINE void tile_amx_rows(const TileArgs& t, std::size_t first, std::
                                      Ahead& ahead, const Bf16Rest& rest) {
   const auto* a = static_cast<const std::uint16_t*>(t.rows) + first * t.row_stride;
   const std::size_t whole = t.inputs / kBf16Inputs * kBf16Inputs;
-  STAGECRAFT_ZERO_TILE(0);
-  STAGECRAFT_ZERO_TILE(1);
+  _tile_zero(0);
+  _tile_zero(1);
   if constexpr (kBothHalves) {
-    STAGECRAFT_ZERO_TILE(2);
-    STAGECRAFT_ZERO_TILE(3);
+    _tile_zero(2);
+    _tile_zero(3);
   }
   prefetch_to_write(t.out + first * t.out_stride, t.out_stride, n);
   const std::byte* b = t.panel;
@@ -242,132 +237,103 @@ void tile_amx_bf16(const TileArgs& t, std::size_t n) {
 // Bytes have a scale per 32 inputs (Q2_K, Q3_K and Q6_K: per 16), so a tile has that many bytes per
 // row: one block. Its sums are exact, so they have the same bits as those of dot_q8 and dot_small,
 // which multiply the rows that do not fill a tile.
+//
+// A step takes 16 rows and 8 blocks, and has two phases: AMX instructions multiply the blocks, then
+// vector instructions add the products to the sums of the rows. If the two kinds of instructions
+// alternate more often, they take longer: for about 130 cycles after an AMX instruction, a Xeon
+// (family 6, model 207) computes only half as many vectors of 512 bits.
 
-// The products of 16 rows with 32 outputs for a few blocks, before scales are applied. Two of these
-// and the weights must fit into L1.
-struct Dots {
-  static constexpr std::size_t kMaxBlocks = 4;
-  alignas(64) std::int32_t of[kMaxBlocks][kPanelOutputs / kAmxOutputs][kAmxRows][kAmxOutputs];
-};
+constexpr std::size_t kStepBlocks = 8;
 
-// Stores the products that make_dots computed for block first + i of a step.
+// The products of 16 rows with 32 outputs for the blocks of a step, before scales are applied.
+using Dots = std::int32_t[kStepBlocks][kVecs][kAmxRows][kAmxOutputs];
+static_assert(kAmxOutputs == kLanes);
+
 STAGECRAFT_INLINE void store_dots(std::size_t i, Dots& dots) {
   if (i % 2 == 0) {
-    _tile_stored(0, dots.of[i][0], kAmxRowBytes);
-    _tile_stored(1, dots.of[i][1], kAmxRowBytes);
+    _tile_stored(0, dots[i][0], kAmxRowBytes);
+    _tile_stored(1, dots[i][1], kAmxRowBytes);
   } else {
-    _tile_stored(2, dots.of[i][0], kAmxRowBytes);
-    _tile_stored(3, dots.of[i][1], kAmxRowBytes);
+    _tile_stored(2, dots[i][0], kAmxRowBytes);
+    _tile_stored(3, dots[i][1], kAmxRowBytes);
   }
 }
-
-// For a row, the sums of up to 256 inputs: one per block, times the scale of the row.
-using RowSums = float[kKBlock / 16];
-
-// One step of tile_amx_blocks: 16 rows and a few of the unpacked blocks.
-struct BlocksStep {
-  const std::int8_t* rows;
-  std::size_t row_stride;
-  std::size_t first, n;  // blocks
-  // The scale of 32 inputs of row r from 32 * b on is scales[r * scale_stride + b]. The minimum of
-  // block i is multiplied with row_sums[r][i], the sum of that block of the row.
-  const float* scales;
-  std::size_t scale_stride;
-  const RowSums* row_sums;
-  float (*sums)[kPanelOutputs];
-};
 
 // The products of 16 rows with 32 outputs for one block: registers c0 and c1 = a * weights. A
 // macro, because the register numbers must be literals.
 #define STAGECRAFT_DOTS(c0, c1, a, rows, row_stride, weights)   \
   do {                                                          \
     _tile_loadd(a, rows, row_stride);                           \
-    STAGECRAFT_ZERO_TILE(c0);                                   \
+    _tile_zero(c0);                                             \
     _tile_loadd(6, weights[0][0], 4 * kPanelOutputs);           \
     _tile_dpbssd(c0, a, 6);                                     \
-    STAGECRAFT_ZERO_TILE(c1);                                   \
+    _tile_zero(c1);                                             \
     _tile_loadd(7, weights[0][kAmxOutputs], 4 * kPanelOutputs); \
     _tile_dpbssd(c1, a, 7);                                     \
   } while (false)
 
-// Computes the products of block first + i, and stores those of the block before. A store right
-// behind its product would wait for it, and so would the instructions of AMX behind the store: on a
-// Xeon (family 6, model 207), a product and then its store take 29 cycles, a product and the store
-// of another one 18. So each of two neighbouring blocks has registers of its own.
+// Multiplies 16 rows with n blocks, from block `first` on. Each product is stored one block later:
+// a store right behind its product would wait for it, and so would the AMX instructions behind the
+// store. So each of two neighbouring blocks has registers of its own.
 template <std::size_t kInputs>
-STAGECRAFT_INLINE void make_dots(const BlocksStep& step, std::size_t i,
-                                 const Blocks<kInputs>& blocks, Dots& dots) {
-  const std::size_t block = step.first + i;
-  const std::int8_t* const rows = step.rows + block * kInputs;
-  if (i % 2 == 0) {
-    STAGECRAFT_DOTS(0, 1, 4, rows, step.row_stride, blocks.weights[block]);
-  } else {
-    STAGECRAFT_DOTS(2, 3, 5, rows, step.row_stride, blocks.weights[block]);
+STAGECRAFT_INLINE void make_dots(const std::int8_t* rows, std::size_t row_stride,
+                                 const Blocks<kInputs>& blocks, std::size_t first, std::size_t n,
+                                 Dots& dots) {
+  rows += first * kInputs;
+  for (std::size_t i = 0; i < n; ++i, rows += kInputs) {
+    if (i % 2 == 0) {
+      STAGECRAFT_DOTS(0, 1, 4, rows, row_stride, blocks.weights[first + i]);
+    } else {
+      STAGECRAFT_DOTS(2, 3, 5, rows, row_stride, blocks.weights[first + i]);
+    }
+    if (i > 0) store_dots(i - 1, dots);
   }
-  if (i > 0) store_dots(i - 1, dots);
+  store_dots(n - 1, dots);
 }
 #undef STAGECRAFT_DOTS
 
-// Rows whose sums, for all outputs of a panel, stay in registers.
-constexpr std::size_t kSummedRows = 8;
+// For a row, the sums of up to 256 inputs: one per block, times the scale of the row.
+using RowSums = float[kKBlock / 16];
 
-// For block first + i: acc[r] += the products of row `row` + r times both scales, plus the minima
-// times the sum of the row's block.
-template <WeightLayout kLayout>
-STAGECRAFT_INLINE void add_dots(const BlocksStep& step, std::size_t row, std::size_t i,
-                                const Blocks<Unpacking<kLayout>::kInputs>& blocks, const Dots& dots,
-                                Vec (&acc)[kSummedRows][kVecs]) {
-  const std::size_t block = step.first + i, b = block * Unpacking<kLayout>::kInputs / kQuantBlock;
-  Vec d[kVecs];
-  STAGECRAFT_UNROLL
-  for (std::size_t v = 0; v < kVecs; ++v) d[v] = load(&blocks.scales[block][v * kLanes]);
-  STAGECRAFT_UNROLL
-  for (std::size_t r = 0; r < kSummedRows; ++r) {
-    const Vec scale = broadcast(step.scales[(row + r) * step.scale_stride + b]);
-    STAGECRAFT_UNROLL
-    for (std::size_t v = 0; v < kVecs; ++v) {
-      acc[r][v] = fma(to_float(load_ints(dots.of[i][v][row + r])), d[v] * scale, acc[r][v]);
-    }
-    if constexpr (Unpacking<kLayout>::kMinima) {
-      const Vec sum = broadcast(step.row_sums[row + r][block]);
-      STAGECRAFT_UNROLL
-      for (std::size_t v = 0; v < kVecs; ++v) {
-        acc[r][v] = fma(load(&blocks.minima[block][v * kLanes]), sum, acc[r][v]);
-      }
-    }
+// The scales of 16 rows for up to 256 inputs, the rows side by side.
+using RowScales = float[kKBlock / kQuantBlock][kAmxRows];
+
+STAGECRAFT_INLINE void copy_scales(const float* from, std::size_t stride, std::size_t n,
+                                   RowScales& scales) {
+  for (std::size_t b = 0; b < n; ++b) {
+    for (std::size_t r = 0; r < kAmxRows; ++r) scales[b][r] = from[r * stride + b];
   }
 }
 
-// Alternates between computing products of one step (`made`) and adding products of the previous
-// step to its sums (`added`). So hardly anything waits for a product that was stored just before.
+// sums[r] += the products of row r times both scales, plus the minima times the row's sums, for n
+// blocks from block `first` on.
 template <WeightLayout kLayout>
-STAGECRAFT_INLINE void make_and_add(const BlocksStep* made, Dots& dots, const BlocksStep* added,
-                                    const Dots& before,
-                                    const Blocks<Unpacking<kLayout>::kInputs>& blocks) {
-  std::size_t n_made = 0;
-  for (std::size_t row = 0; row < kAmxRows; row += kSummedRows) {
-    Vec acc[kSummedRows][kVecs] = {};
+STAGECRAFT_INLINE void add_dots(const Dots& dots, std::size_t first, std::size_t n,
+                                const Blocks<Unpacking<kLayout>::kInputs>& blocks,
+                                const RowScales& scales, const RowSums* row_sums,
+                                float (*sums)[kPanelOutputs]) {
+  for (std::size_t v = 0; v < kVecs; ++v) {
+    Vec acc[kAmxRows];
     STAGECRAFT_UNROLL
-    for (std::size_t r = 0; r < kSummedRows && added != nullptr; ++r) {
+    for (std::size_t r = 0; r < kAmxRows; ++r) acc[r] = load(&sums[r][v * kLanes]);
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t block = first + i, b = block * Unpacking<kLayout>::kInputs / kQuantBlock;
+      const Vec d = load(&blocks.scales[block][v * kLanes]);
       STAGECRAFT_UNROLL
-      for (std::size_t v = 0; v < kVecs; ++v) acc[r][v] = load(&added->sums[row + r][v * kLanes]);
-    }
-    // Computes a block every second time: each block is computed once, but added twice (once per 8
-    // rows).
-    for (std::size_t i = 0; i < Dots::kMaxBlocks; ++i) {
-      if (i % 2 == 0 && made != nullptr && n_made < made->n) {
-        make_dots(*made, n_made, blocks, dots);
-        ++n_made;
+      for (std::size_t r = 0; r < kAmxRows; ++r) {
+        acc[r] = fma(to_float(load_ints(dots[i][v][r])), d * broadcast(scales[b][r]), acc[r]);
       }
-      if (added != nullptr && i < added->n) add_dots<kLayout>(*added, row, i, blocks, before, acc);
+      if constexpr (Unpacking<kLayout>::kMinima) {
+        const Vec minimum = load(&blocks.minima[block][v * kLanes]);
+        STAGECRAFT_UNROLL
+        for (std::size_t r = 0; r < kAmxRows; ++r) {
+          acc[r] = fma(minimum, broadcast(row_sums[r][block]), acc[r]);
+        }
+      }
     }
     STAGECRAFT_UNROLL
-    for (std::size_t r = 0; r < kSummedRows && added != nullptr; ++r) {
-      STAGECRAFT_UNROLL
-      for (std::size_t v = 0; v < kVecs; ++v) store(&added->sums[row + r][v * kLanes], acc[r][v]);
-    }
+    for (std::size_t r = 0; r < kAmxRows; ++r) store(&sums[r][v * kLanes], acc[r]);
   }
-  if (made != nullptr) store_dots(made->n - 1, dots);
 }
 
 // sums[r][i] = scale times the sum of the bytes of block i of row r. The blocks have kInputs
@@ -407,34 +373,28 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
   std::memset(sums, 0, n * sizeof sums[0]);
   RowSums row_sums[kAmxMostRows];
   Blocks<kInputs> blocks;
-  Dots dots[2];
+  RowScales scales;
+  alignas(64) Dots dots;
   const std::byte* at = t.panel;
-  const std::size_t n_steps = n / kAmxRows;
-  Ahead ahead{t.ahead, t.ahead_step * std::min(t.inputs, Unpacking<kLayout>::kUnpacked) / n_steps};
+  Ahead ahead{t.ahead, t.ahead_step * std::min(t.inputs, kKBlock) / (n / kAmxRows)};
   prefetch_to_write(t.out, t.out_stride, n);
-  for (std::size_t first = 0; first < t.inputs; first += Unpacking<kLayout>::kUnpacked) {
-    const std::size_t inputs = std::min(Unpacking<kLayout>::kUnpacked, t.inputs - first);
-    const std::size_t n_blocks = inputs / kInputs, first_quant = first / kQuantBlock;
+  for (std::size_t first = 0; first < t.inputs; first += kKBlock) {
+    const std::size_t inputs = std::min(kKBlock, t.inputs - first);
+    const std::size_t n_blocks = inputs / kInputs, n_scales = inputs / kQuantBlock;
     at = Unpacking<kLayout>::template unpack<true>(at, n_blocks, blocks);
     if constexpr (Unpacking<kLayout>::kMinima) {
-      sum_blocks<kInputs>(t, n, first_quant, inputs / kQuantBlock, row_sums);
+      sum_blocks<kInputs>(t, n, first / kQuantBlock, n_scales, row_sums);
     }
     finish_writes(&blocks);
-    for (std::size_t i = 0; i < n_blocks; i += Dots::kMaxBlocks) {
-      BlocksStep steps[2];
-      for (std::size_t s = 0; s <= n_steps; ++s) {
-        const std::size_t row = s * kAmxRows;
-        steps[s % 2] = {static_cast<const std::int8_t*>(t.rows) + row * t.row_stride + first,
-                        t.row_stride,
-                        i,
-                        std::min(Dots::kMaxBlocks, n_blocks - i),
-                        t.scales + row * t.block_stride + first_quant,
-                        t.block_stride,
-                        row_sums + row,
-                        sums + row};
-        if (i == 0 && s < n_steps) Ahead::fetch(ahead);
-        make_and_add<kLayout>(s < n_steps ? &steps[s % 2] : nullptr, dots[s % 2],
-                              s > 0 ? &steps[(s + 1) % 2] : nullptr, dots[(s + 1) % 2], blocks);
+    for (std::size_t r = 0; r < n; r += kAmxRows) {
+      Ahead::fetch(ahead);
+      const auto* const rows = static_cast<const std::int8_t*>(t.rows) + r * t.row_stride + first;
+      copy_scales(&t.scales[r * t.block_stride + first / kQuantBlock], t.block_stride, n_scales,
+                  scales);
+      for (std::size_t i = 0; i < n_blocks; i += kStepBlocks) {
+        const std::size_t n_step = std::min(kStepBlocks, n_blocks - i);
+        make_dots(rows, t.row_stride, blocks, i, n_step, dots);
+        add_dots<kLayout>(dots, i, n_step, blocks, scales, row_sums + r, sums + r);
       }
     }
   }
@@ -448,10 +408,11 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
   }
 }
 
-// The rows that fill tiles are multiplied by tiles, if they are at least 4 times 16.
+// The rows that fill tiles are multiplied by tiles, if they fill at least two. With one, the phases
+// would wait for each other.
 template <WeightLayout kLayout, Tile kVectors>
 void tile_amx_bytes(const TileArgs& t, std::size_t n) {
-  tile_many_rows<kLayout, kVectors, tile_amx_blocks<kLayout>, kAmxRows, 4 * kAmxRows>(t, n);
+  tile_many_rows<kLayout, kVectors, tile_amx_blocks<kLayout>, kAmxRows, 2 * kAmxRows>(t, n);
 }
 
 // ---- how fast it could be -----------------------------------------------------------------------
@@ -473,8 +434,6 @@ double peak_amx_bf16(std::size_t rounds, float* sink) {
   *sink = sums[0][0];
   return 4.0 * 2.0 * kAmxRows * kAmxOutputs * kBf16Inputs * static_cast<double>(turns);
 }
-
-#undef STAGECRAFT_ZERO_TILE
 
 }  // namespace
 }  // namespace stagecraft::STAGECRAFT_ISA

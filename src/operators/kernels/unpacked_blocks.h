@@ -31,16 +31,15 @@ STAGECRAFT_INLINE void put(void* to, Ints weights, std::int32_t bias) {
 }
 
 // How a type is unpacked: kInputs inputs per block; kMinima: whether there are minima; kBytes bytes
-// of the panel per 256 inputs; kUnpacked inputs are unpacked at a time. An unpacked weight is a
-// weight + kBias; kWholeBytes: for dot_q8. unpack(at, n, blocks) unpacks the n blocks at `at` and
-// returns where the next one begins; kSigned: without the bias.
+// of the panel per 256 inputs. An unpacked weight is a weight + kBias; kWholeBytes: for dot_q8.
+// unpack(at, n, blocks) unpacks the n blocks at `at` and returns where the next one begins;
+// kSigned: without the bias.
 //
 // Q8 to MXFP4, see Block in block_weights.h.
 template <WeightLayout kLayout>
 struct Unpacking {
   using Packed = Block<kLayout>;
   static constexpr std::size_t kInputs = kQuantBlock;
-  static constexpr std::size_t kUnpacked = 4 * kQuantBlock;
   static constexpr bool kMinima = Packed::kMinima, kWholeBytes = Packed::kWholeBytes;
   static constexpr std::int32_t kBias = Packed::kBias;
   static constexpr std::size_t kBytes = kKBlock / kQuantBlock * Packed::kBytes;
@@ -72,7 +71,6 @@ struct Unpacking {
 template <bool kFifthBit>
 struct UnpackingOfMinima {
   static constexpr std::size_t kInputs = kQuantBlock;
-  static constexpr std::size_t kUnpacked = kKBlock;
   static constexpr bool kMinima = true, kWholeBytes = false;
   static constexpr std::int32_t kBias = 0;
   static constexpr std::size_t kBlockBytes = kKNibbles + (kFifthBit ? kKBits : 0);
@@ -116,7 +114,6 @@ struct UnpackingOfHalves {
   using Weights = WeightsOfHalves<kLayout>;
   using Scales = ScalesOfHalves<kLayout, kVecs>;
   static constexpr std::size_t kInputs = kQuantBlock / 2;
-  static constexpr std::size_t kUnpacked = kKBlock;
   static constexpr bool kMinima = Weights::kMinima, kWholeBytes = false;
   static constexpr std::int32_t kBias = Weights::kBias;
   static constexpr std::size_t kBytes =
@@ -161,7 +158,6 @@ struct Unpacking<WeightLayout::Q6_K> : UnpackingOfHalves<WeightLayout::Q6_K> {};
 template <>
 struct Unpacking<WeightLayout::IQ4_XS> {
   static constexpr std::size_t kInputs = kQuantBlock;
-  static constexpr std::size_t kUnpacked = kKBlock;
   static constexpr bool kMinima = false, kWholeBytes = true;
   static constexpr std::int32_t kBias = kByteBias;
   static constexpr std::size_t kBytes = kKHalves + 2 * (kKSixes + 4 * kKNibbles);
@@ -270,8 +266,8 @@ void tile_unpacked(const TileArgs& t, std::size_t n) {
   std::memset(sums, 0, n * sizeof sums[0]);
   Blocks<Unpacking::kInputs> blocks;
   const std::byte* at = t.panel;
-  for (std::size_t first = 0; first < t.inputs; first += Unpacking::kUnpacked) {
-    const std::size_t inputs = std::min(Unpacking::kUnpacked, t.inputs - first);
+  for (std::size_t first = 0; first < t.inputs; first += kKBlock) {
+    const std::size_t inputs = std::min(kKBlock, t.inputs - first);
     const std::size_t n_blocks = inputs / Unpacking::kInputs;
     at = Unpacking::template unpack<false>(at, n_blocks, blocks);
     for (std::size_t r = 0; r < n; r += kBytes.rows) {
