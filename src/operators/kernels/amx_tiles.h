@@ -410,10 +410,9 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
 
 // The rows that fill tiles are multiplied by tiles, if they fill at least two. With one, the phases
 // would wait for each other.
-template <WeightLayout kLayout, Tile kVectors>
-void tile_amx_bytes(const TileArgs& t, std::size_t n) {
-  tile_many_rows<kLayout, kVectors, tile_amx_blocks<kLayout>, kAmxRows, 2 * kAmxRows>(t, n);
-}
+template <WeightLayout kLayout, Tile kRest>
+constexpr Tile kAmxTile =
+    tile_many_rows<kLayout, kRest, tile_amx_blocks<kLayout>, kAmxRows, 2 * kAmxRows>;
 
 // ---- how fast it could be -----------------------------------------------------------------------
 

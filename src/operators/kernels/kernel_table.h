@@ -57,9 +57,9 @@ constexpr std::size_t kRoundedMost = kAmxMostRows, kRowsPerShare = kAmxMostRows;
 constexpr Tile kRoundedTile = tile_amx_bf16;
 constexpr auto kPeakBf16 = peak_amx_bf16;
 template <WeightLayout kLayout, Tile kFew>
-constexpr Tile kTileOfBytes = tile_amx_bytes<kLayout, kFew>;
+constexpr Tile kTileOfBytes = kAmxTile<kLayout, tile_in_parts<kFew>>;
 template <WeightLayout kLayout, Tile kFew>
-constexpr Tile kTileOfUnpacked = tile_amx_bytes<kLayout, kFew>;
+constexpr Tile kTileOfUnpacked = kAmxTile<kLayout, kUnpackedTile<kLayout, kFew>>;
 constexpr std::size_t kBytesMost = kAmxMostRows, kUnpackedMost = kAmxMostRows;
 #elif defined(__AVX512BF16__)
 constexpr ActivationType kRoundedRows = ActivationType::BF16;
@@ -76,8 +76,7 @@ constexpr auto kPeakBf16 = peak_f32;
 template <WeightLayout, Tile kFew>
 constexpr Tile kTileOfBytes = kFew;
 template <WeightLayout kLayout, Tile kFew>
-constexpr Tile kTileOfUnpacked =
-    tile_many_rows<kLayout, kFew, tile_unpacked<kLayout>, kBytes.rows, 2 * kBytes.rows>;
+constexpr Tile kTileOfUnpacked = kUnpackedTile<kLayout, kFew>;
 constexpr std::size_t kBytesMost = kBytes.rows, kUnpackedMost = kUnpackedRows;
 #endif
 

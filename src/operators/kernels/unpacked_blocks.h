@@ -284,12 +284,21 @@ void tile_unpacked(const TileArgs& t, std::size_t n) {
   }
 }
 
-// Multiplies n rows. If there are at least kEnough, those that fill groups of kGroup rows are
-// multiplied by kMany, which unpacks the panel. The others are multiplied by kFew, at most
-// kBytes.rows at a time.
-template <WeightLayout kLayout, Tile kFew, Tile kMany, std::size_t kGroup, std::size_t kEnough>
-void tile_many_rows(const TileArgs& t, std::size_t n) {
+// Multiplies n rows by kFew, at most kBytes.rows at a time.
+template <Tile kFew>
+void tile_in_parts(const TileArgs& t, std::size_t n) {
   if (n <= kBytes.rows) return kFew(t, n);
+  for (std::size_t r = 0; r < n; r += kBytes.rows) {
+    const std::size_t end = std::min<std::size_t>(n, r + kBytes.rows);
+    kFew(some_rows(t, r, end, n), end - r);
+  }
+}
+
+// Multiplies n rows. If there are at least kEnough, those that fill groups of kGroup rows are
+// multiplied by kMany, which unpacks the panel. The others are multiplied by kRest.
+template <WeightLayout kLayout, Tile kRest, Tile kMany, std::size_t kGroup, std::size_t kEnough>
+void tile_many_rows(const TileArgs& t, std::size_t n) {
+  if (n <= kBytes.rows) return kRest(t, n);
   TileArgs all = t;
   if (t.ahead_step == 0) {
     // This call has all rows. It reads the panel several times, and prefetches the next panel
@@ -300,11 +309,13 @@ void tile_many_rows(const TileArgs& t, std::size_t n) {
   }
   const std::size_t by_groups = n < kEnough ? 0 : n / kGroup * kGroup;
   if (by_groups != 0) kMany(some_rows(all, 0, by_groups, n), by_groups);
-  for (std::size_t r = by_groups; r < n; r += kBytes.rows) {
-    const std::size_t end = std::min<std::size_t>(n, r + kBytes.rows);
-    kFew(some_rows(all, r, end, n), end - r);
-  }
+  if (by_groups != n) kRest(some_rows(all, by_groups, n, n), n - by_groups);
 }
+
+// For types that must be unpacked: with many rows once, with a few rows for each tile.
+template <WeightLayout kLayout, Tile kFew>
+constexpr Tile kUnpackedTile = tile_many_rows<kLayout, tile_in_parts<kFew>, tile_unpacked<kLayout>,
+                                              kBytes.rows, 2 * kBytes.rows>;
 
 }  // namespace
 }  // namespace stagecraft::STAGECRAFT_ISA
