@@ -79,8 +79,9 @@ class Backend {
   //           after each scored token
   //
   // The bits of a sequence's logits do not depend on the other inputs, on how its text is cut into
-  // passes, or on the number of threads. Throws Error if a token is not in the vocabulary, or if a
-  // sequence has no room; then no sequence has changed.
+  // passes, or on the number of threads. Throws Error if a token is not in the vocabulary, if a
+  // sequence has no room, or if sizes are wrong: no token, more than max_rows() tokens, more scored
+  // tokens than tokens, or logits of another shape. Then no sequence has changed.
   virtual void forward(std::span<const Input> inputs, MatrixView<float> logits) = 0;
 
   // Like forward, for a caller that needs only the likeliest next token of each row: the token with
@@ -95,7 +96,8 @@ class Backend {
     std::ranges::fill(likeliest, -1);
   }
 
-  virtual std::size_t max_rows() const = 0;  // tokens per pass, all inputs together
+  // Tokens per pass, all inputs together (textbook backends: per input).
+  virtual std::size_t max_rows() const = 0;
   virtual std::size_t n_threads() const = 0;
   virtual void use_threads(std::size_t n) = 0;
 

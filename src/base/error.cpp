@@ -6,8 +6,10 @@
 
 namespace stagecraft {
 
-Error::Error(fmt::format_args args, fmt::string_view format)
-    : std::runtime_error(fmt::vformat(format, args)) {}
+Error::Error(const std::string& message)
+    : std::runtime_error(printable(message, std::string::npos)) {}
+
+Error::Error(fmt::format_args args, fmt::string_view format) : Error(fmt::vformat(format, args)) {}
 
 std::string printable(std::string_view text, std::size_t max_bytes) {
   const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };

@@ -9,10 +9,11 @@
 namespace stagecraft {
 
 // The exception type of the project. Its message is one line for a person: the file, the field,
-// tensor or option, what was expected, what was found. Programs print it and exit with code 1.
+// tensor or option, what was expected, what was found. It may quote an untrusted file: control
+// characters and broken UTF-8 are escaped. Programs print it and exit with code 1.
 class Error : public std::runtime_error {
  public:
-  explicit Error(const std::string& message) : std::runtime_error(message) {}
+  explicit Error(const std::string& message);
 
   template <class... Args>
   explicit Error(fmt::format_string<Args...> format, Args&&... args)

@@ -53,6 +53,9 @@ ThreadPool::ThreadPool(std::size_t n_threads) {
     stop();
     throw Error("threads: expected at most {} (this system starts no more), found {}", started,
                 n_threads);
+  } catch (...) {
+    stop();
+    throw;
   }
 }
 

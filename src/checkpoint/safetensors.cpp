@@ -7,6 +7,7 @@
 #include "base/atomic_file.h"
 #include "base/json.h"
 #include "base/json_text.h"
+#include "checkpoint/byte_reader.h"
 
 namespace stagecraft {
 namespace {
@@ -14,14 +15,6 @@ namespace {
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::size_t kMaxHeaderBytes = 16u << 20;  // enough for thousands of tensors
 constexpr std::size_t kMaxSafetensorsDimensions = 8;
-
-std::uint64_t little_endian_u64(std::span<const std::byte> bytes) {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < kLengthBytes; ++i) {
-    value |= static_cast<std::uint64_t>(bytes[i]) << (8 * i);
-  }
-  return value;
-}
 
 // The number of bytes of a tensor. Throws Error if 64 bits cannot count them.
 std::size_t byte_size(const StoredTensor& tensor, const std::string& where) {
@@ -130,7 +123,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
     throw Error("{}: expected a safetensors file, found a file of {} bytes", file, bytes.size());
   }
   refuse_lfs_pointer({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
-  const std::uint64_t header_size = little_endian_u64(bytes);
+  const std::uint64_t header_size = ByteReader::little_endian<std::uint64_t>(bytes);
   if (header_size > bytes.size() - kLengthBytes || header_size > kMaxHeaderBytes) {
     throw Error(
         "{}: header length: expected at most {} bytes, found {}: the file is cut short, or not a "

@@ -5,6 +5,7 @@
 
 #include "base/stopwatch.h"
 #include "generation/broken_model.h"
+#include "generation/feed_tokens.h"
 
 namespace stagecraft {
 namespace {
@@ -39,7 +40,7 @@ class Runner {
  public:
   Runner(Engine& engine, const BenchmarkSizes& sizes, const std::function<bool()>& go_on)
       : engine_(engine), go_on_(go_on), logits_(sizes.batch, engine.plan().vocab_size) {
-    const std::size_t context = sizes.depth + std::max(sizes.prompt, sizes.generate) + 1;
+    const std::size_t context = sizes.depth + std::max(sizes.prompt, sizes.generate);
     for (std::size_t i = 0; i < sizes.batch; ++i) {
       sequences_.push_back(engine.make_sequence(context));
     }
@@ -59,13 +60,9 @@ class Runner {
     for (std::size_t i = 0; i < sequences_.size(); ++i) read(i, ids);
   }
   void read(std::size_t i, std::span<const TokenId> ids) {
-    const std::size_t most = engine_.max_rows();
-    for (std::size_t at = 0; at < ids.size(); at += most) {
-      const auto piece = ids.subspan(at, std::min(most, ids.size() - at));
-      const bool last = at + piece.size() == ids.size();
-      const Input input{sequences_[i].get(), piece, last ? 1u : 0u};
-      ask();
-      engine_.forward({&input, 1}, logits_.view().row_range(i, input.n_logits));
+    ask();
+    if (!feed_tokens(engine_, *sequences_[i], ids, logits_.view().row_range(i, 1), go_on_)) {
+      throw Stopped{};
     }
   }
 

@@ -49,6 +49,7 @@ class Continuation {
   std::span<const TokenId> tokens() const { return tokens_; }  // the prompt, then the new tokens
   std::span<const TokenId> made() const { return tokens().subspan(n_prompt_); }
   std::size_t prompt_size() const { return n_prompt_; }
+  const Random& random() const { return random_; }  // as the last token left it
 
  private:
   bool forbid_others(std::span<float> logits);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "generation/continuation.h"
+#include "generation/feed_tokens.h"
 #include "generation/session.h"
 
 namespace stagecraft {
@@ -22,7 +23,7 @@ using Sequences = std::vector<std::unique_ptr<Sequence>>;
 struct Memory {
   Memory(Engine& engine, std::size_t context, std::size_t n) try
       : logits(n, engine.plan().vocab_size) {
-    for (std::size_t i = 0; i < n; ++i) sequences.push_back(engine.make_sequence(context));
+    sequences = engine.make_sequences(n, 0, context, 0);
   } catch (const std::bad_alloc&) {
     throw no_memory(engine, context, n);
   }
@@ -31,16 +32,15 @@ struct Memory {
   Matrix<float> logits;  // [n, vocab_size]
 };
 
-// Feeds the prompt to every sequence, in passes of at most max_rows tokens. logits: [n,
-// vocab_size].
+// Computes the prompt for the first sequence, and copies it to the others if the backend can. Then
+// each row of the logits, [n, vocab_size], scores the first token of a text.
 void feed_prompt(Engine& engine, const Sequences& sequences, std::span<const TokenId> prompt,
                  MatrixView<float> logits) {
   for (std::size_t i = 0; i < sequences.size(); ++i) {
-    for (std::size_t at = 0; at < prompt.size();) {
-      const auto piece = prompt.subspan(at, std::min(engine.max_rows(), prompt.size() - at));
-      at += piece.size();
-      const Input input{sequences[i].get(), piece, at == prompt.size() ? 1u : 0u};
-      engine.forward({&input, 1}, logits.row_range(i, input.n_logits));
+    if (i > 0 && sequences[i]->copy(*sequences[0], prompt.size())) {
+      std::ranges::copy(logits.row(0), logits.row(i).begin());
+    } else {
+      feed_tokens(engine, *sequences[i], prompt, logits.row_range(i, 1));
     }
   }
 }

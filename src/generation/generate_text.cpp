@@ -17,6 +17,7 @@ StopReason generate_more(Session& session, const TextOptions& options, Random& r
   std::vector<TokenProbability> scratch(session.logits().size());
   while (true) {
     const Continuation::Step step = text.next(session.logits(), scratch, session.likeliest());
+    random = text.random();
     if (step.token && !on_token(*step.token)) return StopReason::Stopped;
     if (step.end) return *step.end;
     if (text.is_greedy()) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <new>
 
+#include "generation/feed_tokens.h"
+
 namespace stagecraft {
 namespace {
 
@@ -86,28 +88,18 @@ bool Session::feed(std::span<const TokenId> tokens, const std::function<bool()>&
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   try {
     // Begins at the end of the sequence: after truncate, it may be shorter than tokens_.
-    for (std::size_t at = sequence_->length(); at < tokens_.size(); at = sequence_->length()) {
-      const auto rest = std::span<const TokenId>(tokens_).subspan(at);
-      const auto piece = rest.first(std::min(rest.size(), engine_.max_rows()));
-      const std::size_t wanted =
-          piece.size() == rest.size() ? 1 : 0;  // only the last logits are needed
-      const Input input{sequence_.get(), piece, wanted};
-      likeliest_ = -1;
-      if (greedy && wanted == 1) {
-        engine_.forward_greedy({&input, 1}, logits_.view(), {&likeliest_, 1});
-      } else {
-        engine_.forward({&input, 1}, logits_.top_rows(wanted));
-      }
-      if (wanted == 0 && go_on && !go_on()) {
-        tokens_.resize(sequence_->length());
-        return false;
-      }
+    const auto rest = std::span<const TokenId>(tokens_).subspan(sequence_->length());
+    likeliest_ = -1;
+    if (feed_tokens(engine_, *sequence_, rest, logits_.view(), go_on,
+                    greedy ? &likeliest_ : nullptr)) {
+      return true;
     }
   } catch (...) {
     tokens_.resize(sequence_->length());
     throw;
   }
-  return true;
+  tokens_.resize(sequence_->length());
+  return false;
 }
 
 void Session::truncate(std::size_t length) {

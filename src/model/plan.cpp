@@ -271,8 +271,8 @@ class PlanText {
   }
 
   static const char* function(ActivateStep::Function function) {
-    constexpr const char* kNames[ActivateStep::kFunctions] = {"silu", "gelu_tanh", "gelu",
-                                                              "relu", "sigmoid",   "identity"};
+    constexpr const char* kNames[kActivationFunctions] = {"silu", "gelu_tanh", "gelu",
+                                                          "relu", "sigmoid",   "identity"};
     return kNames[static_cast<std::size_t>(function)];
   }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/token.h"
+#include "operators/activation_function.h"
 #include "operators/route.h"
 
 namespace stagecraft {
@@ -150,8 +151,7 @@ struct LinearStep {
 //   out = f(gate) * up, or f(gate) without up
 // If up is wider than out, the columns of up from first_column on are used.
 struct ActivateStep {
-  enum class Function { Silu, GeluTanh, Gelu, Relu, Sigmoid, Identity };
-  static constexpr std::size_t kFunctions = static_cast<std::size_t>(Function::Identity) + 1;
+  using Function = ActivationFunction;
   BufferId out, gate, up;  // up may be kNone
   Function function = Function::Silu;
   std::size_t first_column = 0;  // of up

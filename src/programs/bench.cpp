@@ -7,6 +7,7 @@
 
 #include "backends/cpu/packed_weights.h"
 #include "backends/cuda/cuda_backend.h"
+#include "backends/large_model.h"
 #include "base/atomic_file.h"
 #include "base/processors.h"
 #include "base/stopwatch.h"
@@ -50,12 +51,13 @@ struct TokenCost {
     const std::vector<const StoredTensor*> stored =
         find_weights(engine.plan(), engine.checkpoint());
     const FusedPlan fused = fuse(engine.plan());
+    const bool large = is_large(engine.checkpoint());
     bool selected = false;
     for (const FusedStep& step : fused.steps) {
       const auto add_weight = [&](WeightId id, bool of_each) {
         const Weight& weight = engine.plan().weight(id);
         const StoredTensor part = stored_weight(weight, *stored[static_cast<std::size_t>(id)]);
-        add(part, packed_layout(weight, part, engine.checkpoint()), of_each);
+        add(part, packed_layout(weight, part, large), of_each);
       };
       const auto add_one = [&](const FusedLinear& linear) {
         add_weight(linear.weight, !selected && !linear.scored_only);

@@ -97,7 +97,7 @@ class Fields {
   expected(key, what, found ? found->describe() : "none");
 }
 
-// A string of the request. JSON can hold text that UTF-8 cannot: half of a surrogate pair.
+// A string of the request. Throws ApiError if it is something else.
 std::string text_of(JsonNode value, const std::string& key) {
   if (!value.is_string()) expected(key, "a string", value);
   return std::string(value.string());

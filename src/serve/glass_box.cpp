@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/json_text.h"
@@ -146,12 +147,15 @@ struct Writer {
 }  // namespace
 
 GlassBox::GlassBox(std::function<Engine()> open, const Tokenizer& tokenizer, std::size_t context,
-                   std::function<void()> on_answer)
+                   std::function<void()> on_answer) try
     : open_(std::move(open)),
       tokenizer_(tokenizer),
       context_(context),
       on_answer_(std::move(on_answer)),
-      thread_([this] { run(); }) {}
+      thread_([this] { run(); }) {
+} catch (const std::system_error& error) {
+  throw Error("threads: {}", error.code().message());
+}
 
 GlassBox::~GlassBox() {
   {

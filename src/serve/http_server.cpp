@@ -291,6 +291,7 @@ void HttpServer::refuse(ConnectionId id, const HttpError& error) {
   Connection& connection = connections_.at(id);
   connection.phase = Phase::Answering;
   connection.close_after = true;
+  connection.chunked = connection.head_written = connection.head_only = false;
   answer(id, handler_.refusal(error));
 }
 

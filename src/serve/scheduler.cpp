@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/stopwatch.h"
@@ -50,6 +51,8 @@ Scheduler::Scheduler(Engine& engine, const Tokenizer& tokenizer, const Options& 
       "--parallel {}: texts with a context of {} tokens each need more memory than is "
       "available",
       options.n_texts, options.context);
+} catch (const std::system_error& error) {
+  throw Error("threads: {}", error.code().message());
 }
 
 Scheduler::~Scheduler() {

@@ -254,11 +254,11 @@ void Service::on_wake() {
     if (owner == owners_.end()) continue;  // its client is gone
     const ConnectionId connection = owner->second;
     if (event.end) owners_.erase(owner);
-    Answering& answering = answering_.at(connection);
-    server_->stream(connection, answering.writer->add(event.text - answering.first, event));
-    if (!answering.writer->is_complete()) continue;
-    finish(connection, *answering.writer);
-    answering_.erase(connection);
+    try {
+      answer(connection, answering_.at(connection), event);
+    } catch (const std::exception& error) {  // ends this answer, and not the server
+      fail(connection, error.what());
+    }
   }
   for (GlassAnswer& answer : glass_box_->take_answers()) {
     const auto looker = lookers_.extract(answer.id);
@@ -267,6 +267,30 @@ void Service::on_wake() {
                                          ? HttpAnswer{200, kJson, std::move(answer.json), {}}
                                          : refuse({500, "server_error", "", "", answer.error}));
   }
+}
+
+void Service::answer(ConnectionId connection, Answering& answering, const TextEvent& event) {
+  server_->stream(connection, answering.writer->add(event.text - answering.first, event));
+  if (!answering.writer->is_complete()) return;
+  finish(connection, *answering.writer);
+  answering_.erase(connection);
+}
+
+void Service::fail(ConnectionId connection, const std::string& problem) {
+  const auto it = answering_.find(connection);
+  if (it == answering_.end()) return;
+  const bool is_stream = it->second.writer->is_stream();
+  forget(it);
+  if (is_stream) return server_->end_stream(connection);
+  server_->answer(connection, refuse({500, "server_error", "", "", problem}));
+}
+
+void Service::forget(Answers::iterator it) {
+  for (std::size_t i = 0; i < it->second.n_texts; ++i) {
+    scheduler_->cancel(it->second.first + i);
+    owners_.erase(it->second.first + i);
+  }
+  answering_.erase(it);
 }
 
 void Service::finish(ConnectionId connection, Answer& writer) {
@@ -293,11 +317,7 @@ void Service::on_gone(ConnectionId connection) {
   const auto it = answering_.find(connection);
   if (it == answering_.end()) return;
   ++gone_;
-  for (std::size_t i = 0; i < it->second.n_texts; ++i) {
-    scheduler_->cancel(it->second.first + i);
-    owners_.erase(it->second.first + i);
-  }
-  answering_.erase(it);
+  forget(it);
 }
 
 HttpAnswer Service::models() const {

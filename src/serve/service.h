@@ -45,6 +45,7 @@ class Service : public HttpServer::Handler {
     TextId first;  // the id of the first text; the others have the next ids
     std::size_t n_texts;
   };
+  using Answers = std::map<ConnectionId, Answering>;
 
   HttpAnswer route(ConnectionId connection, const HttpRequest& request, bool& later);
   void check_access(const HttpRequest& request) const;
@@ -54,6 +55,9 @@ class Service : public HttpServer::Handler {
               std::unique_ptr<Answer> answer);
   void look(ConnectionId connection, GlassRequest request);
   std::string new_id();
+  void answer(ConnectionId connection, Answering& answering, const TextEvent& event);
+  void fail(ConnectionId connection, const std::string& problem);
+  void forget(Answers::iterator it);  // cancels its texts
   void finish(ConnectionId connection, Answer& answer);
   HttpAnswer refuse(const ApiError& error);
   HttpAnswer models() const;
@@ -68,7 +72,7 @@ class Service : public HttpServer::Handler {
   HttpServer* server_ = nullptr;
   Scheduler* scheduler_ = nullptr;
   GlassBox* glass_box_ = nullptr;
-  std::map<ConnectionId, Answering> answering_;
+  Answers answering_;
   std::map<TextId, ConnectionId> owners_;  // the connections of texts that have not ended
   std::map<LookId, ConnectionId> lookers_;
   std::time_t began_;

@@ -292,7 +292,9 @@ std::string Tokenizer::decode(std::span<const TokenId> ids) const {
 std::string Tokenizer::bytes_of(TokenId id) const {
   if (!impl_->text_to_decode(id)) return {};
   const TokenId twice[] = {id, id};
-  return decode(twice).substr(decode(std::span(twice).first(1)).size());
+  const std::string once = decode(std::span(twice).first(1)), both = decode(twice);
+  // A decoder may change two tokens as a whole, and even make them shorter.
+  return both.starts_with(once) ? both.substr(once.size()) : once;
 }
 
 std::string_view Tokenizer::algorithm() const { return impl_->model->name(); }

@@ -12,6 +12,7 @@
 #include <map>
 
 #include "backends/cpu/cpu_pass.h"
+#include "backends/large_model.h"
 #include "backends/textbook/textbook_backend.h"
 #include "checkpoint/model_source.h"
 #include "tests/backends/conformance_cases.h"
@@ -73,7 +74,7 @@ Logits on_cpu(const ConformanceCase& one, const Checkpoint& checkpoint, const Ke
 RoundRow rounding(const Plan& plan, const Checkpoint& checkpoint, const Kernels& table) {
   return [&plan, &checkpoint, &table](WeightId id, std::span<double> row, std::span<double> doubt) {
     const Weight& weight = plan.weight(id);
-    const auto layout = packed_layout(weight, *checkpoint.find(weight.name), checkpoint);
+    const auto layout = packed_layout(weight, *checkpoint.find(weight.name), is_large(checkpoint));
     if (table.matmul(layout).activation_type != ActivationType::Q8) return;
     round_to_bytes(row, doubt);
   };

@@ -266,6 +266,17 @@ TEST_F(SharedPages, GoBackWhenNobodyHoldsThem) {
   EXPECT_EQ(pages_->n_free(), 8u);
 }
 
+TEST_F(SharedPages, GoBackAfterAPassThatReservedThemAndFailed) {
+  PackedKvCache a = make_cache();
+  write(a, 65, 1.0f);
+  ASSERT_TRUE(a.reserve(kPositions));
+  a.truncate(65);
+  EXPECT_EQ(pages_->n_free(), 6u);
+  ASSERT_TRUE(a.reserve(kPositions));
+  a.truncate(0);
+  EXPECT_EQ(pages_->n_free(), 8u);
+}
+
 TEST_F(SharedPages, AreRefusedWhereNoneIsLeft) {
   PackedKvCache a = make_cache(), b = make_cache(), c = make_cache();
   write(a, kPositions, 1.0f);

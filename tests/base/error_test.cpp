@@ -12,5 +12,11 @@ TEST(Printable, EscapesWhatWouldChangeATerminalAndCutsLongText) {
   EXPECT_EQ(printable(std::string(200, 'x'), 10), std::string(10, 'x') + "...");
 }
 
+TEST(Error, IsOneLineWhateverItQuotes) {
+  EXPECT_STREQ(Error("tensor '{}'", "a\nb\x1b[31m").what(), "tensor 'a\\x0ab\\x1b[31m'");
+  EXPECT_STREQ(Error(std::string("a\nb")).what(), "a\\x0ab");
+  EXPECT_STREQ(Error("{}", std::string(300, 'x')).what(), std::string(300, 'x').c_str());
+}
+
 }  // namespace
 }  // namespace stagecraft

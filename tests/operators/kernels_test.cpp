@@ -443,7 +443,7 @@ TEST_P(EveryTable, ClipsOnBothSidesAndLeavesNaN) {
   EXPECT_TRUE(std::isnan(nan));
 }
 
-// The activations, by ActivateStep::Function, with and without up.
+// The activations, by ActivationFunction, with and without up.
 TEST_P(EveryTable, ActivationsAreThoseOfTheirFormulasAlsoFarOut) {
   constexpr double (*kFormulas[])(double) = {
       [](double x) { return x / (1.0 + std::exp(-x)); },  // SiLU

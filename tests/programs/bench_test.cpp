@@ -29,6 +29,17 @@ TEST(Bench, WritesWhatItMeasuredAsJson) {
   }
 }
 
+TEST(Bench, MeasuresUpToTheLastPositionThatAModelHasLearned) {
+  const std::string model = TEST_DATA "/models/gpt2-tied";  // 64 positions
+  const auto bench = [&](const char* prompt, const char* generate) {
+    return run_program(
+        {"bench", "--model", model, "-p", prompt, "-n", generate, "-r", "1", "-t", "1"});
+  };
+  EXPECT_EQ(bench("64", "0").code, 0);
+  EXPECT_EQ(bench("0", "64").code, 0);
+  EXPECT_EQ(bench("65", "0").code, 1);
+}
+
 // A shell makes background programs ignore Ctrl-C. bench must handle it even then.
 TEST(Bench, CountsNothingThatCtrlCInterrupted) {
   const TemporaryFolder folder;

@@ -50,6 +50,19 @@ class ChatCommand : public testing::Test {
   TemporaryFolder folder_;
 };
 
+TEST_F(ChatCommand, DrawsNewRandomNumbersForEachAnswerAlsoWithAGrammar) {
+  const std::string grammar =
+      folder_.write("letters.gbnf", "root ::= [a-z] [a-z] [a-z]\n").string();
+  const ProgramResult result =
+      run_program({"chat", "--model", files_.folder().string(), "--grammar", grammar,
+                   "--temperature", "5", "--seed", "3"},
+                  "hello\n/retry\n/retry\n");
+  ASSERT_EQ(result.code, 0) << result.err;
+  ASSERT_EQ(result.out.size(), 12u) << result.out;  // three lines
+  EXPECT_NE(result.out.substr(0, 4), result.out.substr(4, 4));
+  EXPECT_NE(result.out.substr(4, 4), result.out.substr(8, 4));
+}
+
 TEST_F(ChatCommand, SaysOnceThatItGoesBeyondWhatTheModelWasTrainedFor) {
   const std::string note = "note: the model was trained for 512 tokens";
   const ProgramResult result = chat({"--context", "600"}, "hello\nthe end\n");

@@ -218,6 +218,12 @@ TEST_F(HttpServerTest, AClientThatIsRefusedSeesWhy) {
   large.send(std::string(100 << 10, 'x'));  // it goes on sending
   EXPECT_TRUE(large.read().starts_with("HTTP/1.1 413 Content Too Large\r\n"));
   EXPECT_TRUE(client().send("nonsense\r\n\r\n").read().starts_with("HTTP/1.1 400 Bad Request\r\n"));
+  // The request before it does not matter: an answer to HEAD has no body, but a refusal has one.
+  const std::string both =
+      client().send("HEAD / HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n").read();
+  EXPECT_EQ(both.find("HTTP/1.1 200 OK\r\n"), 0u) << both;
+  EXPECT_NE(both.find("HTTP/1.1 400 Bad Request\r\n"), std::string::npos) << both;
+  EXPECT_FALSE(both.ends_with("\r\n\r\n")) << both;
 }
 
 }  // namespace

@@ -36,6 +36,17 @@ TEST(Tokenizer, KeepsTextPlainEvenWhereItsModelCouldSpellASpecialToken) {
   }
 }
 
+// bytes_of compares a token with the same token twice.
+TEST(Tokenizer, KnowsTheBytesOfATokenAlsoIfTwoOfThemAreShorter) {
+  const Tokenizer tokenizer = tokenizer_of(R"({
+    "decoder": {"type": "Sequence", "decoders": [
+        {"type": "Fuse"}, {"type": "Replace", "pattern": {"String": "aa"}, "content": ""}]},
+    "model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}})");
+  EXPECT_EQ(tokenizer.decode(Ids{0, 0}), "");
+  EXPECT_EQ(tokenizer.bytes_of(0), "a");
+  EXPECT_EQ(tokenizer.bytes_of(1), "b");
+}
+
 TEST(Tokenizer, SaysWhereTextIsNoUtf8) {
   const Tokenizer tokenizer = Tokenizer::open(tokenizers_folder() / "gpt2");
   try {

@@ -16,8 +16,7 @@
 namespace stagecraft {
 namespace {
 
-// These tables of kernels are indexed by values of the plan's enums.
-static_assert(std::extent_v<decltype(Kernels::activate)> == ActivateStep::kFunctions);
+// This table of kernels is indexed by values of the plan's enum.
 static_assert(std::extent_v<decltype(Kernels::rope)> ==
               static_cast<std::size_t>(RopeStep::Pairs::Neighbours) + 1);
 

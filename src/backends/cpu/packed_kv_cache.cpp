@@ -172,9 +172,9 @@ bool PackedKvCache::copy(const PackedKvCache& other, std::size_t length) {
 }
 
 void PackedKvCache::truncate(std::size_t length) {
-  if (length >= length_) return;
-  length_ = placement.kept(length);
-  pages_.resize(pages_for(length_));
+  if (length < length_) length_ = placement.kept(length);
+  // After a pass that failed, pages may be reserved that no position uses.
+  pages_.resize(std::min(pages_.size(), pages_for(length_)));
 }
 
 std::byte* PackedKvCache::chunk_of(const Layer& layer, std::size_t kv_head,

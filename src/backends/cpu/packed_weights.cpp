@@ -47,6 +47,7 @@ class Planner {
       : plan_(plan),
         checkpoint_(checkpoint),
         weights_(weights),
+        is_large_(is_large(checkpoint)),
         sources_(find_weights(plan, checkpoint)),
         is_read_(weights_of_steps(plan)),
         tables_(tables(plan)) {
@@ -143,7 +144,7 @@ class Planner {
       const auto at = static_cast<std::size_t>(id);
       const StoredTensor& stored = weights_.stored[at];
       PanelMatrix& packed = weights_.matrices[at];
-      packed = {packed_layout(plan_.weights[at], stored, checkpoint_), stored.shape[0],
+      packed = {packed_layout(plan_.weights[at], stored, is_large_), stored.shape[0],
                 stored.shape[1], nullptr, 0};
       jobs_.push_back({&plan_.weights[at], &stored, sources_[at], &packed, bytes_ + stride});
       stride += panel_bytes(packed.layout, packed.inputs);
@@ -156,6 +157,7 @@ class Planner {
   const Plan& plan_;
   const Checkpoint& checkpoint_;
   PackedWeights& weights_;
+  const bool is_large_;
   std::vector<const StoredTensor*> sources_;  // by WeightId
   std::vector<bool> is_read_;                 // by WeightId: whether a step reads it
   std::vector<WeightId> tables_;
@@ -276,11 +278,10 @@ void pack(const std::vector<Job>& jobs, Sources& sources, std::byte* memory, Thr
 }  // namespace
 
 // bf16 weights of large models are multiplied with rounded activations, and quantised ones always.
-WeightLayout packed_layout(const Weight& weight, const StoredTensor& stored,
-                           const Checkpoint& checkpoint) {
+WeightLayout packed_layout(const Weight& weight, const StoredTensor& stored, bool large) {
   if (weight.exact && is_quantized(stored.dtype)) return WeightLayout::F32;
   const WeightLayout layout = panel_layout(stored);
-  const bool rounded = layout == WeightLayout::BF16 && !weight.exact && is_large(checkpoint);
+  const bool rounded = layout == WeightLayout::BF16 && !weight.exact && large;
   return rounded ? WeightLayout::RoundedBF16 : layout;
 }
 

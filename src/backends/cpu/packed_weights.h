@@ -65,9 +65,8 @@ struct PackedWeights {
 PackedWeights pack_weights(const Plan& plan, const FusedPlan& fused, const Checkpoint& checkpoint,
                            ThreadPool& threads);
 
-// The layout in which a matrix of this checkpoint is packed.
-WeightLayout packed_layout(const Weight& weight, const StoredTensor& stored,
-                           const Checkpoint& checkpoint);
+// The layout in which a matrix of a model is packed. large: whether the model is (large_model.h).
+WeightLayout packed_layout(const Weight& weight, const StoredTensor& stored, bool large);
 
 // Throws Error if find_weights or fuse does.
 PackedBytes packed_bytes(const Plan& plan, const Checkpoint& checkpoint);

@@ -171,7 +171,7 @@ class Pass {
     // load reaches behind the row.
     const bool is_aligned = s.first_column % 8 == 0;
     const HalfRows halves = is_aligned ? halves_for_next(s.out) : HalfRows();
-    activate(rows(s.out), rows(s.gate), up, activation(s.function), halves);
+    activate(rows(s.out), rows(s.gate), up, s.function, halves);
   }
 
   void compute(const RouteStep& s) {
@@ -203,7 +203,7 @@ class Pass {
     if (s.limit != 0.0f) {
       clamped_swiglu(gate, up, s.alpha, s.limit);
     } else {
-      activate(gate, gate, up, activation(s.function), {});
+      activate(gate, gate, up, s.function, {});
     }
     expert_linear(down, gate, experts.down, chosen, 1);
     combine_experts(rows(s.out), down, rows(s.shares), per_row, chosen);
@@ -303,15 +303,6 @@ class Pass {
 
   State state(StateId id) const {
     return {slots_, tables_.state_begin[static_cast<std::size_t>(id)]};
-  }
-
-  static Activation activation(ActivateStep::Function function) {
-    using Function = ActivateStep::Function;
-    if (function == Function::Silu) return Activation::Silu;
-    if (function == Function::GeluTanh) return Activation::GeluTanh;
-    if (function == Function::Gelu) return Activation::Gelu;
-    if (function == Function::Relu) return Activation::Relu;
-    return function == Function::Sigmoid ? Activation::Sigmoid : Activation::Identity;
   }
 
   const Plan& plan_;

@@ -149,8 +149,8 @@ std::vector<float> alibi_slopes(std::size_t n_heads) {
 }
 
 const char* gated_name(ActivateStep::Function function) {
-  constexpr const char* kNames[ActivateStep::kFunctions] = {"swiglu", "geglu", "geglu",
-                                                            "reglu",  "gated", "gated"};
+  constexpr const char* kNames[kActivationFunctions] = {"swiglu", "geglu", "geglu",
+                                                        "reglu",  "gated", "gated"};
   return kNames[static_cast<std::size_t>(function)];
 }
 
@@ -341,8 +341,8 @@ ExpertsStep::Expert DecoderWriter::expert(BufferId in, BufferId out, std::size_t
 void DecoderWriter::mlp(BufferId in, const std::string& first, const std::string& second,
                         ActivateStep::Function function, bool bias, const Weight& rows) {
   linear("up", g, in, first, bias, rows);
-  constexpr const char* kNames[ActivateStep::kFunctions] = {"silu", "gelu",    "gelu",
-                                                            "relu", "sigmoid", "product"};
+  constexpr const char* kNames[kActivationFunctions] = {"silu", "gelu",    "gelu",
+                                                        "relu", "sigmoid", "product"};
   writer_.step(kNames[static_cast<std::size_t>(function)], ActivateStep{g, g, kNone, function});
   linear("down", o, g, second, bias, rows);
 }

@@ -17,25 +17,25 @@ __device__ inline float* row(const Rows& rows) {
   return rows.values + static_cast<size_t>(blockIdx.y) * rows.stride;
 }
 
-__device__ inline float apply(Activation function, float x) {
+__device__ inline float apply(ActivationFunction function, float x) {
   switch (function) {
-    case Activation::Silu:
+    case ActivationFunction::Silu:
       return x / (1.0f + expf(-x));
-    case Activation::GeluTanh:
+    case ActivationFunction::GeluTanh:
       return 0.5f * x * (1.0f + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)));
-    case Activation::Gelu:
+    case ActivationFunction::Gelu:
       return 0.5f * x * (1.0f + erff(x * 0.70710678f));
-    case Activation::Relu:
+    case ActivationFunction::Relu:
       return x < 0.0f ? 0.0f : x;  // unlike fmaxf, keeps NaN
-    case Activation::Sigmoid:
+    case ActivationFunction::Sigmoid:
       return 1.0f / (1.0f + expf(-x));
-    case Activation::Identity:
+    case ActivationFunction::Identity:
       return x;
   }
   return x;
 }
 
-__global__ void activate_kernel(Rows out, Rows gate, Rows up, Activation function) {
+__global__ void activate_kernel(Rows out, Rows gate, Rows up, ActivationFunction function) {
   const unsigned i = column();
   if (i >= out.width) return;
   const float value = apply(function, row(gate)[i]);
@@ -44,7 +44,7 @@ __global__ void activate_kernel(Rows out, Rows gate, Rows up, Activation functio
 
 // One block per row; the row is also rounded. A thread computes eight neighbouring columns, as in
 // round_row().
-__global__ void activate_row_kernel(Rows out, Rows gate, Rows up, Activation function,
+__global__ void activate_row_kernel(Rows out, Rows gate, Rows up, ActivationFunction function,
                                     HalfRows halves) {
   __shared__ float maxima[kWarp];
   const size_t t = blockIdx.x;
@@ -116,7 +116,7 @@ __global__ void rope_kernel(Rows q, Rows k, const int* positions, RopeOptions op
 
 }  // namespace
 
-void activate(Rows out, Rows gate, Rows up, Activation function, HalfRows halves) {
+void activate(Rows out, Rows gate, Rows up, ActivationFunction function, HalfRows halves) {
   if (halves.values != nullptr) {
     const unsigned threads = pieces(pieces(out.width, kPerLoad), kWarp) * kWarp;
     return run_kernel(activate_row_kernel, {{out.count}, {threads < 1024 ? threads : 1024}}, out,

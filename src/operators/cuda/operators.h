@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "operators/activation_function.h"
 #include "operators/q8_0.h"
 
 // The steps of a plan (model/plan.h) on a GPU. Each function launches one kernel and returns at
@@ -139,9 +140,8 @@ void heads_linear(Rows out, Rows in, const DeviceMatrix* heads, unsigned n_heads
 // Each head of out is the head of a followed by the head of b.
 void join(Rows out, Rows a, Rows b, unsigned n_heads);
 
-enum class Activation { Silu, GeluTanh, Gelu, Relu, Sigmoid, Identity };
 // out = function(gate) * up, or function(gate) if up.values is null. halves: as in norm().
-void activate(Rows out, Rows gate, Rows up, Activation function, HalfRows halves);
+void activate(Rows out, Rows gate, Rows up, ActivationFunction function, HalfRows halves);
 
 void add(Rows x, Rows in, float scale);  // x += scale * in
 // x *= scale * by, then x = soft_cap * tanh(x / soft_cap), then x is limited to [-clip, clip]. A

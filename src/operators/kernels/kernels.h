@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "operators/activation_function.h"
+
 namespace stagecraft {
 
 // How the CPU backend stores weights: in panels of 32 outputs. A kernel reads a panel in order,
@@ -126,12 +128,13 @@ struct Kernels {
   // out = scale * x / sqrt(sum(x^2) + eps); out may be x.
   void (*l2_norm)(const float* x, std::size_t n, float eps, float scale, float* out);
   void (*delta_rule)(const DeltaArgs& args);
-  // The activation functions, indexed by ActivateStep::Function: out = f(gate) * up, or f(gate) if
+  // The activation functions, indexed by ActivationFunction: out = f(gate) * up, or f(gate) if
   // up is null. out may be gate or up.
   //   silu(x) = x / (1 + e^-x),  gelu_tanh(x) = x / (1 + e^(-2 sqrt(2 / pi) (x + 0.044715 x^3)))
   //   gelu(x) = x / 2 * erfc(-x / sqrt(2)),  relu(x) = max(x, 0)
   //   sigmoid(x) = 1 / (1 + e^-x),  identity(x) = x
-  void (*activate[6])(const float* gate, const float* up, std::size_t n, float* out);
+  void (*activate[kActivationFunctions])(const float* gate, const float* up, std::size_t n,
+                                         float* out);
   // out = g / (1 + e^(-alpha g)) * (u + 1), with g and u as in operators/clamped_swiglu.h; out may
   // be gate or up itself.
   void (*clamped_swiglu)(const float* gate, const float* up, std::size_t n, float alpha,

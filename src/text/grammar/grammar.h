@@ -61,8 +61,6 @@ class Grammar {
   // about a dozen classes, so a table with one column per class is small.
   std::size_t n_classes() const { return n_classes_; }
   std::uint8_t class_of(std::uint8_t byte) const { return class_of_[byte]; }
-  // One byte of the class.
-  std::uint8_t byte_of(std::size_t byte_class) const { return byte_of_[byte_class]; }
 
   static constexpr std::size_t kMaxBytes = 1 << 20;
   static constexpr std::size_t kMaxSymbols = 200'000;
@@ -79,7 +77,6 @@ class Grammar {
   std::uint32_t root_ = 0;
   std::size_t n_classes_ = 1;
   std::array<std::uint8_t, 256> class_of_ = {};
-  std::array<std::uint8_t, 256> byte_of_ = {};
 };
 
 }  // namespace stagecraft

@@ -286,9 +286,6 @@ Grammar GrammarBuilder::build(std::uint32_t root) const {
     }
     grammar.n_classes_ = classes.size();
   }
-  for (std::size_t byte = 0; byte < 256; ++byte) {
-    grammar.byte_of_[grammar.class_of_[byte]] = static_cast<std::uint8_t>(byte);
-  }
   return grammar;
 }
 
