@@ -58,7 +58,14 @@ def attention_cases() -> Iterator[Case]:
             "past": past,
             "window": window,
         }
-        return Case(name, {"q": q, "k": k, "v": v}, run, scalars, torch_says if q_len else None)
+        return Case(
+            name,
+            {"q": q, "k": k, "v": v},
+            run,
+            scalars,
+            torch_says if q_len else None,
+            definitions.SCALED_BEFORE,
+        )
 
     ratios = {"1to1": (3, 3), "3to1": (6, 2), "8to1": (8, 1)}
     for ratio, heads in ratios.items():

@@ -24,8 +24,9 @@ class Arithmetic:
     dtype: torch.dtype
     order: str = (
         "torch"  # torch, sequential, reversed, blocked8, blocked16, fma, shuffled1, shuffled2, ...
-    )
+    )  # or products_f32: products in f32, added in f64
     reciprocal: bool = False  # x * (1 / n) in place of x / n
+    scales: str = "scores"  # what attention multiplies by 1 / sqrt(D): scores, q, or q_and_k
     angles: str = (
         "f32"  # RoPE: "exact" in f64, "f32" as transformers, "f64_of_f32" exact cos of f32 angles
     )
@@ -50,11 +51,21 @@ F32_ORDERS = (
 )
 
 
+# Further ways for attention: they change a score as much as a large score is rounded.
+SCALED_BEFORE = (
+    Arithmetic("scaled q", torch.float32, "sequential", scales="q"),
+    Arithmetic("scaled q and k", torch.float32, "sequential", scales="q_and_k"),
+    Arithmetic("products in f32", torch.float32, "products_f32"),
+)
+
+
 def dot(x: Tensor, y: Tensor, how: Arithmetic) -> Tensor:
     """x [..., M, K] times y [..., N, K] transposed -> [..., M, N], summed over K as `how` says."""
     x, y = x.to(how.dtype), y.to(how.dtype)
     if how.order == "torch":
         return x @ y.transpose(-1, -2)
+    if how.order == "products_f32":
+        return (x[..., :, None, :] * y[..., None, :, :]).double().sum(-1).to(how.dtype)
     length = x.shape[-1]
     if how.order.startswith("blocked"):
         return _dot_blocked(x, y, int(how.order.removeprefix("blocked")))
@@ -426,9 +437,13 @@ def attention(
     group = n_heads // n_kv_heads
     keys = k.repeat_interleave(group, dim=1).transpose(0, 1)  # [H, T, D]
     values = v.repeat_interleave(group, dim=1).permute(1, 2, 0)  # [H, D, T]
+    root = torch.tensor(head_dim, dtype=how.dtype).sqrt()
+    if scale is None and how.scales != "scores":
+        factor = 1 / (root if how.scales == "q" else root.sqrt())
+        q, keys = q * factor, keys if how.scales == "q" else keys * factor
     scores = dot(q.transpose(0, 1), keys, how)
     if scale is None:
-        scores = _divide(scores, torch.tensor(head_dim, dtype=how.dtype).sqrt(), how)
+        scores = scores if how.scales != "scores" else _divide(scores, root, how)
     else:
         scores = scores * scale
     if cap is not None:

@@ -70,7 +70,7 @@ def make_operators(out: Path) -> None:
             tensors: dict[str, Tensor] = {}
             described = []
             for case in cases():
-                oracle, tolerance = oracle_and_tolerance(case.run)
+                oracle, tolerance = oracle_and_tolerance(case.run, further=case.further)
                 prove(operator, case, oracle)
                 tensors |= {
                     f"{case.name}.input.{name}": value for name, value in case.inputs.items()

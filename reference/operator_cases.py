@@ -29,6 +29,7 @@ class Case:
     run: Callable[[Arithmetic], dict[str, Tensor]]
     scalars: dict[str, Any] = field(default_factory=dict)
     torch_says: Callable[[], dict[str, Tensor]] | None = None  # in f64
+    further: tuple[Arithmetic, ...] = ()  # see tolerance.py
 
 
 def normal(name: str, *shape: int, scale: float = 1.0) -> Tensor:

@@ -24,12 +24,17 @@ ULP = 2.0**-23  # f32, relative
 
 
 def oracle_and_tolerance(
-    run: Callable[[Arithmetic], dict[str, Tensor]], exact: tuple[str, ...] = ()
+    run: Callable[[Arithmetic], dict[str, Tensor]],
+    exact: tuple[str, ...] = (),
+    further: tuple[Arithmetic, ...] = (),
 ) -> tuple[dict[str, Tensor], dict[str, float]]:
-    """The f64 result and the absolute tolerance of each tensor; 0 if the tensor is only copied."""
+    """The f64 result and the absolute tolerance of each tensor; 0 if the tensor is only copied.
+
+    further: ways of computing this formula besides those of F32_ORDERS.
+    """
     oracle = run(ORACLE)
     spread = {name: 0.0 for name in oracle}
-    for how in F32_ORDERS:
+    for how in F32_ORDERS + further:
         for name, value in run(how).items():
             if value.dtype != torch.float32:
                 raise AssertionError(f"{name}: {how.name} gave {value.dtype}, not f32")
