@@ -343,7 +343,7 @@ class Folder:
     def place(self, want):
         """The folder inside it that contains this model's files."""
         for place in self.top / want.name, self.top:
-            names = [path.name for path in place.iterdir() if path.is_file()] if place.is_dir() else []
+            names = [path.name for path in place.iterdir() if not path.is_dir()] if place.is_dir() else []
             if want.files:
                 if any(entry["name"] in names for entry in want.files):
                     return place, [entry["name"] for entry in want.files]
@@ -379,7 +379,7 @@ class Folder:
         for name in names:
             path = place / plain(name, str(place))
             if not path.is_file():
-                raise Problem(f"--from: {path}: no such file")
+                raise Problem(f"--from: {path}: " + ("expected a regular file" if path.exists() else "no such file"))
             entry = known.get(name) or {"size": path.stat().st_size}
             yield path, {**entry, "name": name}
 

@@ -11,7 +11,8 @@ are compared.
 
 Every file is also compared with what anyone can copy from this repository: our answers and the right programs of the
 catalogue, in their present and all earlier versions. Here names and numbers count, since right answers to a small task
-differ in little else. If more than half of a class is like ours, this says little about each of them: then the whole
+differ in little else; files that are equal to our answers but for names are found as well. In the first stages, only
+whole copies are listed: honest answers share their loops with programs of the catalogue. If more than half of a class is like ours, this says little about each of them: then the whole
 copies are listed one by one, and the others in one line.
 
 All versions of a student's file that were ever seen count, so a copy that was rewritten later is found as well.
@@ -37,7 +38,7 @@ FEW = 4  # people
 LEAST = 12  # rare fingerprints that two files share
 SHARED = 0.6  # of the weight of the lighter file
 LIKE_OURS = 0.7  # share of a student's text that is in one file of ours, with names
-COPY_OF_OURS = 0.95  # the same, if most of a class is like ours
+COPY_OF_OURS = 0.95  # the same, in the first stages and if most of a class is like ours
 RENAMED = 0.85  # the same with fingerprints, without names
 RUN_WITH_NAMES = 6
 LEAST_WITH_NAMES = 25  # runs of tokens; fewer say too little
@@ -157,6 +158,16 @@ def clusters(files, known, look=NAMELESS):
     return sorted(((least[ids[0]], list(ids)) for ids in distinct), reverse=True)
 
 
+def copies(files, known, look=NAMELESS):
+    """[[ids]] for each group of files whose tokens are all equal. (In `clusters`, what many have does not count.)"""
+    groups = collections.defaultdict(set)
+    for id, texts in files.items():
+        for text in texts:
+            if len(look.see(text) - known) >= look.least:
+                groups[tuple(first_tokens(text, names=look is NAMED))].add(id)
+    return sorted(sorted(ids) for ids in groups.values() if len(ids) > 1)
+
+
 # ---- ours ---------------------------------------------------------------------------------------
 
 
@@ -228,9 +239,11 @@ def like_ours(stage, files):
     """[(share, id, path of ours, whether it is the share with names)], the most alike first; files: {id: texts} of one of
     the stage's files."""
     answers = answers_of_ours(stage)
-    ways = [(NAMED, Ours(stage, NAMED.see, answers), LIKE_OURS)]
     if look_of(stage) is NAMELESS:
-        ways.append((NAMELESS, Ours(stage, NAMELESS.see, answers), RENAMED))
+        ways = [(NAMED, Ours(stage, NAMED.see, answers), LIKE_OURS), (NAMELESS, Ours(stage, NAMELESS.see, answers), RENAMED)]
+    else:
+        twins = [answer for answer in answers if answer[0].startswith("src/")]
+        ways = [(NAMED, Ours(stage, NAMED.see, answers), COPY_OF_OURS), (NAMELESS, Ours(stage, NAMELESS.see, twins), RENAMED)]
     found = []
     for id, texts in files.items():
         for look, ours, limit in ways:
@@ -283,7 +296,10 @@ def look_at_these(stages, submissions):
     every = collections.defaultdict(dict)
     found = []
     for stage, name, files in written(stages, submissions):
-        found += [(stage, name, share, ids) for share, ids in clusters(files, known[stage.id], look_of(stage))]
+        alike = clusters(files, known[stage.id], look_of(stage))
+        found += [(stage, name, 1.0, ids) for ids in copies(files, known[stage.id], look_of(stage))
+                  if not any(set(ids) <= set(others) for _, others in alike)]
+        found += [(stage, name, share, ids) for share, ids in alike]
         every[stage].update({(id, name): texts for id, texts in files.items()})
     for stage, files in every.items():
         if len(stage.units) > 1:

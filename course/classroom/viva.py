@@ -9,6 +9,7 @@ import copy
 import random
 import re
 import tempfile
+import textwrap
 
 from classroom import marks
 from shared import course
@@ -17,6 +18,7 @@ from grading import grader
 from grading import report
 
 WANTED = 3
+CONTEXT = 2  # lines on the sheet before and behind a change
 TRIES = 12  # compiled and judged programs per sheet
 MOST_LINES = 4  # of the gate's message
 LONGEST = 400  # letters per line: each change is a copy of it. Longer lines are broken first
@@ -25,6 +27,7 @@ SWAPS = ((r"(?<=\s)<(?=\s)", "<="), (r"(?<=\s)>(?=\s)", ">="), (r"==", "!="), (r
          (r"\.rows\(\)", ".cols()"), (r"\.cols\(\)", ".rows()"), (r"\bmax\b", "min"), (r"\bmin\b", "max"),
          (r"\btrue\b", "false"), (r"\bfalse\b", "true"), (r"(?<![\w.])0(?![\w.])", "1"), (r"(?<![\w.])1(?![\w.])", "2"),
          (r"\b1\.0f?\b", "2.0f"), (r"\b2\b", "3"))
+CHECK = re.compile(r"\bcheck_(?:size|shape|attention)\s*\(|\bthrow\b|\bassert\s*\(")
 NO_CODE = re.compile(r"^\s*#.*|\b(?:template|using|std::(?:span|array|function))\s*<[^;{]*>")
 
 
@@ -47,12 +50,23 @@ def in_short_lines(text):
     return "\n".join(lines)
 
 
+def without_checks(code):
+    """The code with blanks in place of statements that check arguments, and of conditions before a throw."""
+    kept = []
+    for statement in re.split(r"(?<=[;{}])", code):
+        is_check = CHECK.search(statement)
+        if is_check and "throw" in is_check[0] and kept and re.search(r"\bif\s*\([^;]*\{\s*$", kept[-1], re.S):
+            kept[-1] = re.sub(r"[^\n]", " ", kept[-1])
+        kept.append(re.sub(r"[^\n]", " ", statement) if is_check else statement)
+    return "".join(kept)
+
+
 def mutants(text):
     """[(line number, the line, the changed line)]"""
     found = []
-    code_lines = cpp_text.without_comments(text, texts=False).split("\n")
+    code_lines = without_checks(cpp_text.without_comments(text, texts=False)).split("\n")
     for number, (line, code) in enumerate(zip(text.split("\n"), code_lines), 1):
-        if len(line) > LONGEST or "check_" in code or "throw" in code or "assert" in code:
+        if len(line) > LONGEST:
             continue
         code = blanked(code)
         for pattern, other in SWAPS:
@@ -105,15 +119,21 @@ def is_on_the_sheet(result):
     return any(group.failures for group in result.groups) and not kinds & {"crashed", "hung", "overrun"}
 
 
+def around(handed_in, name, number):
+    """(the lines before line `number`, the lines behind it), at most CONTEXT of each."""
+    lines = text_of(handed_in, name).split("\n")
+    return lines[max(number - 1 - CONTEXT, 0):number - 1], lines[number:number + CONTEXT]
+
+
 def changes(handed_in, stages, seed):
-    """[(stage, file, mutant, course.Result)] for a sheet. stages: those that are right."""
+    """[(stage, file, mutant, course.Result, around())] for a sheet. stages: those that are right."""
     found, lines = [], set()
     for stage, name, mutant in candidates(handed_in, stages, random.Random(seed))[:TRIES]:
         if (name, mutant[0]) in lines:
             continue
         result = judged(handed_in, stage, name, mutant, seed)
         if is_on_the_sheet(result):
-            found.append((stage, name, mutant, result))
+            found.append((stage, name, mutant, result, around(handed_in, name, mutant[0])))
             lines.add((name, mutant[0]))
         if len(found) == WANTED:
             break
@@ -126,13 +146,16 @@ def sheet(id, sha, found, right):
     if not found:
         yield course.say("viva_no_change", marks.named(right)) if right else course.say("viva_none")
         return
-    yield f"{course.say('viva_how')}\n"
-    for number, (stage, name, (line, before, after), _) in enumerate(found, 1):
+    yield f"{course.say('viva_how' if len(found) == WANTED else 'viva_fewer', len(found))}\n"
+    for number, (stage, name, (line, before, after), _, (above, below)) in enumerate(found, 1):
         yield f"## {number}. {name}:{line}\n"
-        yield "\n".join(report.fenced(report.plain(f"- {before.strip()}\n+ {after.strip()}")).splitlines())
+        code = textwrap.dedent("\n".join([*above, before, after, *below])).split("\n")
+        signs = [" "] * len(above) + ["-", "+"] + [" "] * len(below)
+        shown = (f"{sign} {text[:LONGEST]}".rstrip() for sign, text in zip(signs, code))
+        yield "\n".join(report.fenced(report.plain("\n".join(shown))).splitlines())
         yield f"\n{course.say('viva_question')}\n"
     yield f"---\n\n## {course.say('viva_answers')}\n"
-    for number, (stage, name, _, result) in enumerate(found, 1):
+    for number, (stage, name, _, result, _) in enumerate(found, 1):
         wrong = [group for group in result.groups if group.failures]
         names = course.listed(group.name for group in wrong)
         passed = course.listed(group.name for group in result.groups if group.status == "passed") or "-"

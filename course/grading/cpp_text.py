@@ -45,8 +45,9 @@ def compiled_lines(text):
 
 
 def tokens(text):
-    """(kind: "text", "header", "word" or "sign", token) for each token of the compiled lines, without #includes."""
+    """(kind: "text", "header", "word" or "sign", token) for each token of the compiled lines. Of directives, only macros
+    count: others could stand between any two tokens, and change nothing."""
     code = without_comments(text.replace("\\\n", ""))
-    lines = (line for line in compiled_lines(code) if not re.match(r"\s*#\s*include\b", line))
+    lines = (line for line in compiled_lines(code) if not re.match(rf"{DIRECTIVE}(?!define\b)", line))
     for found in TOKEN.finditer("\n".join(lines)):
         yield ("sign", SPELLED[found[0]]) if found[0] in SPELLED else (found.lastgroup, found[0])

@@ -285,6 +285,7 @@ class Work:
     def without_places(self, told):
         """A compiler's message with paths as in a student's repository, without the grader's own folders."""
         told = re.sub(rf"{re.escape(str(prepare()))}/\d\d\b", "src", told)
+        told = re.sub(rf"{re.escape(str(self.folder))}/\d\d(?:_asan)?/", "", told)
         for folder in (self.folder, course.BUILD, PLACE, course.ROOT):
             told = told.replace(f"{folder}/", "").replace(str(folder), ".")
         return told

@@ -90,11 +90,15 @@ std::vector<fs::path> read_by(const Request& request) {
   return found;
 }
 
-// The worker's environment: only the paths of programs (of an emulator) and of libraries, and the
-// options of sanitizers.
-std::vector<std::string> environment() {
-  std::vector<std::string> kept;
-  for (const char* name : {"PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS"}) {
+// The worker's environment: only the paths of libraries, the options of sanitizers and, for a script
+// (an emulator's), the paths of programs. They tell about the machine, and a student sees what the
+// code prints.
+std::vector<std::string> environment(bool is_script) {
+  std::vector<std::string> kept = {"PATH=/usr/bin:/bin"};
+  if (const char* path = std::getenv("PATH"); is_script && path != nullptr) {
+    kept = {fmt::format("PATH={}", path)};
+  }
+  for (const char* name : {"LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS"}) {
     if (const char* value = std::getenv(name)) kept.push_back(fmt::format("{}={}", name, value));
   }
   return kept;
@@ -219,7 +223,7 @@ Outcome run_worker(const fs::path& worker, const Request& request, std::size_t m
   walls.reads.push_back(asked);
   walls.writes.push_back(response);
   const Command command{
-      {worker.string(), asked.string(), response.string()}, environment(), printed.get()};
+      {worker.string(), asked.string(), response.string()}, environment(is_script(worker)), printed.get()};
   double used = 0.0;
   const auto begin = std::chrono::steady_clock::now();
   const std::optional<int> status = run_confined(command, walls, &used);

@@ -35,8 +35,13 @@ SourceTokenizer source_tokenizer(const Conversion& conversion) {
   if (auto description = describe_tokenizer(from)) {
     return {std::move(*description), path.string(), chat_template_of(conversion)};
   }
-  const fs::path file = fs::is_directory(path) ? path / "tokenizer.json" : path;
-  if (file.extension() == ".model" || !fs::exists(file)) {
+  std::error_code problem;
+  const fs::path file = fs::is_directory(path, problem) ? path / "tokenizer.json" : path;
+  const bool exists = fs::exists(file, problem);
+  if (problem) {
+    throw Error("{}: cannot be opened: {}", printable(file.string(), 1000), problem.message());
+  }
+  if (file.extension() == ".model" || !exists) {
     throw Error(
         "{}: expected a tokenizer.json, found none (--without-tokenizer writes only "
         "the weights)",

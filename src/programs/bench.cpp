@@ -9,6 +9,7 @@
 #include "backends/cuda/cuda_backend.h"
 #include "backends/large_model.h"
 #include "base/atomic_file.h"
+#include "base/json_text.h"
 #include "base/processors.h"
 #include "base/stopwatch.h"
 #include "model/plan_weights.h"
@@ -207,7 +208,7 @@ class JsonFile {
   void write(const nlohmann::json& results) const {
     if (path_.empty()) return;
     AtomicFile file(path_, true);
-    file.write(results.dump(1) + "\n");
+    file.write(json_text(results, 1) + "\n");
     file.commit();
   }
 
@@ -234,6 +235,7 @@ void run_bench(const BenchFlags& flags) {
   const JsonFile json(flags.json);
   if (flags.operators) return json.write(bench_operators());
   const ModelSource model = find_model(flags.model, "story");
+  if (!flags.json.empty()) refuse_model_file(flags.json, model);
   const std::size_t all = flags.thread_count();
   Engine engine = flags.open_engine(model);
   fmt::print(

@@ -443,7 +443,9 @@ void run_info(const InfoFlags& flags) {
   const fs::path path = find_model(flags.path, "story");
   const Terminal terminal = Terminal::of_stdout();
   const ModelSource model = path;
-  if (fs::is_regular_file(path) && !model.is_file()) return print_file(path, flags, terminal);
+  std::error_code ignored;  // Checkpoint::open says what is wrong
+  if (fs::is_regular_file(path, ignored) && !model.is_file())
+    return print_file(path, flags, terminal);
 
   const Checkpoint checkpoint = Checkpoint::open(model);
   const Plan plan = describe_model(model).plan;

@@ -132,4 +132,14 @@ fs::path find_model(const std::string& given, const std::string& default_name) {
   throw Error("no model given, and none found in {}: name one with --model", looked_at);
 }
 
+void refuse_model_file(const std::filesystem::path& out, const ModelSource& model) {
+  std::error_code ignored;
+  const bool in_folder = std::filesystem::equivalent(
+      out.has_parent_path() ? out.parent_path() : ".", model.path(), ignored);
+  const bool same = std::filesystem::equivalent(out, model.path(), ignored);
+  if (!same && !(in_folder && std::filesystem::exists(out, ignored))) return;
+  throw Error("{}: expected a file that does not belong to the model, found a file of {}",
+              printable(out.string(), 1000), model.name());
+}
+
 }  // namespace stagecraft

@@ -22,6 +22,10 @@ namespace stagecraft {
 // Throws Error that names the command to pull a missing model, or the folders that were searched.
 std::filesystem::path find_model(const std::string& given, const std::string& default_name);
 
+// Throws Error if `out`, a file that is to be written, could be one of the model's own files: it is
+// the model, or it exists in the model's folder.
+void refuse_model_file(const std::filesystem::path& out, const ModelSource& model);
+
 // Calls `run`. Puts the model's path before an Error about what the model computed, such as NaN.
 template <class Run>
 auto naming_the_model(const ModelSource& model, const Run& run) {

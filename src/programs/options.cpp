@@ -249,12 +249,14 @@ Engine GenerationFlags::open_engine(const ModelSource& source) const {
     options.kv_type = static_cast<KvType>(name - kKvTypeNames.begin());
   }
   if (runs_course_layers() && options.kv_type.value_or(KvType::F32) != KvType::F32) {
-    throw Error(
-        "--kv-type: expected f32 (the only type that the layers of the course use), found {}",
-        kv_type);
+    throw CLI::ValidationError(
+        "--kv-type",
+        fmt::format("expected f32 (the only type that the layers of the course use), found {}",
+                    kv_type));
   }
   if (gpu_layers && options.backend != BackendKind::Cuda) {
-    throw Error("--gpu-layers: expected --backend cuda or cuda-emulator, found {}", backend);
+    throw CLI::ValidationError(
+        "--gpu-layers", fmt::format("expected --backend cuda or cuda-emulator, found {}", backend));
   }
   options.gpu_layers = gpu_layers;
   Engine engine = Engine::open(source, options);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/utf8.h"
 #include "checkpoint/model_source.h"
 #include "convert/sources.h"
 #include "programs/commands.h"
@@ -78,7 +79,8 @@ std::string read_key(const std::string& file) {
 // Answers contain the first one.
 std::vector<std::string> names_of(const ServeFlags& flags, const ModelSource& model) {
   std::vector<std::string> names;
-  const auto add = [&](const std::string& name) {
+  const auto add = [&](const std::string& given) {
+    const std::string name = utf8_with_replacements(given);  // as clients see it
     if (std::ranges::count(names, name) == 0) names.push_back(name);
   };
   for (const std::string& alias : flags.aliases) add(alias);

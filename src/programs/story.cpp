@@ -166,6 +166,7 @@ void run_story(const StoryFlags& flags) {
   if (flags.has_ids()) prompt = parse_id_list("--ids", flags.ids);
 
   const ModelSource model = find_model(flags.model, "story");
+  if (!flags.save_ids.empty()) refuse_model_file(flags.save_ids, model);
   Engine engine = flags.open_engine(model);
   check_ids("--ids", prompt, engine.plan().vocab_size);
   const bool plain = flags.grammar.empty() && flags.json_schema.empty();

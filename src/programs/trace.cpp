@@ -58,17 +58,6 @@ void select(std::vector<Activation>& activations, const std::string& only) {
   }
 }
 
-// A path in the model's own folder could be one of its files.
-void refuse_the_model(const std::filesystem::path& out, const ModelSource& model) {
-  std::error_code ignored;
-  const bool in_folder = std::filesystem::equivalent(
-      out.has_parent_path() ? out.parent_path() : ".", model.path(), ignored);
-  const bool same = std::filesystem::equivalent(out, model.path(), ignored);
-  if (!same && !(in_folder && std::filesystem::exists(out, ignored))) return;
-  throw Error("{}: expected a file that does not belong to the model, found a file of {}",
-              printable(out.string(), 1000), model.name());
-}
-
 void run_trace(const TraceFlags& flags) {
   const std::vector<TokenId> ids = parse_id_list("--ids", flags.ids);
   if (flags.cached > ids.size()) {
@@ -80,7 +69,7 @@ void run_trace(const TraceFlags& flags) {
   if (flags.cached < ids.size()) passes.push_back(ids.size() - flags.cached);
 
   const ModelSource model = find_model(flags.model, "story");
-  if (!flags.out.empty()) refuse_the_model(flags.out, model);
+  if (!flags.out.empty()) refuse_model_file(flags.out, model);
   Engine engine = Engine::open(model, {observed_backend(), flags.thread_count()});
   tell_students_code(engine.plan().vocab_size);
   check_ids("--ids", ids, engine.plan().vocab_size);

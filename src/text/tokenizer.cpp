@@ -122,7 +122,8 @@ class Encoder {
     });
   }
 
-  std::string normalized(std::string_view raw, bool at_start) const {
+  // at_start becomes false if the beginning was removed.
+  std::string normalized(std::string_view raw, bool& at_start) const {
     std::string text(raw);
     if (parts_.normalizer) parts_.normalizer->apply(text, at_start);
     return text;

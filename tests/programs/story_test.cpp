@@ -140,7 +140,7 @@ TEST(Story, KeepsKeysAndValuesAsHalvesOrBytesWhereAsked) {
     const ProgramResult result = story({"--seed", "7", "-n", "30", "--kv-type", kind});
     EXPECT_EQ(result.code, 0) << result.err;
     const ProgramResult refused = story({"--textbook", "--kv-type", kind});
-    EXPECT_EQ(refused.code, 1);
+    EXPECT_EQ(refused.code, 2);
     EXPECT_EQ(refused.err,
               "stagecraft: --kv-type: expected f32 (the only type that the layers of the course "
               "use), found " +

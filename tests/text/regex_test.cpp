@@ -48,6 +48,14 @@ TEST(Regex, TakesMarksIntoWords) {
   EXPECT_EQ(cut(R"(\b)", "e\xcc\x81 a"), "[]e\xcc\x81[] []a[]");
 }
 
+// As Oniguruma does.
+TEST(Regex, TakesFractionsAndSuperscriptsIntoWordsOnlyOutsideOfClasses) {
+  EXPECT_EQ(cut(R"(\w+)", "a½²b³!"), "[a½²b³]!");
+  EXPECT_EQ(cut(R"([\w]+)", "a½²b³!"), "[a]½²[b]³!");
+  EXPECT_EQ(cut(R"([^\w\s]+)", "a½²b³!"), "a[½²]b[³!]");
+  EXPECT_EQ(cut(R"([[:word:]]+)", "a½b"), "[a]½[b]");
+}
+
 TEST(Regex, TakesAScriptWithoutWhatItShares) {
   EXPECT_EQ(cut(R"(\p{Hiragana}+)", "か。"),
             "[か]。");  // Script_Extensions would take the full stop

@@ -36,6 +36,17 @@ TEST(Tokenizer, KeepsTextPlainEvenWhereItsModelCouldSpellASpecialToken) {
   }
 }
 
+// prepend_scheme "first": no blank before a piece whose beginning the normalizer removed. The ids are
+// those of the tokenizers library.
+TEST(Tokenizer, PutsNoBlankWhereTheNormalizerRemovedTheStart) {
+  auto json = nlohmann::json::parse(
+      read_file((tokenizers_folder() / "metaspace_first/tokenizer.json").string()));
+  json["normalizer"] = {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}};
+  const Tokenizer tokenizer = tokenizer_of(json.dump());
+  EXPECT_EQ(tokenizer.encode(" bc", {}), (Ids{47, 48}));
+  EXPECT_EQ(tokenizer.encode("bc", {}), (Ids{361, 48}));
+}
+
 // bytes_of compares a token with the same token twice.
 TEST(Tokenizer, KnowsTheBytesOfATokenAlsoIfTwoOfThemAreShorter) {
   const Tokenizer tokenizer = tokenizer_of(R"({

@@ -11,11 +11,14 @@ namespace stagecraft {
 namespace {
 
 // The contents of character classes. kSpace: White_Space; PCRE2's \s would add U+180E.
-// kWordProperty: \w of UTS 18, with Oniguruma's fractions and superscripts of Latin-1; PCRE2's \w
-// lacks marks (before 10.43) and has all of N*. kPunctuation: includes symbols.
+// kWordInClass: \w of UTS 18; PCRE2's \w lacks marks (before 10.43) and has all of N*. Outside of
+// classes, Oniguruma's \w also has the fractions and superscripts of Latin-1 (kWordProperty).
+// kPunctuation: includes symbols.
 constexpr std::string_view kSpace = R"(\t-\r\x{85}\p{Z})";
 constexpr std::string_view kWordProperty =
     R"(\p{L}\p{M}\p{Nl}\p{Nd}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
+constexpr std::string_view kWordInClass =
+    R"(\p{L}\p{M}\p{Nl}\p{Nd}\p{Pc}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
 constexpr std::string_view kHexDigit = "0-9a-fA-F";
 constexpr std::string_view kPunctuation = R"(\p{P}\p{S})";
 
@@ -79,7 +82,7 @@ class Translator {
 
   void posix_class() {
     constexpr std::pair<std::string_view, std::string_view> kClasses[] = {
-        {"[:space:]", kSpace},     {"[:word:]", kWordProperty}, {"[:digit:]", R"(\p{Nd})"},
+        {"[:space:]", kSpace},     {"[:word:]", kWordInClass},  {"[:digit:]", R"(\p{Nd})"},
         {"[:xdigit:]", kHexDigit}, {"[:punct:]", kPunctuation},
     };
     for (const auto& [name, inside] : kClasses) {
@@ -116,7 +119,7 @@ class Translator {
       case 'S':
         return in_class_ ? copy(2) : set(kSpace, true);
       case 'w':
-        return set(kWordProperty, false);
+        return set(in_class_ ? kWordInClass : kWordProperty, false);
       case 'W':
         return set(kWordProperty, true);
       case 'h':

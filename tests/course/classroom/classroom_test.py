@@ -626,6 +626,27 @@ class Viva(unittest.TestCase):
         for kept in (code, f"#define A {'x; ' * 200}\\\n{'y; ' * 200}\n", f'const char* a = "{"x; " * 200}";'):
             self.assertEqual(viva.in_short_lines(kept).splitlines(), kept.splitlines())
 
+    def test_changes_no_check_of_arguments_but_all_other_code(self):
+        named = "float f(float check_x) {\n  const float throw_away = check_x * 2.0f;\n  return throw_away;\n}\n"
+        self.assertEqual(len(viva.mutants(named)), len(viva.mutants(named.replace("check_", "").replace("throw_", ""))))
+        check = "if (n == 0 || n % 2 != 0) {\n  throw Error(\"n: expected 2 * k\");\n}\n"
+        for hidden in (check, check.replace("{", "").replace("}", ""), "check_size(\"f\", \"x\", n * 2,\n  1);\n"):
+            self.assertEqual(viva.mutants(hidden), [], hidden)
+            self.assertEqual(len(viva.mutants(hidden + named)), len(viva.mutants(named)))
+
+    def test_shows_the_lines_around_a_change(self):
+        os.environ["STAGECRAFT_LANG"] = "en"
+        stage = STAGES[1]
+        name = course.unit_name(stage, stage.units[0])
+        one = submission.Submission("kim")
+        one.files = {name: b"void f() {\n  int a = 1;\n  int b = 0;\n  g(a);\n}\n"}
+        result = course.Result(stage)
+        result.groups[0].failures = ["case 1"]
+        found = [(stage, name, (3, "  int b = 0;", "  int b = 1;"), result, viva.around(one, name, 3))]
+        sheet = "\n".join(viva.sheet("kim", "a" * 40, found, [stage]))
+        self.assertIn("  void f() {\n    int a = 1;\n-   int b = 0;\n+   int b = 1;\n    g(a);\n  }\n", sheet)
+        self.assertIn("We looked for three, and found 1", sheet)
+
     def test_a_line_without_end_has_no_changes(self):
         for long in "2 " * 100_000, "template<" * 30_000:
             self.assertEqual(viva.mutants(f"#if 0\n{long}\n#endif\n"), [])

@@ -219,11 +219,33 @@ class Likeness(unittest.TestCase):
             found = likeness.like_ours(stage, {"ann": [text + more], "bob": [hidden + text], "cat": [more]})
             self.assertEqual({id for _, id, _, _ in found}, {"ann", "bob"}, path)
 
-    def test_finds_our_answers_in_other_names_from_stage_4_on(self):
-        for stage in STAGES[likeness.FIRST_STAGE:]:
+    def test_finds_our_answers_in_other_names(self):
+        for stage in STAGES[1:]:
             for unit in stage.units:
                 text = "\n".join((ROOT / twin).read_text() for twin in unit["twins"])
                 self.assertTrue(self.like_ours(stage, renamed(text)), unit["file"])
+
+    def test_takes_no_other_right_program_of_a_first_stage_for_a_copy_in_other_names(self):
+        for stage in STAGES[1:likeness.FIRST_STAGE]:
+            for program in programs(stage):
+                if program["is"] == "right" and "of" not in program:
+                    self.assertEqual(self.like_ours(stage, renamed(text_of(stage, program["file"]))), [], program["file"])
+
+    def test_finds_copies_behind_directives(self):
+        stage = STAGES[6]
+        text = (ROOT / stage.units[0]["twins"][0]).read_text()
+        for noise in ("#", "#undef z", "# /* */", "%:", "#line 3"):
+            hidden = re.sub(r"(?m)^((?!#|//).*)$", lambda line: line[1].replace(" ", f"\n{noise}\n"), text)
+            self.assertTrue(self.like_ours(stage, hidden), noise)
+
+    def test_lists_files_that_are_equal_however_many_have_them(self):
+        stage = STAGES[likeness.FIRST_STAGE]
+        name = course.unit_name(stage, stage.units[0])
+        handed_in = {id: [submission.Submission(id)] for id in [f"same{at}" for at in range(6)] + ["apart"]}
+        for id, (one,) in handed_in.items():
+            one.files = {name: (OTHER if id == "apart" else OWN + f"// {id}").encode()}
+        found = likeness.look_at_these([stage], handed_in)
+        self.assertEqual([(share, ids) for _, _, share, ids in found], [(1.0, [f"same{at}" for at in range(6)])])
 
     def test_lists_only_copies_one_by_one_if_most_of_a_class_is_like_ours(self):
         stage = STAGES[likeness.FIRST_STAGE]
