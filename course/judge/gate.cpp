@@ -165,11 +165,12 @@ std::string small_inputs(const Case& question) {
   for (const auto& [name, tensor] : request.inputs) {
     if (name == "refusable") continue;  // only for the worker
     n += tensor.values.size();
-    if (n > kMaxNumbers) return {};
+    if (n > kMaxNumbers) break;
     all.push_back(question.texts.contains(name)
                       ? fmt::format("{} = {}", name, quoted(text_of_bytes(tensor.values)))
                       : fmt::format("{} = [{}]", name, fmt::join(tensor.values, ", ")));
   }
+  if (n > kMaxNumbers) all.clear();
   for (const auto& [name, value] : request.scalars) {
     all.push_back(fmt::format("{} = {}", name, static_cast<float>(value)));
   }
@@ -323,7 +324,7 @@ bool judge_counts(const Case& question, const std::string& output,
     }
     for (const float token : found->second.values) {
       if (!(token >= 0.0f && token < static_cast<float>(shares.size()))) {  // also refuses NaN
-        return say("no_answer", fmt::format("{} {}", output, token));
+        return say("not_a_token", token, shares.size() - 1);
       }
       ++counts.values[static_cast<std::size_t>(token)];
     }

@@ -90,9 +90,9 @@ std::vector<fs::path> read_by(const Request& request) {
   return found;
 }
 
-// The worker's environment: only the paths of libraries, the options of sanitizers and, for a script
-// (an emulator's), the paths of programs. They tell about the machine, and a student sees what the
-// code prints.
+// The worker's environment: only the paths of libraries, the options of sanitizers and, for a
+// script (an emulator's), the paths of programs. They tell about the machine, and a student sees
+// what the code prints.
 std::vector<std::string> environment(bool is_script) {
   std::vector<std::string> kept = {"PATH=/usr/bin:/bin"};
   if (const char* path = std::getenv("PATH"); is_script && path != nullptr) {
@@ -222,8 +222,9 @@ Outcome run_worker(const fs::path& worker, const Request& request, std::size_t m
   walls.file = kMaxPrinted + most;
   walls.reads.push_back(asked);
   walls.writes.push_back(response);
-  const Command command{
-      {worker.string(), asked.string(), response.string()}, environment(is_script(worker)), printed.get()};
+  const Command command{{worker.string(), asked.string(), response.string()},
+                        environment(is_script(worker)),
+                        printed.get()};
   double used = 0.0;
   const auto begin = std::chrono::steady_clock::now();
   const std::optional<int> status = run_confined(command, walls, &used);

@@ -554,8 +554,11 @@ TEST(Generate, PenalizesRepeats) {
     const std::vector<int> for_all = our_answer(loop).made;
     loop.options.repeat_last_n = 4;
     const std::vector<int> right = our_answer(loop).made;
-    if (right == without || right == for_all) continue;  // this prompt shows nothing
+    // Else this prompt shows nothing.
+    if (right == without || right == for_all || for_all == without) continue;
     if (!judge_loop("a penalty over the last 4", loop)) return;
+    loop.options.repeat_last_n = 1000;
+    if (!judge_loop("a penalty over all tokens: repeat_last_n is 1000", loop)) return;
     ++found;
   }
 }
