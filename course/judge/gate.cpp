@@ -156,7 +156,21 @@ bool is_wrong_only_at_once(const Case& question) {
          });
 }
 
-// The inputs of a case as text, if they are few enough to follow by hand; else empty.
+// "[1, 2]"; a matrix as "[[1], [2]]".
+std::string text_of(const Tensor& tensor) {
+  if (tensor.shape.size() != 2 || tensor.values.empty()) {
+    return fmt::format("[{}]", fmt::join(tensor.values, ", "));
+  }
+  const std::span<const float> values(tensor.values);
+  std::vector<std::string> rows;
+  for (std::size_t at = 0; at < values.size(); at += tensor.shape[1]) {
+    rows.push_back(fmt::format("[{}]", fmt::join(values.subspan(at, tensor.shape[1]), ", ")));
+  }
+  return fmt::format("[{}]", fmt::join(rows, ", "));
+}
+
+// The inputs of a case as text: its single numbers, and its tensors if they are small enough to
+// follow by hand.
 std::string small_inputs(const Case& question) {
   constexpr std::size_t kMaxNumbers = 12;
   const Request& request = question.request;
@@ -168,13 +182,21 @@ std::string small_inputs(const Case& question) {
     if (n > kMaxNumbers) break;
     all.push_back(question.texts.contains(name)
                       ? fmt::format("{} = {}", name, quoted(text_of_bytes(tensor.values)))
-                      : fmt::format("{} = [{}]", name, fmt::join(tensor.values, ", ")));
+                      : fmt::format("{} = {}", name, text_of(tensor)));
   }
   if (n > kMaxNumbers) all.clear();
   for (const auto& [name, value] : request.scalars) {
     all.push_back(fmt::format("{} = {}", name, static_cast<float>(value)));
   }
   return request.inputs.empty() ? "" : fmt::format("{}", fmt::join(all, ", "));
+}
+
+// What malloc and free of the C library print before they end a program.
+bool is_of_allocator(std::string_view printed) {
+  return std::ranges::any_of(
+      std::initializer_list<std::string_view>{
+          "double free", "free(): ", "munmap_chunk(): ", "malloc", "realloc(): ", "corrupted "},
+      [&](std::string_view begin) { return printed.starts_with(begin); });
 }
 
 std::string indented(const std::string& lines) {
@@ -300,7 +322,8 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
     problem += "\n  " + say("inputs", inputs);
   }
   if (!printed.empty()) {
-    problem += "\n  " + say("printed") + "\n" + indented(printed);
+    problem += "\n  " + say(is_of_allocator(printed) ? "allocator_printed" : "printed") + "\n" +
+               indented(printed);
   }
   ADD_FAILURE() << told_name(question.name) << "\n  " << shortened(problem, kMaxProblem);
   return true;

@@ -36,8 +36,8 @@ TEST(Tokenizer, KeepsTextPlainEvenWhereItsModelCouldSpellASpecialToken) {
   }
 }
 
-// prepend_scheme "first": no blank before a piece whose beginning the normalizer removed. The ids are
-// those of the tokenizers library.
+// prepend_scheme "first": no blank before a piece whose beginning the normalizer removed. The ids
+// are those of the tokenizers library.
 TEST(Tokenizer, PutsNoBlankWhereTheNormalizerRemovedTheStart) {
   auto json = nlohmann::json::parse(
       read_file((tokenizers_folder() / "metaspace_first/tokenizer.json").string()));
