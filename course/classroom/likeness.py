@@ -12,8 +12,9 @@ are compared.
 Every file is also compared with what anyone can copy from this repository: our answers and the right programs of the
 catalogue, in their present and all earlier versions. Here names and numbers count, since right answers to a small task
 differ in little else; files that are equal to our answers but for names are found as well. In the first stages, only
-whole copies are listed: honest answers share their loops with programs of the catalogue. If more than half of a class is like ours, this says little about each of them: then the whole
-copies are listed one by one, and the others in one line.
+whole copies are listed: honest answers share their loops with programs of the catalogue. If more than half of a class
+is like ours, this says little about each of them: then the whole copies are listed one by one, and the others in one
+line.
 
 All versions of a student's file that were ever seen count, so a copy that was rewritten later is found as well.
 """
@@ -160,12 +161,14 @@ def clusters(files, known, look=NAMELESS):
 
 def copies(files, known, look=NAMELESS):
     """[[ids]] for each group of files whose tokens are all equal. (In `clusters`, what many have does not count.)"""
-    groups = collections.defaultdict(set)
+    holders, text_of = collections.defaultdict(set), {}
     for id, texts in files.items():
         for text in texts:
-            if len(look.see(text) - known) >= look.least:
-                groups[tuple(first_tokens(text, names=look is NAMED))].add(id)
-    return sorted(sorted(ids) for ids in groups.values() if len(ids) > 1)
+            row = tuple(first_tokens(text, names=look is NAMED))
+            holders[row].add(id)
+            text_of[row] = text
+    return sorted(sorted(ids) for row, ids in holders.items()
+                  if len(ids) > 1 and len(look.see(text_of[row]) - known) >= look.least)
 
 
 # ---- ours ---------------------------------------------------------------------------------------
@@ -239,11 +242,10 @@ def like_ours(stage, files):
     """[(share, id, path of ours, whether it is the share with names)], the most alike first; files: {id: texts} of one of
     the stage's files."""
     answers = answers_of_ours(stage)
-    if look_of(stage) is NAMELESS:
-        ways = [(NAMED, Ours(stage, NAMED.see, answers), LIKE_OURS), (NAMELESS, Ours(stage, NAMELESS.see, answers), RENAMED)]
-    else:
-        twins = [answer for answer in answers if answer[0].startswith("src/")]
-        ways = [(NAMED, Ours(stage, NAMED.see, answers), COPY_OF_OURS), (NAMELESS, Ours(stage, NAMELESS.see, twins), RENAMED)]
+    is_first = look_of(stage) is NAMED
+    twins = [answer for answer in answers if answer[0].startswith("src/")]
+    ways = [(NAMED, Ours(stage, NAMED.see, answers), COPY_OF_OURS if is_first else LIKE_OURS),
+            (NAMELESS, Ours(stage, NAMELESS.see, twins if is_first else answers), RENAMED)]
     found = []
     for id, texts in files.items():
         for look, ours, limit in ways:
@@ -296,8 +298,9 @@ def look_at_these(stages, submissions):
     every = collections.defaultdict(dict)
     found = []
     for stage, name, files in written(stages, submissions):
-        alike = clusters(files, known[stage.id], look_of(stage))
-        found += [(stage, name, 1.0, ids) for ids in copies(files, known[stage.id], look_of(stage))
+        look = look_of(stage)
+        alike = clusters(files, known[stage.id], look)
+        found += [(stage, name, 1.0, ids) for ids in copies(files, known[stage.id], look)
                   if not any(set(ids) <= set(others) for _, others in alike)]
         found += [(stage, name, share, ids) for share, ids in alike]
         every[stage].update({(id, name): texts for id, texts in files.items()})

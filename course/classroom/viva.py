@@ -56,8 +56,8 @@ def without_checks(code):
     for statement in re.split(r"(?<=[;{}])", code):
         is_check = CHECK.search(statement)
         if is_check and "throw" in is_check[0] and kept and re.search(r"\bif\s*\([^;]*\{\s*$", kept[-1], re.S):
-            kept[-1] = re.sub(r"[^\n]", " ", kept[-1])
-        kept.append(re.sub(r"[^\n]", " ", statement) if is_check else statement)
+            kept[-1] = cpp_text.blanks(kept[-1])
+        kept.append(cpp_text.blanks(statement) if is_check else statement)
     return "".join(kept)
 
 

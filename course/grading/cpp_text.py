@@ -21,11 +21,16 @@ NEVER = re.compile(rf"{DIRECTIVE}if\b{BLANK}(?:0|false){BLANK}$")  # but not "#i
 CONDITION = re.compile(rf"{DIRECTIVE}(if|else|elif|endif)")
 
 
+def blanks(text):
+    """As many blanks as the text has letters; its line ends stay."""
+    return re.sub(r"[^\n]", " ", text)
+
+
 def without_comments(text, texts=True):
     """The text with blanks in place of comments and raw texts; texts: blanks in place of other texts, too."""
     def kept(found):
         is_kept = found.lastgroup in ("word", "sign", "header") or texts and found.lastgroup == "text"
-        return found[0] if is_kept else re.sub(r"[^\n]", " ", found[0])
+        return found[0] if is_kept else blanks(found[0])
     return TOKEN.sub(kept, text)
 
 

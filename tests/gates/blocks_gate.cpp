@@ -235,16 +235,9 @@ Case fresh_attention(Inputs& inputs, std::size_t q_len, std::size_t past, std::s
 }
 
 // The probabilities are computed before out, so the first wrong one tells more.
-template <class Wanted>
-void judge_attention_dumps(Wanted wanted) {
-  for (Case one : dumped_cases("attention")) {
-    if (!wanted(one)) continue;
-    one.on_the_way = {{"probabilities", one.expected.at("probabilities")}};
-    if (!judge(one)) return;
-  }
+TEST(AttentionWholePrompt, EqualsPyTorch) {
+  judge_dumps("attention", is_whole_prompt, "probabilities");
 }
-
-TEST(AttentionWholePrompt, EqualsPyTorch) { judge_attention_dumps(is_whole_prompt); }
 
 TEST(AttentionWholePrompt, EqualsItsTwinOnFreshNumbers) {
   Inputs inputs;
@@ -292,7 +285,8 @@ TEST(AttentionWholePrompt, MasksScoresOfAnySize) {
 }
 
 TEST(AttentionGroupsAndPast, EqualsPyTorch) {
-  judge_attention_dumps([](const Case& one) { return !is_whole_prompt(one); });
+  judge_dumps(
+      "attention", [](const Case& one) { return !is_whole_prompt(one); }, "probabilities");
 }
 
 TEST(AttentionGroupsAndPast, EqualsItsTwinOnFreshNumbers) {

@@ -11,11 +11,13 @@ namespace stagecraft::stages {
 // Helpers for the questions of all gates.
 
 // Judges the dumped cases for which `wanted` is true; stops at the first if the code is not
-// written.
+// written. first: if not empty, the output that is compared before the others.
 template <class Wanted>
-void judge_dumps(const std::string& function, Wanted wanted) {
-  for (const Case& one : dumped_cases(function)) {
-    if (wanted(one) && !judge(one)) return;
+void judge_dumps(const std::string& function, Wanted wanted, const std::string& first = {}) {
+  for (Case& one : dumped_cases(function)) {
+    if (!wanted(one)) continue;
+    if (!first.empty()) one.on_the_way = {{first, one.expected.at(first)}};
+    if (!judge(one)) return;
   }
 }
 inline void judge_dumps(const std::string& function) {

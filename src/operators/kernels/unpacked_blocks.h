@@ -312,7 +312,7 @@ void tile_many_rows(const TileArgs& t, std::size_t n) {
   if (by_groups != n) kRest(some_rows(all, by_groups, n, n), n - by_groups);
 }
 
-// For types that must be unpacked: with many rows once, with a few rows for each tile.
+// For types that must be unpacked: once for many rows, or again for each tile of a few rows.
 template <WeightLayout kLayout, Tile kFew>
 constexpr Tile kUnpackedTile = tile_many_rows<kLayout, tile_in_parts<kFew>, tile_unpacked<kLayout>,
                                               kBytes.rows, 2 * kBytes.rows>;

@@ -11,14 +11,13 @@ namespace stagecraft {
 namespace {
 
 // The contents of character classes. kSpace: White_Space; PCRE2's \s would add U+180E.
-// kWordInClass: \w of UTS 18; PCRE2's \w lacks marks (before 10.43) and has all of N*. Outside of
-// classes, Oniguruma's \w also has the fractions and superscripts of Latin-1 (kWordProperty).
-// kPunctuation: includes symbols.
+// kWordProperty: \w of UTS 18, with Oniguruma's fractions and superscripts of Latin-1 at the end;
+// PCRE2's \w lacks marks (before 10.43) and has all of N*. kWordInClass: without that end, as
+// Oniguruma reads \w in a character class. kPunctuation: includes symbols.
 constexpr std::string_view kSpace = R"(\t-\r\x{85}\p{Z})";
 constexpr std::string_view kWordProperty =
-    R"(\p{L}\p{M}\p{Nl}\p{Nd}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
-constexpr std::string_view kWordInClass =
-    R"(\p{L}\p{M}\p{Nl}\p{Nd}\p{Pc}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
+    R"(\p{L}\p{M}\p{Nl}\p{Nd}\p{Pc}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";
+constexpr std::string_view kWordInClass = kWordProperty.substr(0, kWordProperty.find(R"(\x{b2})"));
 constexpr std::string_view kHexDigit = "0-9a-fA-F";
 constexpr std::string_view kPunctuation = R"(\p{P}\p{S})";
 
