@@ -156,7 +156,7 @@ def mlp_cases() -> Iterator[Case]:
 
         return Case(name, {"x": x} | layer, run, {"eps": eps})
 
-    yield case("1x1x1", 1, 1, 1)
+    yield case("sizes-1", 1, 1, 1)
     yield case("one-row", 1, 8, 33)
     yield case("narrow-hidden", 5, 33, 7)
     yield case("wide-hidden", 7, 7, 33)

@@ -200,7 +200,7 @@ def matmul_transb_cases() -> Iterator[Case]:
         (2, 3, 130),
         (13, 17, 19),
     ):
-        yield case(f"{m}x{n}x{k}", m, n, k)
+        yield case(f"m{m}-n{n}-k{k}", m, n, k)
     for alpha, beta in ((1.0, 1.0), (0.5, 0.0), (-1.5, 0.25), (0.0, 2.0), (2.0, -1.0)):
         yield case(f"alpha{alpha:g}-beta{beta:g}", 5, 7, 9, alpha, beta)
     yield case("beta0-over-nan", 3, 5, 7, 0.75, 0.0, torch.full((3, 5), torch.nan))

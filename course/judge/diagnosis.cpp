@@ -118,6 +118,17 @@ std::size_t count_telling(const Expected& expected, const Tensor& got) {
   return n_numbers + std::min(n_right, n - n_right - n_numbers);
 }
 
+std::size_t count_unchanged(const Expected& expected, const Tensor& got, const Tensor& before) {
+  const std::size_t n = got.values.size();
+  if (n != expected.values.size() || n != before.values.size()) return 0;
+  std::size_t unchanged = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    // NaN is equal to nothing: a NaN that is left and one that was computed cannot be told apart.
+    unchanged += got.values[i] == before.values[i] && !right(expected, i, got.values[i]);
+  }
+  return unchanged;
+}
+
 std::string diagnose(const std::string& function, const std::string& output,
                      const Expected& expected, const Tensor& got) {
   if (got.values.size() != expected.values.size()) {

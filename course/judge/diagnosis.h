@@ -24,6 +24,10 @@ bool agrees(const Expected& expected, const Tensor& got);
 // so only their places tell something). 0 if the sizes differ.
 std::size_t count_telling(const Expected& expected, const Tensor& got);
 
+// How many wrong elements still hold the number that they held before the call. before: the input
+// that the call overwrites.
+std::size_t count_unchanged(const Expected& expected, const Tensor& got, const Tensor& before);
+
 // Describes the error in `got`, in lines for the student: the first wrong place, expected and got,
 // how many elements are wrong, and what the error looks like (a factor, a shift, a transpose, right
 // numbers in wrong places).

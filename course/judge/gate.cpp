@@ -47,7 +47,13 @@ std::string what_is_wrong(const Case& question, std::size_t call, const std::str
   const std::string told = tell ? tell(output, got) : std::string();
   if (!told.empty()) return told;
   const std::string name = call <= calls ? output : output_name(output, call);
-  return diagnose(question.request.function, name, expected, got);
+  const std::string what = diagnose(question.request.function, name, expected, got);
+  const auto& inputs =
+      call <= calls ? question.request.inputs : question.request.others[call - calls - 1].inputs;
+  const auto before = inputs.find(output);
+  if (before == inputs.end()) return what;
+  const std::size_t unchanged = count_unchanged(expected, got, before->second);
+  return unchanged == 0 ? what : what + "\n  " + say("unchanged", unchanged);
 }
 
 // Describes the first wrong intermediate result of a response, for the student; empty if none is

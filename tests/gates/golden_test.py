@@ -25,7 +25,7 @@ CASES = {  # each shows a different part of a diagnosis
     "00": ("into_x", "stride_ignored"),
     "01": ("overflow_below", "up_overwritten", "tail_left_out"),
     "02": ("no_mean", "left_in_a_static", "in_double"),
-    "03": ("b_not_transposed", "c_read_at_beta_zero"),
+    "03": ("b_not_transposed", "c_read_at_beta_zero", "one_index"),
     "04": ("gate_and_up_swapped",),  # the first wrong step is named
     "05": ("k_and_v_swapped", "kv_heads_ignored", "f16_hidden_one"),
     "08": ("end_forgotten",),  # texts are shown as texts
