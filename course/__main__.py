@@ -7,6 +7,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def main():
+    if sys.version_info < (3, 9):
+        sys.exit(f"stage: expected Python 3.9 or newer, found {sys.version.split()[0]}")
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     name = sys.argv.pop(1)

@@ -16,7 +16,7 @@ FLAGS = ("sse4_2 avx avx2 fma f16c avx512f avx512bw avx512vl avx512_vnni avx512_
 LIBRARIES = ("fmt", "nlohmann_json", "CLI11", "libpcre2-8", "libutf8proc", "libedit", "gtest")
 COMPILERS = {"GCC": 11, "Clang": 14, "Apple Clang": 15}  # the oldest versions that compile the tree
 CMAKE = (3, 22)
-PYTHON = (3, 8)
+PYTHON = (3, 9)
 DISK_GB = 2  # a release and a sanitizer build; --reference adds about as much
 
 

@@ -41,6 +41,9 @@ def main(function, tell=lambda text, stream: print(text, file=stream)):
     except BrokenPipeError:  # ./stage broken 5 | head
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
+    except OSError as problem:  # a file that cannot be written, a full disk
+        tell(f"stage: {': '.join(map(str, filter(None, (problem.filename, problem.strerror or problem))))}", sys.stderr)
+        return 2
     except KeyboardInterrupt:
         if sys.stderr.isatty():
             print(file=sys.stderr)  # so that the shell's prompt begins a new line

@@ -65,7 +65,7 @@ def told(reasons):
 
 
 def shown(value):
-    return course.say("grade_ungraded") if value is None else marks.number(value)
+    return course.say("state_ungraded") if value is None else marks.number(value)
 
 
 def read(folder):

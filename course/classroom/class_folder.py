@@ -123,8 +123,8 @@ def keep(folder, id, handed_in):
         (new / name).parent.mkdir(parents=True, exist_ok=True)
         (new / name).write_bytes(text)
     write(new / "about.json", json.dumps({"source": handed_in.source, "refused": handed_in.refused,
-                                          "language": handed_in.language, "nickname": handed_in.nickname},
-                                         indent=1) + "\n")
+                                          "language": handed_in.language, "nickname": handed_in.nickname,
+                                          "unread": handed_in.unread}, indent=1) + "\n")
     new.chmod(0o755)
     new.rename(place)
 
@@ -135,10 +135,14 @@ def kept(folder, id, sha):
     about = json.loads((place / "about.json").read_text(encoding="utf-8"))
     handed_in = submission.Submission(about["source"], sha)
     handed_in.language, handed_in.refused = about["language"], about["refused"]
-    handed_in.nickname = about.get("nickname")  # missing in old versions
+    handed_in.nickname, handed_in.unread = about.get("nickname"), about.get("unread")  # missing in old versions
     for name in submission.names(course.stages()):
-        if name not in handed_in.refused:
+        if name in handed_in.refused:
+            continue
+        try:
             handed_in.files[name] = (place / name).read_bytes()
+        except FileNotFoundError:  # this version is older than the file in the registry
+            handed_in.refused[name] = "grade_missing"
     return handed_in
 
 
@@ -150,9 +154,22 @@ class Classroom:
         self.folder = outside(folder) if folder else roster.parent
         self.students = read_roster(roster)
         self.folder.mkdir(parents=True, exist_ok=True)
+        if not folder:
+            self.refuse_second(roster.name)
         self.log = self.folder / "seen.csv"
         self.feedback = self.folder / "feedback"
         self.results = self.folder / "results"
+
+    def refuse_second(self, name):
+        """Two rosters in one folder would overwrite each other's results."""
+        path = self.folder / ".roster"
+        if not path.exists():
+            path.write_text(f"{name}\n", encoding="utf-8")
+        other = path.read_text(encoding="utf-8").strip()
+        if other != name and (self.folder / other).exists():
+            raise course.Problem(course.say("class_two_rosters", self.folder, other, name))
+        if other != name:  # it was renamed
+            path.write_text(f"{name}\n", encoding="utf-8")
 
     def lock(self, what):
         """Only one process at a time may write these files; the lock ends with the process. A pull has its own lock:

@@ -102,7 +102,7 @@ def tiles(records):
     graded = [record.mark for record in records if record.mark is not None]
     figures = [("class_students", len(records)), ("class_n_graded", len(graded))]
     if len(graded) < len(records):
-        figures.append(("grade_ungraded", len(records) - len(graded)))
+        figures.append(("state_ungraded", len(records) - len(graded)))
     if graded:
         figures += [("class_mean", f"{statistics.mean(graded):.1f}"),
                     ("class_median", marks.number(statistics.median(graded))), ("where_total", total(records))]
@@ -112,7 +112,7 @@ def tiles(records):
 
 
 def linked_to_troubles(key):
-    return f'<a href="#troubles">{say(key)}</a>' if key in ("grade_ungraded", "class_n_late") else say(key)
+    return f'<a href="#troubles">{say(key)}</a>' if key in ("state_ungraded", "class_n_late") else say(key)
 
 
 def distribution(records, points):
@@ -158,7 +158,7 @@ def common_mistakes(records, stages):
             more = say("class_more_mistakes", len(by_number) - SHOWN)
             yield f'</ol><details><summary>{more}</summary><ol start="{SHOWN + 1}">'
         sentence = (known[stage].get(name, {}).get(course.language(), name) if is_known
-                    else course.say("class_unknown_mistake") if name == "wrong" else course.say(f"grade_{name}"))
+                    else course.say("class_unknown_mistake") if name == "wrong" else course.say(f"state_{name}"))
         yield (f"<li><b>{len(ids)}</b> · {say('where_stage')} {stage} · {text(sentence)}<br>"
                f'<small class="ids">{linked(sorted(ids))}</small></li>')
     yield "</ol></details>" if len(by_number) > SHOWN else "</ol>"
@@ -167,7 +167,7 @@ def common_mistakes(records, stages):
 def progress(records, stages):
     """Per stage: how many students are in each state, and who fails since when."""
     yield f"<h2>{say('class_stages')}</h2>"
-    key = "".join(f'<i class="{name}"></i>{say(f"grade_{name}")}'
+    key = "".join(f'<i class="{name}"></i>{say(f"state_{name}")}'
                   for name in ORDER)
     yield f'<p class="key soft">{key}</p>'
     yield (f"<table><tr><th></th><th>{say('where_stage')}</th><th>{say('class_where')}</th>"
@@ -180,7 +180,7 @@ def progress(records, stages):
             if entry and entry["failed"]:
                 stuck.append((record.started[stage.id], record.id))
         bars = "".join(f'<i class="{name}" style="width:{100 * counts[name] / len(records):.2f}%" '
-                       f'title="{say(f"grade_{name}")}: {counts[name]}"></i>' for name in ORDER if counts[name])
+                       f'title="{say(f"state_{name}")}: {counts[name]}"></i>' for name in ORDER if counts[name])
         since = ", ".join(f"{linked([id])}{f' ({at:%m-%d})' if at else ''}"
                           for at, id in sorted(stuck, key=lambda one: (str(one[0]), one[1])))
         yield (f'<tr><td class="n">{stage.id}</td><td>{text(stage.title[course.language()])}<br>'
@@ -259,7 +259,7 @@ def changed(records):
 
 def stage_cell(one):
     """The cell of one stage of one student in the table of the class."""
-    label = f"{one.stage.id}: {say(f'grade_{one.status}')}"
+    label = f"{one.stage.id}: {say(f'state_{one.status}')}"
     shown = "" if one.status == "unwritten" and not one.override else marks.number(one.mark)
     more = ""
     if one.days:
@@ -275,11 +275,11 @@ def everyone(records, stages):
     yield f"<th class=\"n\">{say('class_last_seen')} (UTC)</th></tr>"
     for record in records:
         shared = f" <small>{say('class_shared', ', '.join(record.shared_with))}</small>" if record.shared_with else ""
-        mark = f"<b>{marks.number(record.mark)}</b>" if record.mark is not None else f"<i>{say('grade_ungraded')}</i>"
+        mark = f"<b>{marks.number(record.mark)}</b>" if record.mark is not None else f"<i>{say('state_ungraded')}</i>"
         last = f"{record.newest.at:%Y-%m-%d %H:%M}" if record.newest else "-"
         yield (f'<tr><td class="ids">{linked([record.id])}{shared}</td><td class="n">{mark}</td>'
                f'{"".join(map(stage_cell, record.stages))}<td class="n"><small>{last}</small></td></tr>')
-    words = {**{name: f"grade_{name}" for name in ORDER}, "late": "class_n_late", "override": "class_key_corrected"}
+    words = {**{name: f"state_{name}" for name in ORDER}, "late": "class_n_late", "override": "class_key_corrected"}
     key = " ".join(f"<span>{sign(name, say(words[name]))}{say(words[name])}</span>" for name in SIGNS)
     yield f'</table><p class="key soft">{key}</p>'
 

@@ -37,8 +37,8 @@ def notes(one, record):
 def row(one, record):
     title = one.stage.title[course.language()]
     earned = f"{one.entry['earned']} / {one.stage.points}" if one.entry else "-"
-    counts = marks.number(one.mark) or course.say("grade_ungraded")
-    state = course.say(f"grade_{one.status}")
+    counts = marks.number(one.mark) or course.say("state_ungraded")
+    state = course.say(f"state_{one.status}")
     return f"| {one.stage.id} | {title} | {earned} | {counts} | {state} | {'; '.join(notes(one, record))} |"
 
 
@@ -51,6 +51,8 @@ def head(record):
         yield "\n" + course.say("class_late_days", record.late_days_used, record.rules.late_days)
     if record.problem and record.newest is not None:
         yield f"\n**{course.say('class_not_pulled', report.in_markdown(record.problem))}**"
+    if record.unread:
+        yield "\n" + course.say("class_unread", report.in_markdown(record.unread))
     if record.ungraded:
         yield f"\n**{course.say('class_ungraded', report.in_markdown(record.ungraded))}**"
 

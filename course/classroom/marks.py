@@ -4,6 +4,7 @@ import io
 import json
 
 from classroom import class_folder
+from grading import grader
 from shared import course
 
 # Columns by which gradebooks identify people. They are copied if the roster has them.
@@ -65,6 +66,7 @@ class Record:
         self.started = {}  # {stage id: when it was begun}
         self.failed = None  # why a part could not be graded: not the student's fault
         self.late_days_used = 0
+        self.unread = None  # why the course.json of the newest version could not be read
         self.changes = None  # the latest changes of the marks (changes.py)
 
     @property
@@ -135,17 +137,12 @@ def read(path):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def is_open(entry):
-    """True if a group needs another machine to be graded."""
-    return any(group["status"] == "unjudged" for group in entry["groups"])
-
-
 def best(stage, candidates, entries, rules, covered=0):
     """The version that counts most; among equals the newest. entries: {sha: entry of that stage}. covered: this many
     days late are free. If one is not graded yet, it is not known which counts."""
     newest = candidates[0] if candidates else None
     found = StageMark(stage, newest and entries.get(newest.sha), newest, None)
-    if newest is None or any(version.sha not in entries or is_open(entries[version.sha]) for version in candidates):
+    if newest is None or any(version.sha not in entries or grader.is_open(entries[version.sha]) for version in candidates):
         return found
     for version in candidates:
         entry = entries[version.sha]

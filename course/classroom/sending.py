@@ -44,7 +44,7 @@ def file_name(id, participant):
 
 def to_moodle(classroom, students):
     students, texts = written(classroom, students)
-    numbers = {student.id: re.fullmatch(r"(?:\D*\s)?(\d+)", student.cell(COLUMN)) for student in students}
+    numbers = {student.id: re.fullmatch(r"\D*(\d+)", student.cell(COLUMN)) for student in students}
     unknown = [id for id, number in numbers.items() if not number]
     of = collections.defaultdict(list)  # {number: ids}
     for id, found in numbers.items():

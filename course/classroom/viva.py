@@ -103,7 +103,7 @@ def judged(handed_in, stage, name, mutant, seed):
     lines = text_of(handed_in, name).split("\n")
     lines[number - 1] = changed
     other.files = {**handed_in.files, name: "\n".join(lines).encode()}
-    with tempfile.TemporaryDirectory(dir=grader.PLACE, prefix="viva-") as folder:
+    with grader.temporary("viva") as folder:
         work = grader.Work(other, {stage.id: seed}, folder)
         try:
             worker = work.make(stage)

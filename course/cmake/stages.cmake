@@ -76,7 +76,7 @@ foreach(index RANGE ${last_stage})
   set(is_emulated NO)
   if(file MATCHES "[.]cu$")
     set(is_emulated YES)
-    if(NOT has_emulator)
+    if(NOT has_emulator OR NOT EXISTS "${CMAKE_SOURCE_DIR}/stages/${id}-${slug}/${file}")  # it is optional
       continue()
     endif()
     list(APPEND emulated_stages ${id})

@@ -4,6 +4,7 @@ The mistakes are the wrong programs of course/mistakes, the same ones that the g
 """
 import argparse
 import difflib
+import os
 import subprocess
 import sys
 
@@ -41,7 +42,7 @@ def tell(program, stage, options):
     if done.returncode == 0:
         return text, None
     if done.returncode < 0:
-        return text, f"ended by signal {-done.returncode}"
+        return text, course.say("test_mine_ended", -done.returncode)
     return text, done.stderr.decode("utf-8", "replace").strip()
 
 
@@ -56,35 +57,22 @@ def show(title, text):
     print()
 
 
-def same_words(ours, theirs):
-    same = 0
-    for one, other in zip(ours.split(), theirs.split()):
-        if one != other:
-            break
-        same += 1
-    return same
-
-
-def compare(ours, theirs, en):
+def compare(ours, theirs):
     if ours == theirs:
-        return ("word for word the same: here the mistake cannot be heard, so only the tests find it"
-                if en else "一字不差：在这里听不出这个错误，所以才需要测试")
-    same = same_words(ours, theirs)
-    if same == 0:
-        return "not one word is the same" if en else "没有一个词相同"
-    return (f"the first {same} words are the same, of {len(ours.split())}" if en
-            else f"前 {same} 个词相同（共 {len(ours.split())} 个）")
+        return course.say("broken_same")
+    same = len(os.path.commonprefix([ours.split(), theirs.split()]))
+    return course.say("broken_begins_alike", same, len(ours.split())) if same else course.say("broken_differs")
 
 
-def list_mistakes(stage, en):
+def list_mistakes(stage):
     """The list as lines. How to run one comes first, because the list may fill several pages."""
     known = course.mistakes(stage)
     if not known:
         raise course.Problem(course.say("no_catalogue", stage.id))
-    yield f"{'stage' if en else '阶段'} {stage.id} · {stage.title['en' if en else 'zh']}"
-    yield f"{'hear one: ' if en else '听听其中一个：'}./stage broken {stage.id} {next(iter(known))}"
+    language = course.language()
+    yield from course.say("broken_list", stage.id, stage.title[language], next(iter(known))).splitlines()
     for name, sentence in known.items():
-        lines = course.wrapped(f"{name}: {sentence['en' if en else 'zh']}", room(), "  ", "      ")
+        lines = course.wrapped(f"{name}: {sentence[language]}", room(), "  ", "      ")
         for at, line in enumerate(lines):
             yield line.replace(name, course.paint(name, "1"), 1) if at == 0 else line
 
@@ -95,10 +83,9 @@ def run():
     parser.add_argument("name", nargs="?")
     parser.add_argument("options", nargs=argparse.REMAINDER, help=argparse.SUPPRESS).required = False
     options = parser.parse_args()
-    en = course.language() == "en"
     stage = course.find_stage(options.stage, course.stages())
     if options.name is None:
-        course.page(list(list_mistakes(stage, en)))
+        course.page(list(list_mistakes(stage)))
         return 0
     name, sentence = pick(stage, options.name)
     target = f"course/broken_{stage.number}_{name}"
@@ -113,11 +100,11 @@ def run():
     if ours_problem:  # for example a wrong option or no model: not due to the mistake
         course.tell(ours_problem, sys.stderr)
         return 1
-    show("ours" if en else "我们的", ours)
-    show(f"{name}: {sentence['en' if en else 'zh']}", theirs)
+    show(course.say("broken_ours"), ours)
+    show(f"{name}: {sentence[course.language()]}", theirs)
     if theirs_problem:
-        course.tell(f"{'then: ' if en else '然后：'}{theirs_problem}")
-    course.tell(compare(ours, theirs, en))
+        course.tell(course.say("broken_then", theirs_problem))
+    course.tell(compare(ours, theirs))
     return 0
 
 

@@ -156,7 +156,7 @@ class Graders(helpers.Helpers):
 def is_done(task):
     """True if there is a result and nothing in it needs another machine."""
     path = pathlib.Path(task.out)
-    return path.exists() and not any(marks.is_open(entry) for entry in marks.read(path)["stages"])
+    return path.exists() and not any(grader.is_open(entry) for entry in marks.read(path)["stages"])
 
 
 def is_running(pid):
@@ -169,7 +169,7 @@ def is_running(pid):
 
 def clean_up():
     """Deletes the files of runs that were killed."""
-    for pattern in "student-*-*", "headers-*", "answers/*":
+    for pattern in "*-*-*", "answers/*":
         for path in grader.PLACE.glob(pattern):
             pid = path.name.split("-")[1] if "-" in path.name else path.name
             if pid.isdigit() and not is_running(int(pid)):
@@ -241,7 +241,7 @@ class Run:
         bar = Bar(len(tasks))
         if not tasks:
             return {}
-        with tempfile.TemporaryDirectory(dir=grader.PLACE, prefix=f"headers-{os.getpid()}-") as folder:
+        with grader.temporary("headers") as folder:
             headers = grader.prepare()
             if len({task.id for task in tasks}) >= PRECOMPILED_FROM:
                 headers = pathlib.Path(folder) / "include"
@@ -265,6 +265,7 @@ class Run:
                 if task.sha == record.newest.sha:
                     record.result = result
         versions = self.versions[record.id]
+        record.unread = record.newest and versions.handed_in[record.newest.sha].unread
         candidates = {stage: versions.candidates(stage, record.rules) for stage in self.stages}
         corrections = {stage.id: self.overrides[record.id, stage.id] for stage in self.stages
                        if (record.id, stage.id) in self.overrides}

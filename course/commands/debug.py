@@ -86,8 +86,9 @@ def run():
     debugger = find_debugger()
     if not stage.is_started:
         raise course.Problem(course.say("debug_unwritten", stage.id))
-    if not kept(stage):
-        progress.judge(stage)
+    if not kept(stage) or progress.remembered(stage) is None:
+        if progress.judge(stage).compile_error:
+            raise course.Problem(course.say("debug_uncompiled", stage.id))
     request = pick(stage, options.case)
     problem = course.build(f"worker_{stage.number}_debug")
     if problem is not None:

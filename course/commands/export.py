@@ -41,10 +41,12 @@ def write_tree(folder):
 
 
 def commit(folder):
-    who = ["-c", "user.name=Stagecraft", "-c", "user.email=stagecraft@localhost"]
-    for words in (["init", "-q", "-b", "main"], ["add", "-A"],
-                  [*who, "commit", "-q", "-m", "The course, as handed out"]):
-        if official.git(*words, folder=folder) is None:
+    # The user's settings must not decide what the template contains: ignored files, hooks, signatures.
+    alone = ["-c", "user.name=Stagecraft", "-c", "user.email=stagecraft@localhost", "-c", "commit.gpgSign=false",
+             "-c", "core.hooksPath=/dev/null", "-c", "core.autocrlf=false"]
+    for words in (["init", "-q", "--template=", "-b", "main"], ["add", "-A", "-f"],
+                  ["commit", "-q", "-m", "The course, as handed out"]):
+        if official.git(*alone, *words, folder=folder) is None:
             raise course.Problem(f"{folder}: git {words[0]} failed")
 
 

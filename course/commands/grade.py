@@ -28,6 +28,11 @@ def run():
     options = parser.parse_args()
     if options.seed is not None and not 0 <= options.seed < 1 << 63:
         parser.error(course.say("expected_seed"))
+    if options.jobs is not None and options.jobs < 1:
+        parser.error(course.say("expected_jobs"))
+    for path in filter(None, (options.json, options.summary)):
+        if not path.absolute().parent.is_dir():
+            raise course.Problem(course.say("no_folder", path))
     handed_in = (repositories.collect(options.repo, course.stages()) if options.repo
                  else submission.from_folder(course.ROOT, course.stages()))
     language = options.language or (handed_in.language if options.repo else None)  # the language that its owner reads

@@ -11,7 +11,6 @@ import sys
 import tempfile
 import time
 
-from commands import bench
 from mine import call_counts
 from mine import mine_objects
 from mine import real_gpu
@@ -153,9 +152,7 @@ def read_ids(path):
 
 def compare(mine, ours, why_not, times, slower="mine_slower"):
     """One line about the tokens; why_not: the key of the message if they differ."""
-    same = 0
-    while same < min(len(mine), len(ours)) and mine[same] == ours[same]:
-        same += 1
+    same = len(os.path.commonprefix([mine, ours]))
     if same < max(len(mine), len(ours)):
         at_once = same == 0 and why_not == "mine_differs"
         return course.say("mine_differs_at_once" if at_once else why_not, same, len(ours))
@@ -192,8 +189,6 @@ def story(words, run_mine, why_not, folder, slower):
 def run():
     known = course.stages()
     chosen, words = split_mine(sys.argv[1:], known)
-    if words[0] == "bench" and chosen and all(stage.timed for stage in chosen):  # measured by their gates
-        return max(map(bench.bench, chosen))
     right = True
     if chosen:
         right = check_gates(chosen)

@@ -54,13 +54,15 @@ def run():
     stage = course.find_stage(number, known)
     pages = stage.pages
     name = f"{stage.id}.{part}" if part else f"{stage.id}"
-    if part and not (part.isdecimal() and 0 < int(part) < len(pages)):
-        raise course.Problem(course.say("no_page", name, stage.id, len(pages) - 1) if len(pages) > 1 else
-                             course.say("one_page", name, stage.id))
-    page = pages[int(part or 0)]
+    if part and not stage.has_pages:
+        course.find_part(name, known)  # the whole page is shown
+    elif part and not (part.isdecimal() and 0 < int(part) < len(pages)):
+        raise course.Problem(course.say("no_page", name, stage.id, len(pages) - 1))
+    number = int(part or 0) if stage.has_pages else 0
+    page = pages[number]
     text = without_hints(page.read_text(encoding="utf-8"), name)
     room = min(WIDEST, course.columns(usual=80))
-    lines = [line for said in endings(stage, int(part or 0)) for line in course.wrapped(said, room)]
+    lines = [line for said in endings(stage, number) for line in course.wrapped(said, room)]
     course.page([*markdown.rendered(text, room, page.parent), *lines])
     return 0
 

@@ -1,12 +1,9 @@
 """./stage reset: restores the starter of a stage; the present file is kept beside it."""
 import itertools
-import re
 import sys
 
 from shared import course
 from shared.parser import Parser
-
-REGISTRY = course.ROOT / "stages" / "stages.json"
 
 
 def keep_aside(path):
@@ -34,34 +31,12 @@ def reset(stage, name=None):
         course.tell(course.say("reset_nothing", stage.id))
 
 
-def renewed(text, stages):
-    """The registry's text with the hashes of the starters in the folders."""
-    for stage in stages:
-        at = text.index(f'"slug": "{stage.slug}"')
-        for unit in stage.units:
-            starter = stage.path(unit).read_bytes()
-            if b"NOT_IMPLEMENTED(" not in starter:
-                continue  # a solution must not become a starter
-            entry = re.compile(rf'("file": "{re.escape(unit["file"])}")(, "starter": "\w*")?')
-            found = entry.search(text, at)
-            name = f'{found[1]}, "starter": "{course.blob_hash(starter)}"'
-            text = text[:found.start()] + name + text[found.end():]
-    return text
-
-
 def run():
     parser = Parser("reset")
-    parser.add_argument("stage", nargs="?")
+    parser.add_argument("stage")
     parser.add_argument("file", nargs="?")
-    parser.add_argument("--renew", action="store_true")
     options = parser.parse_args()
-    known = course.stages()
-    if options.renew == (options.stage is not None):
-        parser.error(course.say("expected_stage"))
-    if options.renew:
-        REGISTRY.write_text(renewed(REGISTRY.read_text(), known))
-    else:
-        reset(course.find_stage(options.stage, known), options.file)
+    reset(course.find_stage(options.stage, course.stages()), options.file)
     return 0
 
 

@@ -18,12 +18,11 @@ def tell(result, brief=False):
     stage = result.stage
     head = course.say("test_head", result.name, stage.title[course.language()], result.earned, result.points)
     if brief and result.status in ("passed", "unwritten"):
-        course.tell(course.say("test_brief", head, course.say(f"test_{result.status}")))
+        course.tell(course.say("test_brief", head, course.say(f"state_{result.status}")))
         return
     course.tell(head)
     if result.compile_error:
-        head = course.say("test_refused" if result.is_refused else "test_uncompiled")
-        course.tell(f"  {head}\n{indent(result.compile_error)}")
+        course.tell(f"  {course.say(f'test_{result.status}')}\n{indent(result.compile_error)}")
         return
     first = result.first_wrong  # the first in full; the others get one line each
     for group in result.groups:
@@ -38,7 +37,7 @@ def tell(result, brief=False):
     if others:
         course.tell("  " + (course.say("test_others_apart", first.name, course.listed(apart)) if apart
                             else course.say("test_others", first.name)))
-    if result.status == "wrong" and stage.needs and not result.is_begun:
+    if result.status == "wrong" and stage.needs:
         course.tell("  " + course.say("test_needs", course.listed(map(str, stage.needs))))
     if result.mend_first:
         other = result.mend_first
@@ -46,7 +45,7 @@ def tell(result, brief=False):
 
 
 def tell_group(group):
-    word = course.paint(course.say(f"test_{group.status}"), COLOURS.get(group.status))
+    word = course.paint(course.say(f"state_{group.status}"), COLOURS.get(group.status))
     course.tell(f"  {group.name:<24} {group.earned:>3}/{group.points:<3} {word}")
 
 
@@ -103,13 +102,14 @@ def next_step(result, selection=None):
     if result.status == "passed":
         milestone = stage.milestone and course.say("test_milestone", stage.milestone[course.language()])
         return "\n".join(filter(None, [milestone, course.say("test_hear", selection or stage.id, stage.program, stage.id)]))
-    to_write = result.status == "unwritten" or result.is_begun
+    if result.status == "unjudged":
+        return course.say("test_elsewhere", stage.id)
     if result.mend_first:
         return next_step_of(stage, result.mend_first)
     files = files_to_edit(result)
     if result.status == "slow":
         return course.say("test_faster_emulated" if stage.is_emulated else "test_faster", files, stage.id)
-    return course.say("test_write" if to_write else "test_mend", files, result.name)
+    return course.say("test_write" if result.status in ("unwritten", "begun") else "test_mend", files, result.name)
 
 
 def next_step_of(stage, group):
@@ -159,19 +159,18 @@ def test_and_tell(stage, brief=False):
     return result
 
 
-def test_part(text, known):
-    """'6.3': the gate judges the whole stage, because its parts use each other; one part is shown."""
-    stage, part = course.find_part(text, known)
+def test_part(stage, part):
+    """The gate judges the whole stage, because its parts use each other; one part is shown."""
     whole = progress.judge(stage, explain=True)
     result = whole.of_part(part)
     tell(result)
     run_my_tests(result)
-    print(next_page(whole) if result.status == "passed" else next_step(result))
-    return 0 if result.status == "passed" else 1
+    course.tell(next_page(whole) if result.status == "passed" else next_step(result))
+    return result
 
 
 def up_to_the_next_unfinished(known):
-    """Tests the stages that are not known to pass, up to the first that does not pass."""
+    """Tests the stages that are not known to pass, up to the first with work to do."""
     known = [stage for stage in known if stage.is_expected()]
     for stage in known:
         before = progress.remembered(stage, official_too=False)
@@ -180,7 +179,7 @@ def up_to_the_next_unfinished(known):
             if result.status == "passed" and stage is not known[-1]:
                 course.tell(next_step(result))
             yield result
-            if result.status != "passed":
+            if not result.is_done_here:
                 return
 
 
@@ -190,7 +189,7 @@ def run():
     options = parser.parse_args()
     known = course.stages()
     if options.stages and "." in options.stages:
-        return test_part(options.stages, known)
+        return 0 if test_part(*course.find_part(options.stages, known)).status == "passed" else 1
     if options.stages:
         chosen = course.parse_selection(options.stages, known)
         results = [test_and_tell(stage, brief=len(chosen) > 1) for stage in chosen]
@@ -199,7 +198,7 @@ def run():
     if options.stages and len(results) > 1:
         course.tell(course.say("test_total", sum(result.earned for result in results),
                          sum(result.stage.points for result in results)))
-    unfinished = next((result for result in results if result.status != "passed"), None)
+    unfinished = next((result for result in results if not result.is_done_here), None)
     course.tell(next_step(unfinished or results[-1], options.stages))
     if unfinished is None and progress.are_all_right(known):
         course.tell(course.say("where_all_done"))

@@ -32,9 +32,8 @@ def is_behind():
         return False
     ASKED.parent.mkdir(parents=True, exist_ok=True)
     ASKED.touch()
-    ref = settings["ref"]
-    said = official.git("ls-remote", "--", settings["url"], ref, f"{ref}^{{}}", seconds=SECONDS)
-    return bool(said) and not is_known(said.splitlines()[-1].split("\t")[0], settings)  # a tag's commit is last
+    newest = official.remote_commit(settings, seconds=SECONDS)
+    return bool(newest) and not is_known(newest, settings)
 
 
 # ---- the update ---------------------------------------------------------------------------------

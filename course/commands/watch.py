@@ -32,15 +32,17 @@ def wait_for_a_save(stages, before):
         time.sleep(SECONDS)
 
 
-def test_once(stage):
-    """Tests a stage; True if it passes."""
+def test_once(stage, part):
+    """Tests a stage, or shows a part of it; True if nothing is left to do."""
     try:
+        if part is not None:
+            return test.test_part(stage, part).is_done_here
         result = test.test_and_tell(stage)
     except course.Problem as problem:  # a failed build: the next save may fix it
         course.tell(f"stage: {problem}", sys.stderr)
         return False
     course.tell(test.next_step(result))
-    return result.status == "passed"
+    return result.is_done_here
 
 
 def announce(stage, after):
@@ -53,7 +55,8 @@ def run():
     parser.add_argument("stage", nargs="?")
     options = parser.parse_args()
     known = course.stages()
-    stage = course.find_stage(options.stage, known) if options.stage else progress.next_unfinished(known)
+    stage, part = (course.find_part(options.stage, known) if options.stage
+                   else (progress.next_unfinished(known), None))
     while True:
         if stage is None:  # all pass: test the stage that is saved next
             before = {stage: snapshot(stage) for stage in known}
@@ -61,7 +64,7 @@ def run():
             course.tell(course.say("watching", "stages"))
             stage = wait_for_a_save(known, before)
         before = snapshot(stage)
-        passed = test_once(stage)
+        passed = test_once(stage, part)
         if passed and not options.stage:
             last, stage = stage, progress.next_unfinished(known)
             if stage is None:

@@ -22,21 +22,22 @@ def table(results):
     width = max(map(course.width, titles))
     yield row("", course.say("where_stage"), course.say("where_points"), course.say("where_state"), width)
     for result, title in zip(results, titles):
-        found = "begun" if result.is_begun else result.status
         yield row(result.stage.id, title, f"{result.earned} / {result.stage.points}",
-                  course.paint(course.say(f"where_{found}" if result.stage.is_expected() else "where_optional"),
-                               COLOURS.get(found)), width)
+                  course.paint(course.say(f"state_{result.status}" if result.stage.is_expected() else "where_optional"),
+                               COLOURS.get(result.status)), width)
     earned = sum(result.earned for result in results)
     points = sum(result.stage.points for result in results if result.stage.is_expected())
     yield row("", course.say("where_total"), f"{earned} / {points}", "", width)
 
 
 def what_next(results):
-    ahead = next((result for result in results if result.status != "passed" and result.stage.is_expected()), None)
+    expected = [result for result in results if result.stage.is_expected()]
+    ahead = next((result for result in expected if not result.is_done_here), None)
     if ahead is None:
-        return course.say("where_all_done")
+        elsewhere = [str(result.stage.id) for result in expected if result.status == "unjudged"]
+        return course.say("where_elsewhere", course.listed(elsewhere)) if elsewhere else course.say("where_all_done")
     stage = ahead.stage
-    if ahead.status == "unwritten" or ahead.is_begun:
+    if ahead.status in ("unwritten", "begun"):
         return course.say("where_next_write", stage.id, stage.title[course.language()], stage.minutes,
                           stage.handout.relative_to(course.ROOT), stage.file_names)
     if ahead.status == "slow":

@@ -186,6 +186,16 @@ class Turns:
             yield
 
 
+def temporary(kind):
+    """A folder that exists within a `with`. Its name contains the process, so that it can be deleted if that is killed."""
+    return tempfile.TemporaryDirectory(dir=PLACE, prefix=f"{kind}-{os.getpid()}-")
+
+
+def is_open(entry):
+    """True if a group needs another machine to be graded."""
+    return any(group["status"] == "unjudged" for group in entry["groups"])
+
+
 class Work:
     """One student's files, in a folder of their own."""
 
@@ -342,7 +352,7 @@ class Work:
         entry = memory.get(key)
         if entry is None:
             entry = self.grade(stage)
-            if entry["status"] not in ("hung", "slow", "unjudged"):  # the machine may be to blame
+            if entry["status"] not in ("hung", "slow") and not is_open(entry):  # the machine may be to blame
                 memory.put(key, entry)
         return entry
 
@@ -393,8 +403,8 @@ class Work:
             entry["status"] = "refused"
         elif result.compile_error:
             entry["status"] = "uncompiled"
-        else:  # "begun": functions are missing, nothing is wrong
-            entry["status"] = failed[0] if failed else "begun" if result.is_begun else result.status
+        else:
+            entry["status"] = failed[0] if failed else result.status
         entry["failed"] = entry["status"] not in NO_FAULT
         # An optional stage without any code is not begun: its file may be the starter of an older official tree.
         started &= not stage.is_optional or entry["status"] != "unwritten"
@@ -409,7 +419,7 @@ def grade(handed_in, seed=None, jobs=None, stages=None, memory=None):
     seeds = seed if isinstance(seed, dict) else {stage.id: seed for stage in stages}
     prepare()
     PLACE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=PLACE, prefix=f"student-{os.getpid()}-") as folder:
+    with temporary("student") as folder:
         work = Work(handed_in, seeds, folder)
         one = functools.partial(work.remembered, memory=memory) if memory else work.grade
         with concurrent.futures.ThreadPoolExecutor(jobs or os.cpu_count()) as pool:

@@ -208,6 +208,10 @@ class NotPlain(Exception):
     """An object file that no compiler makes from plain C++; the message says what was found."""
 
 
+class OtherLetters(Exception):
+    """A name in an object file with other letters than those of ASCII; the message is the name."""
+
+
 # Link-time optimisation, bitcode, and sections that a linker takes as commands or prints.
 NOT_LINKED = re.compile(rb"\.gnu\.(lto|debuglto|warning|offload)|\.llvm(?!_addrsig$)|__LLVM|\.deplibs|\.linker|"
                         rb"\.interp$")
@@ -269,8 +273,8 @@ MOST_SHOWN = 80
 
 
 def check_plain(path):
-    """Throws NotPlain if a linker would find anything but code and data in this object. (On Linux; on other systems
-    only its author's own machine links it.)"""
+    """Throws NotPlain if a linker would find anything but code and data in this object, OtherLetters if it has a name that
+    is not plain. (On Linux; on other systems only its author's own machine links it.)"""
     if not sys.platform.startswith("linux"):
         return
     try:
@@ -283,7 +287,7 @@ def check_plain(path):
                 start = names.rfind(b"\0", 0, other.start()) + 1
                 shown = names[start:start + links.MOST_LETTERS].partition(b"\0")[0].decode("utf-8", "backslashreplace")
                 shown = shown[:MOST_SHOWN]
-                raise NotPlain(f"the name {shown!r}, with other letters than those of ASCII")
+                raise OtherLetters(repr(shown))
     except (struct.error, ValueError):
         raise NotPlain("an ELF file that ends too early") from None
 
@@ -414,7 +418,8 @@ def foreign_file(name, paths, allowed, folders):
 
 def files_of_rule(text):
     """The dependencies of a file in a compiler's output (-MD)."""
-    return [path.replace("\\ ", " ") for path in re.findall(r"(?:\\.|\S)+", text.partition(":")[2].replace("\\\n", " "))]
+    words = re.findall(r"(?:\\.|\S)+", text.partition(":")[2].replace("\\\n", " "))
+    return [re.sub(r"\\([ #:\\])", r"\1", word).replace("$$", "$") for word in words]
 
 
 def files_of_object(object_file):
@@ -488,6 +493,8 @@ def refusal(stage, texts, objects=(), ours=(), build=None):
                 check_plain(path)
         except NotPlain as problem:
             return course.say("own_object", name, problem)
+        except OtherLetters as problem:
+            return course.say("own_letters", name, problem)
         if ours:
             found += foreign_symbols(stage, objects, ours, build or course.BUILD)
     lines = [course.say(*problem) for problem in found[:MOST_LINES]]

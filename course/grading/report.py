@@ -32,7 +32,7 @@ def words(group):
 
 
 def state(entry):
-    return course.say(f"grade_{entry['status']}")
+    return course.say(f"state_{entry['status']}")
 
 
 def title(entry):

@@ -86,7 +86,7 @@ def link(work, chosen, students):
 def score(handed_in, stages, texts):
     """The best of the student's programs: with all these stages, or without those that round, because rounding may
     decide between two tokens. 0 if no text equals ours. Throws grader.NotMade."""
-    with tempfile.TemporaryDirectory(dir=grader.PLACE, prefix="student-") as folder:
+    with grader.temporary("student") as folder:
         work = grader.Work(handed_in, {}, folder)
         students = {stage.number: list(map(str, work.compile(stage).values())) for stage in stages}
         return max(texts.tokens_per_second(link(work, chosen, students))

@@ -39,7 +39,7 @@ REMOTE = "git:http:https:ssh"  # never a folder: git would follow links out of i
 class Submission:
     """files: {"stages/02-rms-norm/rms_norm.cpp": bytes}. refused: {such a name: the reason, a key of messages.json}.
     sha: the commit, or None; is_changed: True if the files differ from it. language, nickname: from its course.json, or
-    None."""
+    None. unread: why that file could not be read, or None."""
 
     def __init__(self, source, sha=None):
         self.source = str(source)
@@ -49,10 +49,14 @@ class Submission:
         self.refused = {}
         self.language = None
         self.nickname = None
+        self.unread = None
 
     def take_settings(self, text):
-        with contextlib.suppress(course.Problem):
+        try:
             found = official.parse(text)
+        except course.Problem as problem:
+            self.unread = str(problem)
+        else:
             self.language = found["language"] if found["language"] in course.HANDOUTS else None
             nickname = found["nickname"].encode("utf-8", "replace").decode()  # JSON may name half a character
             self.nickname = " ".join(nickname.split())[:NICKNAME] or None

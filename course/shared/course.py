@@ -1,6 +1,7 @@
 """What the commands of the course share: the registry of stages, the messages, building a stage, and its gate."""
 import contextlib
 import copy
+import fcntl
 import functools
 import hashlib
 import json
@@ -143,7 +144,9 @@ class Stage:
 
     @property
     def is_started(self):
-        return not all(map(self.is_handed_out, self.units))
+        """True if a file is not the starter. An optional stage whose files were all deleted is not begun."""
+        there = any(self.path(unit).exists() for unit in self.units)
+        return (there or not self.is_optional) and not all(map(self.is_handed_out, self.units))
 
     def is_expected(self):
         """True if the stage counts. An optional stage counts only if the student began it."""
@@ -169,7 +172,7 @@ def unit_name(stage, unit):
 
 
 def stages():
-    registry = json.loads((ROOT / "stages" / "stages.json").read_text())
+    registry = json.loads((ROOT / "stages" / "stages.json").read_text(encoding="utf-8"))
     return [Stage(entry) for entry in registry["stages"]]
 
 
@@ -182,6 +185,9 @@ def find_stage(text, known):
     for stage in known:
         if text in (str(stage.id), stage.number, stage.slug):
             return stage
+    number, dot, _ = text.partition(".")
+    if dot and number in (str(stage.id) for stage in known):
+        raise Problem(say("whole_stage", text, number))
     raise Problem(say("no_stage", text, known[-1].id))
 
 
@@ -320,10 +326,10 @@ class Result:
 
     def __init__(self, stage):
         self.stage = stage
-        self.compile_error = None
+        self.compile_error = None  # or another reason why the gate did not run, with `blocked`:
+        self.blocked = None  # "missing": a file of the stage; "refused": it compiles, but is not the student's own work
         self.unfinished = None  # how the gate ended, if it ended without a report
         self.peak = 0  # peak memory of the judge, in kilobytes
-        self.is_refused = False  # compiles, but is not the student's own work
         self.seed = None  # seed of the random numbers in its questions
         self.part = None  # set if the result is about one part only
         self.of_others = []  # then the groups of the other parts
@@ -354,17 +360,28 @@ class Result:
 
     @property
     def status(self):
+        """"uncompiled", "missing", "refused"; "wrong", if a group is; "begun": functions are missing, and nothing is wrong so far; "unjudged":
+        this machine cannot judge all of it; "slow"; or the status of all groups."""
         if self.compile_error:
-            return "uncompiled"
+            return self.blocked or "uncompiled"
         found = {group.status for group in self.groups}
-        if len(found) == 1 and "wrong" not in found:
+        if "wrong" in found:
+            return "wrong"
+        if len(found) == 1:
             return found.pop()
-        return "slow" if found == {"passed", "slow"} else "wrong"
+        if "unwritten" in found:
+            return "begun"
+        return "unjudged" if "unjudged" in found else "slow"
 
     @property
     def is_right(self):
         """True if all is written and nothing is wrong; it may be slow."""
         return self.status in ("passed", "slow")
+
+    @property
+    def is_done_here(self):
+        """True if nothing is left to do on this machine."""
+        return self.status in ("passed", "unjudged")
 
     @property
     def first_wrong(self):
@@ -377,15 +394,6 @@ class Result:
         first = self.first_wrong
         called = self.stage.files_called_by(first.file) if first else []
         return next((group for group in self.of_others if group.status == "wrong" and group.file in called), None)
-
-    @property
-    def has_mistake(self):
-        return self.first_wrong is not None
-
-    @property
-    def is_begun(self):
-        """True if functions are missing, and there is no mistake so far."""
-        return self.status == "wrong" and not self.has_mistake
 
     @property
     def earned(self):
@@ -526,7 +534,7 @@ def build_mistakes(stage, only=False, found=None):
     if not mistakes(stage):
         return None
     if not mistakes_folder(stage).exists():
-        if found and found.has_mistake:
+        if found and found.first_wrong:
             tell(f"{found.first_wrong.name}: {short(found.first_wrong.failures[0])}\n", sys.stderr)
         tell(say("first_mistakes"), sys.stderr)
     # If this build fails, the verdict only lacks the mistake's name.
@@ -561,7 +569,7 @@ def judge_once(stage, worker, seed, keep, mistakes, turns):
             result = run_gate(stage, worker, seed, None, keep, exact)
     if not stage.timed:
         return result
-    if result.unfinished or any(group.failures for group in result.groups):
+    if result.status == "wrong":
         timed = Result(stage)
         for group in timed.groups:
             group.status = "unmeasured"
@@ -577,8 +585,29 @@ def judge_once(stage, worker, seed, keep, mistakes, turns):
 def needs_a_name(result, stage):
     """True if it is worth the time to build the wrong programs and to look for the one that explains this result."""
     hung = any(kind == "hung" for group in result.groups for kind, _ in group.failed_requests)  # explains itself
-    is_wrong = result.has_mistake or stage.is_emulated and result.status == "slow"
+    is_wrong = result.status == "wrong" or stage.is_emulated and result.status == "slow"
     return is_wrong and not hung and not result.unfinished
+
+
+@contextlib.contextmanager
+def one_at_a_time(stage):
+    """Waits until no other process judges this stage here: both would write the same folder of requests."""
+    path = stage.requests.with_suffix(".lock")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            tell(say("test_waits", stage.id), sys.stderr)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def not_judged(stage, why, blocked=None):
+    """A Result without verdicts; blocked: as in Result."""
+    result = Result(stage)
+    result.compile_error, result.blocked = why, blocked
+    return result
 
 
 def test_stage(stage, explain=False, seed=None):
@@ -588,30 +617,31 @@ def test_stage(stage, explain=False, seed=None):
     """
     for unit in stage.units:
         if not stage.path(unit).exists():
-            raise Problem(say("file_missing", stage.path(unit).relative_to(ROOT), stage.id, unit["file"]))
+            why = say("file_missing", stage.path(unit).relative_to(ROOT), stage.id, unit["file"])
+            return not_judged(stage, why, "missing")
     if stage.is_emulated and not sys.platform.startswith("linux"):
-        raise Problem(say("gpu_not_here", stage.id))
+        result = Result(stage)
+        for group in result.groups:
+            group.status = "unjudged"
+        result.groups[0].failures = [say("gpu_not_here", stage.id)]
+        return result
     from grading import own_work  # it imports this module
     refused = own_work.refusal(stage, own_work.texts_here(stage))
     problem = refused or build("gate", f"worker_{stage.number}")
     if problem is None:
         problem = refused = own_work.refusal_here(stage) or None
-    if problem is None:
-        worker = BUILD / "course" / f"worker_{stage.number}"
-        seed = os.environ.get("STAGE_SEED") or seed or secrets.randbits(63)
-        with doing(say("doing_test", stage.id)):
-            result = judge(stage, worker, seed, stage.requests,
-                           lambda found: build_mistakes(stage, found=found) if explain else None)
-        result.seed = seed
-        return result
     if refused:
-        result = Result(stage)
-        result.is_refused, result.compile_error = True, refused
-        return result
-    if f"stages/{stage.number}-{stage.slug}/" not in problem:
-        raise Problem(say("build_failed", first_error(problem)))
-    result = Result(stage)
-    result.compile_error = why_not_built(problem, f"course/worker_{stage.number}")
+        return not_judged(stage, refused, "refused")
+    if problem is not None:
+        if f"stages/{stage.number}-{stage.slug}/" not in problem:
+            raise Problem(say("build_failed", first_error(problem)))
+        return not_judged(stage, why_not_built(problem, f"course/worker_{stage.number}"))
+    worker = BUILD / "course" / f"worker_{stage.number}"
+    seed = os.environ.get("STAGE_SEED") or seed or secrets.randbits(63)
+    with one_at_a_time(stage), doing(say("doing_test", stage.id)):
+        result = judge(stage, worker, seed, stage.requests,
+                       lambda found: build_mistakes(stage, found=found) if explain else None)
+    result.seed = seed
     return result
 
 

@@ -23,11 +23,11 @@ QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o
 
 
 def parse(text):
-    """The settings of a course.json, which may be written by a student."""
+    """The settings of a course.json, which may be written by a student; text: str or bytes."""
     try:
         found = strict_json.parse(text)
-    except ValueError:
-        found = None
+    except ValueError as problem:
+        raise course.Problem(f"{FILE}: expected a JSON object in UTF-8: {problem}") from None
     if not isinstance(found, dict):
         raise course.Problem(f"{FILE}: expected a JSON object")
     for key, usual in DEFAULTS.items():
@@ -38,7 +38,7 @@ def parse(text):
 
 def read(folder=course.ROOT):
     path = pathlib.Path(folder) / FILE
-    return parse(path.read_text(encoding="utf-8")) if path.exists() else dict(DEFAULTS)
+    return parse(path.read_bytes()) if path.exists() else dict(DEFAULTS)
 
 
 def write(settings, folder=course.ROOT):
@@ -63,14 +63,23 @@ def is_here(url):
     return url.rstrip("/").removesuffix(".git") == here
 
 
-def has_ref(settings, seconds=None):
-    """True if the branch or tag exists and can be read without a password. None if the repository cannot be read."""
+def remote_commit(settings, *options, seconds=None):
+    """The commit that the official repository has under this branch, tag or hash. "": none. None: the repository cannot
+    be read. options: of git."""
     ref = settings["ref"]
-    said = git("-c", "credential.helper=", "ls-remote", "--", settings["url"], ref, seconds=seconds)
+    said = git(*options, "ls-remote", "--", settings["url"], ref, f"{ref}^{{}}", seconds=seconds)
     if said is None:
         return None
-    names = {line.partition("\t")[2] for line in said.splitlines()}
-    return bool(names & {ref, f"refs/{ref}", f"refs/heads/{ref}", f"refs/tags/{ref}"} or COMMIT.fullmatch(ref))
+    found = dict(reversed(line.split("\t", 1)) for line in said.splitlines())  # also of refs/heads/x/main
+    names = (ref, f"refs/{ref}", f"refs/tags/{ref}", f"refs/heads/{ref}")  # in git's order
+    commits = (found.get(full) for name in names for full in (f"{name}^{{}}", name))
+    return next(filter(None, commits), ref if COMMIT.fullmatch(ref) else "")
+
+
+def has_ref(settings, seconds=None):
+    """True if the branch or tag exists and can be read without a password. None if the repository cannot be read."""
+    commit = remote_commit(settings, "-c", "credential.helper=", seconds=seconds)
+    return None if commit is None else bool(commit)
 
 
 def why_not_fetched(settings):

@@ -77,6 +77,7 @@ def judge(stage, explain=False):
         # The same numbers until the stage is right, so that the student sees what an edit changed.
         "seed": None if result.status == "passed" else result.seed or before.get("seed"),
         "files": mine, "official": official(), "compile_error": result.compile_error,
+        "blocked": result.blocked,
         "groups": {group.name: group.status for group in result.groups},
         "passed": {group.name: group.n_passed for group in result.groups}})
     return result
@@ -91,7 +92,7 @@ def remembered(stage, official_too=True):
     if official_too and verdict["official"] != official():
         return None
     result = course.Result(stage)
-    result.compile_error = verdict["compile_error"]
+    result.compile_error, result.blocked = verdict["compile_error"], verdict.get("blocked")
     for group in result.groups:
         group.status = verdict["groups"].get(group.name, "unwritten")
         group.n_passed = verdict.get("passed", {}).get(group.name, 0)
@@ -116,10 +117,9 @@ def are_all_right(stages):
 
 
 def next_unfinished(stages):
-    """The first stage that does not pass, or None. A stage that passed before official files changed counts as
-    passed."""
+    """The first stage with work to do, or None. A stage that passed before official files changed counts as passed."""
     for stage in filter(course.Stage.is_expected, stages):
         before = remembered(stage, official_too=False) or result_of(stage)
-        if before.status != "passed":
+        if not before.is_done_here:
             return stage
     return None

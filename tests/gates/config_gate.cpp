@@ -1,4 +1,4 @@
-// The gate of stage 5.1, first half: config.json is parsed into the model's Config.
+// The gate of stage 5.3: config.json is parsed into the model's Config.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 

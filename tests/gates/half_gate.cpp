@@ -1,4 +1,4 @@
-// The gate of stage 5.2: all 65,536 bit patterns of both 16-bit formats.
+// The gate of stage 5.1: all 65,536 bit patterns of both 16-bit formats.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The gate of stage 5.1, second half: the parameters are loaded from the named tensors of a
+// The gate of stage 5.2: the parameters are loaded from the named tensors of a
 // checkpoint.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -450,6 +450,14 @@ class Stale(Tree):
             told = self.stage("story").stderr
             self.assertRegex(told, r"stages/01-one/one.cpp:1:\d+: warning: .*nobody_reads")
             self.assertNotIn("operators/one.cpp", told)
+        with self.subTest("a student's file put back with its old date is compiled again"):
+            mine, aside = self.root / "stages" / "01-one" / "one.cpp", self.root / "aside.cpp"
+            mine.rename(aside)
+            mine.write_text("int stage() { return 2; }\n")
+            self.stage("build", "--only", "storyteller")
+            time.sleep(0.05)
+            aside.rename(mine)
+            self.assertIn("nobody_reads", self.stage("build", "--only", "storyteller").stderr)
         with self.subTest("the whole tree moved"):
             moved = self.root.with_name(self.root.name + " moved")
             self.root.rename(moved)

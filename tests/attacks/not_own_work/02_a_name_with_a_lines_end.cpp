@@ -1,6 +1,6 @@
 // Attack: a name with a Unicode line end, so that nm seems to report a kernel.
 // Stage: 2
-// Refused for: other letters
+// Refused for: use only the letters
 // Would earn: 0
 #include "operators/rms_norm.h"
 

@@ -72,6 +72,10 @@ class Folder(unittest.TestCase):
         return str(caught.exception)
 
 
+def new_stage(entry):
+    return course.Stage({"title": {}, "minutes": 1, "functions": [], "groups": [], "needs": [], **entry})
+
+
 def student(id="ann", place="x", **more):
     return class_folder.Student(id, place, more)
 
@@ -115,6 +119,15 @@ class Roster(Folder):
         (self.folder / "link").symlink_to(ROOT)
         self.assertIn("this repository", self.problem(class_folder.Classroom, roster, self.folder / "link" / "x"))
         self.assertFalse(inside.exists())
+
+    def test_of_another_class_does_not_share_its_folder(self):
+        one, two = (self.put(name, "id,repository\nann,a\n") for name in ("a.csv", "b.csv"))
+        class_folder.Classroom(one)
+        self.assertIn("holds the results of a.csv", self.problem(class_folder.Classroom, two))
+        class_folder.Classroom(two, self.folder / "b")
+        one.unlink()  # it was renamed to b.csv
+        class_folder.Classroom(two)
+        class_folder.Classroom(two)
 
 
 class Turns(unittest.TestCase):
@@ -352,6 +365,10 @@ class Pulling(Folder):
         self.assertEqual(room.seen()["ann"], [class_folder.Seen(handed_in.sha, DUE)])
         kept = class_folder.kept(room.folder, "ann", handed_in.sha)
         self.assertEqual((kept.files, kept.refused), (handed_in.files, handed_in.refused))
+        newest = {"id": 98, "slug": "new", "units": [{"file": "new.cpp"}]}  # a stage that the course did not have then
+        with mock.patch.object(class_folder.course, "stages", lambda: [*STAGES, new_stage(newest)]):
+            self.assertEqual(class_folder.kept(room.folder, "ann", handed_in.sha).refused["stages/98-new/new.cpp"],
+                             "grade_missing")
         whole, line = room.log.read_text(), f"ann,{'b' * 40},{DUE.isoformat()}"
         for at in range(len(line) - len(":00")):  # the line may be incomplete
             room.log.write_text(whole + line[:at])
@@ -679,7 +696,7 @@ class Records(Folder):
         record.result = {"stages": entries, "confined": True, "official": {"commit": "c"}, "seed": None,
                          "repository": {"sha": "a" * 40}, "compiler": "c++", "not_confined_because": ""}
         record.stages = [marks.StageMark(stage, one, lateness.Version("a" * 40, DUE, 0),
-                                         None if marks.is_open(one) else one["earned"])
+                                         None if grader.is_open(one) else one["earned"])
                          for stage, one in zip(STAGES, entries)]
         record.started = {stage.id: DUE for stage in STAGES}
         return record
@@ -803,7 +820,7 @@ class Tables(Records):
             unread.result["stages"][at]["message"] = f"file {at} is missing <&\nmore"
         records = [self.record("zoe", {}), late, unpulled, better, unread, self.ungraded("dan"), self.unseen("eve")]
         listed = "\n".join(class_page.troubles(records))
-        self.assertIn("stage 2 cannot be graded: file 2 is missing &lt;&amp;<br>stage 3 cannot be graded: file 3", listed)
+        self.assertIn("stage 2 was refused (0 points): file 2 is missing &lt;&amp;<br>stage 3 was refused (0 points): file 3", listed)
         self.assertEqual([id for id in ("dan", "eve", "bob", "cat", "fay", "ann")],
                          [part.split('">')[1].split("<")[0] for part in listed.split("<li>")[1:]])
         self.assertIn("2 days late: stage 3<br>1 day late: stages 1, 2", listed)
@@ -1007,13 +1024,15 @@ class Sending(Folder):
         self.assertIn("identifier 5 belongs to several students: ann, bob", self.problem(self.send, room, "moodle"))
 
     def test_a_zip_names_each_file_by_the_participant_as_moodle_reads_it(self):
-        room = self.room("id,repository,Identifier", "ann_b,a,Participant 4711", "bob,b,17", "cat,c,")
+        room = self.room("id,repository,Identifier", "ann_b,a,Participant 4711", "bob,b,17", "cat,c,", "dan,d,参与者4712",
+                         "eve,e,Teilnehmer/in4713")
         code, said = self.send(room, "moodle")
         self.assertEqual(code, 1)
         self.assertIn("cat: ", said)
         with zipfile.ZipFile(self.folder / sending.ZIP) as found:
             self.assertEqual({self.participant(name): found.read(name) for name in found.namelist()},
-                             {(4711, "feedback.md"): b"# ann_b\n", (17, "feedback.md"): b"# bob\n"})
+                             {(4711, "feedback.md"): b"# ann_b\n", (17, "feedback.md"): b"# bob\n",
+                              (4712, "feedback.md"): b"# dan\n", (4713, "feedback.md"): b"# eve\n"})
         before = (self.folder / sending.ZIP).read_bytes()
         self.send(room, "moodle")
         self.assertEqual((self.folder / sending.ZIP).read_bytes(), before)
@@ -1097,6 +1116,13 @@ class Settings(Folder):
         for text in "[" * 250_000, '{"a": ' * 50_000, '{"language": "en", "language": "zh"}', "1" * 250_000, "{", "[]":
             self.assertIn("expected a JSON object", self.problem(official.parse, text))
         self.assertLess(time.process_time() - start, 5)
+
+    def test_that_cannot_be_read_are_told_with_their_place(self):
+        self.assertIn("line 1 column 18", self.problem(official.parse, '{"nickname": "a" "ref": ""}'))
+        self.assertIn("utf-8", self.problem(official.parse, '{"nickname": "小明"}'.encode("gbk")))
+        handed_in = submission.Submission("x")
+        handed_in.take_settings(b'{"nickname": }')
+        self.assertIn("line 1 column 14", handed_in.unread)
 
     def test_of_a_class_survive_an_export_and_an_update(self):
         settings = {**official.DEFAULTS, **Lateness.SETTINGS}

@@ -27,7 +27,7 @@ def add_the_stage(copy):
     registry["stages"].append(entry)
     copy.write("stages/stages.json", json.dumps(registry, indent=2, ensure_ascii=False))
     copy.write("tests/data/operators/gelu.safetensors", DUMP.read_bytes())
-    for command in "./stage reset --renew", "python3 course grading.own_work --write":
+    for command in "python3 course grading.starters --write", "python3 course grading.own_work --write":
         code, printed = copy.run(command)
         assert code == 0, printed
     return files

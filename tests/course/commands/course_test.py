@@ -184,7 +184,7 @@ class Starters(unittest.TestCase):
             written = (ROOT / name).read_bytes().count(b"NOT_IMPLEMENTED(") < expected
             self.assertTrue(written, f"""
 {name} is not the starter that stages/stages.json names by its hash.
-  Changed on purpose, or new?   ./stage reset --renew, and commit both files.
+  Changed on purpose, or new?   python3 course grading.starters --write, and commit both files.
   Are you writing this stage?   Then this passes once its NOT_IMPLEMENTED(...) is gone.""")
 
     def test_can_be_given_back_by_git(self):
@@ -329,7 +329,8 @@ class CommandLines(unittest.TestCase):
                 ("grade --seed -1", "--seed", "应为 0 到"),
                 ("grade --j 2", "--jobs", "不明确"),
                 ("grade --annotations=2", "'2'", "后面不能写值"),
-                ("reset", "--renew", "应为阶段")):
+                ("reset", "stage", "还缺少参数"),
+                ("grade --jobs 0", "--jobs", "应为 1")):
             for language in LANGUAGES:
                 with self.subTest(line=line, language=language):
                     code, said, complaint = self.ask(language, *line.split())

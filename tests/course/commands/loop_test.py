@@ -59,15 +59,15 @@ class Where(Repository):
         self.write("03-matmul-transb/matmul_transb.cpp", "RIGHT")
         self.write("04-mlp/mlp.cpp", "changed, and not written")
         states, rest = self.states()
-        self.assertEqual(states[0], ("0 / 0", "done"))
+        self.assertEqual(states[0], ("0 / 0", "right"))
         self.assertEqual(states[1], ("0 / 10", "wrong"))
         self.assertEqual(states[2], ("0 / 20", "does not compile"))
-        self.assertEqual(states[3], ("30 / 30", "done"))
+        self.assertEqual(states[3], ("30 / 30", "right"))
         self.assertEqual(states[4], ("0 / 20", "not written yet"))
         self.assertIn("total", self.run_tool("where"))
         self.assertIn("./stage test 1", rest)
         states, rest = self.states(language="zh")
-        self.assertEqual(states[3], ("30 / 30", "完成"))
+        self.assertEqual(states[3], ("30 / 30", "正确"))
         self.assertIn("下一步", rest)
 
     def test_half_a_stage_is_no_mistake(self):
@@ -85,6 +85,29 @@ class Where(Repository):
         self.assertIn("(this group tests part 6.2: stages/06-self-attention/2-softmax.md)",
                       self.run_tool("test", "6", code=1))
         self.assertNotIn("(this group tests", self.run_tool("test", "6.2", code=1))
+
+    def test_what_this_machine_cannot_judge_is_passed_over(self):
+        for stage in course.stages()[:9]:
+            for unit in stage.units:
+                self.write(f"{stage.folder.name}/{unit['file']}", "RIGHT")
+        self.write("09-simd/matmul_packed.cpp", "OLD")
+        states, rest = self.states()
+        self.assertEqual(states[9], ("0 / 30", "cannot be judged on this machine"))
+        self.assertIn("next: stage 10", rest)
+        self.assertIn("stage 9 must be tested on another machine", self.run_tool("test", "9"))
+        self.assertIn("write it in stages/10-", self.run_tool("test", code=1))
+
+    def test_a_file_that_is_gone_is_the_matter_of_its_stage(self):
+        (self.made / "stages" / "02-rms-norm" / "rms_norm.cpp").unlink()
+        shutil.rmtree(self.made / "stages" / "11-cuda")
+        states, _ = self.states()
+        self.assertEqual((states[2][1], states[11][1]), ("a file is missing", "optional"))
+
+    def test_settings_that_cannot_be_read_are_one_line(self):
+        (self.made / "course.json").write_bytes('{"nickname": "小明"}'.encode("gbk"))
+        self.addCleanup((self.made / "course.json").unlink)
+        self.run_tool("update", code=2)
+        self.assertEqual(self.stderr.count("\n"), 1)
 
     def test_what_is_right_and_slow_has_the_points_of_its_bands_and_is_no_mistake(self):
         self.write("09-simd/matmul_packed.cpp", "SLOW")
@@ -186,8 +209,7 @@ class Test(Repository):
 
     def test_a_file_that_is_gone_is_one_line(self):
         (self.made / "stages" / "02-rms-norm" / "rms_norm.cpp").unlink()
-        self.run_tool("test", "2", code=2)
-        self.assertIn("./stage reset 2 rms_norm.cpp", self.stderr)
+        self.assertIn("./stage reset 2 rms_norm.cpp", self.run_tool("test", "2", code=1))
 
     def test_own_tests_are_shown_and_count_for_nothing(self):
         self.write("01-silu/silu.cpp", "RIGHT")
@@ -468,7 +490,7 @@ class Reset(Repository):
         path = self.made / "stages" / "02-rms-norm" / "rms_norm.cpp"
         path.write_text(path.read_text() + "// more\n")
         self.write("01-silu/silu.cpp", "RIGHT")
-        self.run_tool("reset", "--renew")
+        self.run_tool("grading.starters", "--write")
         after = registry.read_text()
         self.assertEqual(len(before), len(after))
         self.assertIn(self.git("hash-object", str(path)).strip(), after)
@@ -523,7 +545,7 @@ class Watch(Repository):
 
         with mock.patch.object(watch, "wait_for_a_save", wait), mock.patch.object(sys, "argv", ["watch"]), \
                 mock.patch.object(watch.progress, "next_unfinished", lambda known: None), \
-                mock.patch.object(watch, "test_once", lambda stage: tested.append(stage.id) or True), \
+                mock.patch.object(watch, "test_once", lambda stage, part: tested.append(stage.id) or True), \
                 contextlib.redirect_stdout(io.StringIO()) as said, self.assertRaises(KeyboardInterrupt):
             watch.run()
         self.assertEqual(tested, [3])
@@ -536,6 +558,14 @@ class Watch(Repository):
         self.assertIn("hear it: ./stage story --mine 1", self.seen.read_text())  # there is nothing to edit
         self.write("01-silu/silu.cpp", "SYNTAX")
         self.wait_for("that is no C++", 10.0)
+
+
+    def test_a_part_that_was_named_is_shown(self):
+        self.write("06-self-attention/softmax.cpp", "WRONG")
+        self.start("6.2")
+        self.wait_for("watching stages/06-self-attention")
+        self.assertIn("stage 6.2", self.seen.read_text())
+        self.assertNotIn("AttentionBlock", self.seen.read_text())
 
 
 class Debug(Repository):
@@ -564,6 +594,11 @@ class Debug(Repository):
         self.write("01-silu/silu.cpp", "SYNTAX")
         self.run_tool("debug", "1", code=2)
         self.assertIn("does not compile", self.stderr)
+        self.write("01-silu/silu.cpp", "RIGHT")  # the requests of the last test are about other code
+        self.run_tool("debug", "1", code=2)
+        self.assertIn("no case fails", self.stderr)
+        self.run_tool("debug", "6.3", code=2)
+        self.assertIn("takes whole stages: 6", self.stderr)
 
     def test_without_a_debugger_it_says_how_to_get_one(self):
         tools = pathlib.Path(tempfile.mkdtemp(dir=self.made / "build"))

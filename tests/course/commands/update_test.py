@@ -171,6 +171,16 @@ class Update(unittest.TestCase):
             self.assertEqual((said or "") in done.stderr and bool(done.stderr), bool(said), done.stderr)
             shutil.rmtree(self.folder / "template")
 
+    def test_an_export_does_not_depend_on_the_users_settings_of_git(self):
+        ignored = self.folder / "ignored"
+        ignored.write_text("src/\n")
+        settings = self.folder / "gitconfig"
+        settings.write_text(f"[core]\nexcludesFile = {ignored}\n[commit]\ngpgSign = true\n")
+        subprocess.run([sys.executable, str(self.theirs / "course"), "export", str(self.folder / "template"), "--url",
+                        f"file://{self.theirs}"], check=True, stdout=subprocess.DEVNULL,
+                       env=dict(os.environ, GIT_CONFIG_GLOBAL=str(settings)))
+        self.assertIn("src/engine.cpp", self.git(self.folder / "template", "ls-files"))
+
     def hand_out(self):
         """./stage without arguments builds begun stages; here no stage is begun."""
         self.put(self.mine, MINE, (self.theirs / MINE).read_text())
@@ -178,7 +188,10 @@ class Update(unittest.TestCase):
     def test_is_advised_once_a_day(self):
         self.hand_out()
         advice = course.messages()["update_behind"]
-        self.assertNotIn(advice["en"], self.run_tool("where"))
+        other = self.git(self.theirs, "commit-tree", "-m", "x", "HEAD^{tree}").strip()
+        self.git(self.theirs, "branch", "teacher/main", other)
+        shutil.rmtree(self.mine / "build", ignore_errors=True)
+        self.assertNotIn(advice["en"], self.run_tool("where"))  # only the branch itself counts
         asked = self.mine / "build" / "course" / "asked"
         self.change_the_course()
         self.assertNotIn(advice["en"], self.run_tool("where"))

@@ -122,9 +122,9 @@ class Workshop:
                  if group.mistake not in made_of and not self.agrees(worker, group, FRESH + secrets.randbits(50))]
         for group in named:
             print(f"  {name} {group.name}: {group.mistake}{' (in part)' if group.mistake_in_part else ''}", flush=True)
-        if not result.has_mistake:  # right as well, or a gap in the gate: a person must check
+        if result.status != "wrong":  # right as well, or a gap in the gate: a person must check
             print(f"  {name}: not noticed: {about}", flush=True)
-        return ("named" if named else "without a name") if result.has_mistake else "not noticed", len(named), wrong
+        return ("named" if named else "without a name") if result.status == "wrong" else "not noticed", len(named), wrong
 
 
 def spread(things, n, dice):
