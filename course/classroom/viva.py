@@ -8,11 +8,11 @@ import collections
 import copy
 import random
 import re
-import tempfile
 import textwrap
 
 from classroom import marks
 from shared import course
+from shared import gate
 from grading import cpp_text
 from grading import grader
 from grading import report
@@ -97,7 +97,7 @@ def candidates(handed_in, stages, chance):
 
 
 def judged(handed_in, stage, name, mutant, seed):
-    """The gate's result for the program with this change: a course.Result, or None if it cannot be built."""
+    """The gate's result for the program with this change: a gate.Result, or None if it cannot be built."""
     number, _, changed = mutant
     other = copy.copy(handed_in)
     lines = text_of(handed_in, name).split("\n")
@@ -109,7 +109,7 @@ def judged(handed_in, stage, name, mutant, seed):
             worker = work.make(stage)
         except grader.NotMade:
             return None
-        return course.run_gate(stage, worker, seed, keep=work.folder / "asked")
+        return gate.run(stage, worker, seed, keep=work.folder / "asked")
 
 
 def is_on_the_sheet(result):
@@ -126,7 +126,7 @@ def around(handed_in, name, number):
 
 
 def changes(handed_in, stages, seed):
-    """[(stage, file, mutant, course.Result, around())] for a sheet. stages: those that are right."""
+    """[(stage, file, mutant, gate.Result, around())] for a sheet. stages: those that are right."""
     found, lines = [], set()
     for stage, name, mutant in candidates(handed_in, stages, random.Random(seed))[:TRIES]:
         if (name, mutant[0]) in lines:

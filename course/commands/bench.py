@@ -2,16 +2,18 @@
 ./stage bench --mine 0-10: the speed of the model with them, stage by stage (gain.py)."""
 import sys
 
+from shared import building
 from shared import course
+from shared import gate
 from shared.parser import Parser
 
 
 def bench(stage):
-    problem = course.build("gate", f"worker_{stage.number}")
+    problem = building.build("gate", f"worker_{stage.number}")
     if problem is not None:
-        raise course.Problem(course.why_not_built(problem, f"course/worker_{stage.number}"))
+        raise course.Problem(building.why_not_built(problem, f"course/worker_{stage.number}"))
     with course.doing(course.say("doing_measure", stage.id)):
-        result = course.run_gate(stage, course.BUILD / "course" / f"worker_{stage.number}", only=stage.timed)
+        result = gate.run(stage, course.BUILD / "course" / f"worker_{stage.number}", only=stage.timed)
     if result.status in ("unwritten", "unjudged"):
         raise course.Problem(course.say("mine_unwritten", stage.id) if result.status == "unwritten"
                              else result.groups[0].failures[0])

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 
+from shared import building
 from shared import course
 from shared.parser import Parser
 
@@ -89,9 +90,9 @@ def run():
         return 0
     name, sentence = pick(stage, options.name)
     target = f"course/broken_{stage.number}_{name}"
-    problem = course.build(target)
+    problem = building.build(target)
     if problem is not None:
-        raise course.Problem(course.first_error(problem))
+        raise course.Problem(building.first_error(problem))
     with course.doing(course.say("doing_broken")):
         ours, ours_problem = tell(course.BUILD / "src" / "stagecraft", stage, options.options)
         theirs, theirs_problem = "", None

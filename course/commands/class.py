@@ -15,7 +15,6 @@ import os
 import pathlib
 import shutil
 import sys
-import tempfile
 import time
 
 from classroom import changes

@@ -8,7 +8,9 @@ import re
 import shutil
 import sys
 
+from shared import building
 from shared import course
+from shared import gate
 from shared import progress
 from shared.parser import Parser
 
@@ -33,7 +35,7 @@ def plain(text):
 
 def pick(stage, text):
     """The request that the text names, failed ones first; without a text, the first that failed."""
-    failed = [path for _, path in course.failed_requests(stage.requests)]
+    failed = [path for _, path in gate.failed_requests(stage.requests)]
     everything = failed + kept(stage)
     if text is None and failed:
         return failed[0]
@@ -90,7 +92,7 @@ def run():
         if progress.judge(stage).compile_error:
             raise course.Problem(course.say("debug_uncompiled", stage.id))
     request = pick(stage, options.case)
-    problem = course.build(f"worker_{stage.number}_debug")
+    problem = building.build(f"worker_{stage.number}_debug")
     if problem is not None:
         raise course.Problem(course.say("debug_uncompiled", stage.id))
     function = function_of(request)

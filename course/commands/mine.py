@@ -14,6 +14,7 @@ import time
 from mine import call_counts
 from mine import mine_objects
 from mine import real_gpu
+from shared import building
 from shared import course
 from grading import links
 from shared import progress
@@ -66,9 +67,9 @@ def check_gates(chosen):
 def build(chosen, on_gpu=False):
     """Compiles the chosen stages, looks for helpers that two of them define, and links the program. on_gpu: nvcc
     compiles the kernels, not the emulator's compiler."""
-    problem = course.build(*mine_objects.targets(chosen, on_gpu))
+    problem = building.build(*mine_objects.targets(chosen, on_gpu))
     if problem is not None:
-        raise course.Problem(course.first_error(problem))
+        raise course.Problem(building.first_error(problem))
     kernels, options = [], []
     if on_gpu:
         kernels, options = real_gpu.objects(next(stage for stage in chosen if stage.is_emulated))
@@ -77,9 +78,9 @@ def build(chosen, on_gpu=False):
     if found:
         raise course.Problem("\n".join(course.say(*clash) for clash in found))
     mine_objects.write(objects, chosen, options)
-    problem = course.build("stagecraft_mine")
+    problem = building.build("stagecraft_mine")
     if problem is not None:
-        raise course.Problem(course.why_not_made(problem, objects))
+        raise course.Problem(building.why_not_made(problem, objects))
 
 
 def run_program(program, words, **options):

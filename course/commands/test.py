@@ -2,6 +2,7 @@
 import subprocess
 import sys
 
+from shared import building
 from shared import course
 from shared import progress
 from shared.parser import Parser
@@ -52,7 +53,7 @@ def tell_group(group):
 def explain(group, stage):
     """The first failure of a group: what is wrong, where, and the known mistake that it equals."""
     for failure in group.failures[:1]:
-        course.tell(indent(course.short(failure)))
+        course.tell(indent(building.short(failure)))
     for line in where_it_happens(group, stage):
         course.tell(indent(line, 6))
     if group.mistake_says:
@@ -135,9 +136,9 @@ def run_my_tests(result):
         return
     course.tell(course.say("test_mine", stage.my_tests.relative_to(course.ROOT)))
     target = f"my_tests_{stage.number}"
-    problem = course.build(target)
+    problem = building.build(target)
     if problem is not None:
-        course.tell(f"  {course.say('test_uncompiled')}\n{indent(course.why_not_built(problem, f'course/{target}'))}")
+        course.tell(f"  {course.say('test_uncompiled')}\n{indent(building.why_not_built(problem, f'course/{target}'))}")
         return
     try:
         with course.doing(course.say("doing_my_tests", stage.my_tests.name)):

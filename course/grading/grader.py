@@ -20,7 +20,9 @@ import tempfile
 import threading
 import traceback
 
+from shared import building
 from shared import course
+from shared import gate
 from sandbox import limited
 from grading import links
 from grading import own_work
@@ -47,7 +49,7 @@ OFFICIAL = (*progress.OFFICIAL, "course/grading", "course/mistakes", "course/sha
             *(f"tools/{name}.py" for name in ("cuda_check", "cuda_compile")))
 # The script that compiles a stage for the CUDA emulator, and the headers that it includes.
 EMULATOR = [course.ROOT / name for name in ("tools", "src/cuda_emulator")]
-building = threading.Lock()
+build_lock = threading.Lock()
 built = {}  # {number of a stage: the folder of its wrong programs, or None}
 prepared = None  # the folder of the headers, if another process made it
 
@@ -72,9 +74,9 @@ def headers():
 
 
 def build(target):
-    problem = course.build(target, only=True)
+    problem = building.build(target, only=True)
     if problem is not None:
-        raise course.Problem(f"the official tree does not build:\n{course.first_error(problem)}")
+        raise course.Problem(f"the official tree does not build:\n{building.first_error(problem)}")
 
 
 @functools.lru_cache(maxsize=None)
@@ -120,9 +122,9 @@ def precompile(folder):
 
 def mistakes(number):
     """The folder of a stage's wrong programs, built for the first student who needs them; None if they do not build."""
-    with building:
+    with build_lock:
         if number not in built:
-            built[number] = course.build_mistakes(course.find_stage(number, course.stages()), only=True)
+            built[number] = gate.build_mistakes(course.find_stage(number, course.stages()), only=True)
         return built[number]
 
 
@@ -187,7 +189,7 @@ class Turns:
 
 
 def temporary(kind):
-    """A folder that exists within a `with`. Its name contains the process, so that it can be deleted if that is killed."""
+    """A folder for a `with`. Its name contains the process, so that it can be deleted if the process is killed."""
     return tempfile.TemporaryDirectory(dir=PLACE, prefix=f"{kind}-{os.getpid()}-")
 
 
@@ -284,8 +286,8 @@ class Work:
         if not is_a_verdict(ended.said):
             said = self.without_places(ended.said.strip()[-1000:])
             raise NotMade(course.say("grade_compiler_ended", what, ended.how, said))
-        told = (course.why_not_made(ended.said, files) if files
-                else course.first_error(self.without_places(ended.said)))  # first_error also shortens paths
+        told = (building.why_not_made(ended.said, files) if files
+                else building.first_error(self.without_places(ended.said)))  # first_error also shortens paths
         missing = NOT_READ.search(told)
         text = self.handed_in.files.get(what, b"").decode("utf-8", "replace")
         if missing and any(missing[1].endswith(name) for name in own_work.INCLUDE.findall(text)):
@@ -319,7 +321,7 @@ class Work:
         """The gate's result, with the known mistake if there is one."""
         worker = self.make(stage)
         kept = self.folder / f"{stage.number}-asked"
-        return course.judge(stage, worker, self.seeds[stage.id], kept, lambda _: mistakes(stage.number),
+        return gate.judge(stage, worker, self.seeds[stage.id], kept, lambda _: mistakes(stage.number),
                             built.get(stage.number), self.turns)
 
     def describe(self, group, stage, entry):
@@ -365,14 +367,14 @@ class Work:
             raise
         except Exception as problem:  # noqa: BLE001
             traceback.print_exc()
-            result = course.Result(stage)
+            result = gate.Result(stage)
             return {"id": stage.id, "slug": stage.slug, "title": stage.title, "points": stage.points,
                     "message": course.say("grade_unexpected", type(problem).__name__), "status": "wrong",
                     "groups": [self.describe(group, stage, {}) for group in result.groups], "failed": True,
                     "earned": 0, "started": True}
 
     def entry(self, stage):
-        result = course.Result(stage)
+        result = gate.Result(stage)
         entry = {"id": stage.id, "slug": stage.slug, "title": stage.title, "points": stage.points,
                  "seed": self.seeds[stage.id]}
         started = refused = False

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 
+from shared import building
 from shared import course
 
 SECONDS = 30
@@ -98,7 +99,7 @@ def where_it_happens(stage, request, doubtful=False):
     target = f"worker_{stage.number}_asan"
     course.tell(course.say("wrong_building" if doubtful else "crash_building"), sys.stderr)
     worker = course.BUILD / "course" / target
-    if course.build(target) is not None or not worker.exists():
+    if building.build(target) is not None or not worker.exists():
         return []
     complaint, place = ask(worker, request, stage)
     if doubtful and complaint == "":

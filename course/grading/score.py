@@ -14,6 +14,7 @@ from mine import mine_objects
 from sandbox import limited
 from sandbox.confine import confined
 from shared import course
+from shared import gate
 
 MODEL = course.ROOT / "models" / "story"
 COMMON = ["--model", str(MODEL), "--threads", "1"]
@@ -24,7 +25,7 @@ SECONDS = 60  # per run
 
 def run(program, words):
     """Runs a program confined: (the ids of its tokens, or None; the seconds of CPU time)."""
-    with tempfile.TemporaryDirectory(dir=course.quick_folder()) as folder:
+    with tempfile.TemporaryDirectory(dir=gate.quick_folder()) as folder:
         ids = pathlib.Path(folder) / "ids"
         ids.touch()  # the only file that it may write
         command = confined([program, *words, "--save-ids", ids], reads=[MODEL], writes=[ids], seconds=SECONDS)

@@ -5,6 +5,7 @@ course/cmake/mine.cmake writes the list of all objects.
 import json
 import re
 
+from shared import building
 from shared import course
 
 PROGRAM = "course/stagecraft_mine"  # below the build folder
@@ -22,7 +23,7 @@ def targets(chosen, on_gpu=False):
 def listed():
     path = course.BUILD / "course" / "mine.json"
     if not path.exists():  # the build may have been deleted although verdicts are still stored
-        course.build()
+        building.build()
     return json.loads(path.read_text(encoding="utf-8").replace("/./", "/"))
 
 

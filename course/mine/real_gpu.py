@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 
+from shared import building
 from shared import course
 
 FOLDER = course.BUILD / "course" / "mine_on_gpu"
@@ -47,7 +48,7 @@ def compile_for(sm, source, counted):
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
     if done.returncode != 0:
         made.unlink(missing_ok=True)
-        raise course.Problem(course.first_error(done.stdout))
+        raise course.Problem(building.first_error(done.stdout))
     return made
 
 

@@ -1,7 +1,7 @@
 """Runs commands that touch a student's code so that they can read, write and start only what they need.
 
 The program confine does the work (course/sandbox/confinement.h); docs/confinement.md says what each system supports.
-Build it first: course.build("gate") does.
+Build it first: building.build("gate") does.
 """
 import functools
 import itertools

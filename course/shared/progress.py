@@ -8,6 +8,7 @@ import os
 import sys
 
 from shared import course
+from shared import gate
 
 NOTES = course.ROOT / "build" / "course" / "notes.json"
 # What a verdict depends on besides the student's files.
@@ -65,12 +66,12 @@ def recall(kind, stage):
 
 
 def judge(stage, explain=False):
-    """course.test_stage; stores the verdict."""
+    """gate.test_stage; stores the verdict."""
     mine = fingerprint(files(stage))  # before the build: an edit during the build needs a new verdict
     before = recall("verdicts", stage) or {}
     if recall("begun", stage) is None:
         note("begun", stage, f"{datetime.date.today()}")
-    result = course.test_stage(stage, explain, before.get("seed"))
+    result = gate.test_stage(stage, explain, before.get("seed"))
     if result.is_right and recall("right", stage) is None:
         note("right", stage, f"{datetime.date.today()}")
     note("verdicts", stage, {
@@ -91,7 +92,7 @@ def remembered(stage, official_too=True):
         return None
     if official_too and verdict["official"] != official():
         return None
-    result = course.Result(stage)
+    result = gate.Result(stage)
     result.compile_error, result.blocked = verdict["compile_error"], verdict.get("blocked")
     for group in result.groups:
         group.status = verdict["groups"].get(group.name, "unwritten")
@@ -102,7 +103,7 @@ def remembered(stage, official_too=True):
 def result_of(stage):
     """The result of a stage so far; judges it only if it changed since the last verdict."""
     if not stage.is_started:
-        return course.Result(stage)
+        return gate.Result(stage)
     known = remembered(stage)
     if known is None:
         course.tell(course.say("judging", stage.id), sys.stderr)

@@ -28,7 +28,9 @@ ROOT = HERE.parents[1]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / name) for name in ("course", "tools", "tests/support")]
 from sandbox import confine  # noqa: E402
+from shared import building  # noqa: E402
 from shared import course  # noqa: E402
+from shared import gate  # noqa: E402
 from grading import grader  # noqa: E402
 from sandbox import limited  # noqa: E402
 import processes  # noqa: E402
@@ -111,7 +113,7 @@ class Attacked(unittest.TestCase):
         worker = self.make(source, tries)
         if worker is None:
             return "uncompiled", (self.folder / "said").read_text(errors="replace")[:4000], 0
-        result = course.run_gate(STAGE, worker, seed=11, keep=self.folder / "kept")
+        result = gate.run(STAGE, worker, seed=11, keep=self.folder / "kept")
         self.peak = result.peak
         kinds = {kind for group in result.groups for kind, _ in group.failed_requests}
         failures = "\n".join(failure for group in result.groups for failure in group.failures)
@@ -139,7 +141,7 @@ class Attacked(unittest.TestCase):
 
     def run_without_walls(self, source):
         worker = self.make(source)
-        course.run_gate(STAGE, course.BUILD / "course" / "worker_attacked", keep=self.folder / "kept")
+        gate.run(STAGE, course.BUILD / "course" / "worker_attacked", keep=self.folder / "kept")
         request = min((self.folder / "kept").glob("*-*"))
         done = subprocess.run([str(worker), str(request), str(self.folder / "response")], timeout=MOST,
                               env=dict(os.environ, STAGE_SEED="11"), stdin=subprocess.DEVNULL,
@@ -185,12 +187,12 @@ class Graded(Attacked):
 
     def test_answers_over_which_the_judge_ends_cost_that_stage_alone(self):
         """The gate is made to end, as a bug of its own would do."""
-        real = course.run_judge
+        real = gate.run_judge
 
         def run_judge(suites, worker, environment, folder):
             doomed = "RmsNorm" in suites and worker != "/bin/false"
             return (None, "signal 6") if doomed else real(suites, worker, environment, folder)
-        with mock.patch.object(course, "run_judge", run_judge):
+        with mock.patch.object(gate, "run_judge", run_judge):
             self.check(self.grade((ROOT / STAGE.units[0]["twins"][0]).read_text()), "wrong", "signal 6")
 
     def test_a_judge_that_never_ends_is_a_problem_of_ours(self):
@@ -285,7 +287,7 @@ class Files(Attacked):
 
 class Judge(Attacked):
     def test_an_honest_answer_passes(self):
-        result = course.run_gate(STAGE, course.BUILD / "course" / "worker_attacked")
+        result = gate.run(STAGE, course.BUILD / "course" / "worker_attacked")
         self.assertEqual(result.earned, STAGE.points)
 
     def test_a_program_that_is_slow_in_every_answer_is_asked_for_some_time_only(self):
@@ -320,7 +322,7 @@ class Judge(Attacked):
         slow = HERE / "compiles_for_ever.cpp"
         for program in (
                 'limited.run(confine.limited(["sh", "-c", "setsid sleep 1000 & sleep 1000 & wait"], 600), "/", 600)',
-                f'course.run_gate(course.find_stage("2", course.stages()), pathlib.Path({str(sleeper)!r}))',
+                f'gate.run(course.find_stage("2", course.stages()), pathlib.Path({str(sleeper)!r}))',
                 f'limited.run(confine.confined(["c++", "-std=c++20", "-c", {str(slow)!r}, "-o", '
                 f'{str(self.folder / "out" / "x")!r}, "-I", {str(ROOT / "src")!r}, "-I", {str(HERE)!r}], reads=['
                 f'{str(ROOT)!r}], writes=[{str(self.folder / "out")!r}], compiles=True, seconds=60), "/", 60)'):
@@ -357,7 +359,7 @@ class Judge(Attacked):
 
 if __name__ == "__main__":
     course.BUILD = pathlib.Path(os.path.abspath(sys.argv.pop(1)))
-    course.build = lambda *targets, only: None  # built by ctest's fixtures
+    building.build = lambda *targets, only: None  # built by ctest's fixtures
     grader.PLACE = course.BUILD / "-".join(["attacks_test", *sys.argv[1:2]])  # ctest runs several at the same time
     os.environ["STAGE_SECONDS"] = "3"  # two simultaneous calls may take more than one second
     if confine.why_not():

@@ -23,6 +23,7 @@ ROOT = HERE.parents[1]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from shared import course  # noqa: E402
+from shared import gate  # noqa: E402
 from grading import grader  # noqa: E402
 from grading import links  # noqa: E402
 from grading import own_work  # noqa: E402
@@ -167,7 +168,7 @@ class WithoutConfinement(unittest.TestCase):
             subprocess.run(words, check=True)
             subprocess.run([*link[:at], f"{folder}/object", "-o", f"{folder}/worker", *link[at + 2:]],
                            cwd=course.BUILD, check=True)
-            result = course.run_gate(stage, f"{folder}/worker", SEED)
+            result = gate.run(stage, f"{folder}/worker", SEED)
         return sum(group.points for group in result.groups if group.status == "passed")
 
 

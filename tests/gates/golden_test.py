@@ -17,6 +17,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from shared import course  # noqa: E402
+from shared import gate  # noqa: E402
 from commands import test as stage_test  # noqa: E402
 
 GOLDEN = ROOT / "tests" / "gates" / "golden"
@@ -38,7 +39,7 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 def read_by_a_student(stage, program, language):
     os.environ["STAGECRAFT_LANG"] = language
     folder = course.mistakes_folder(stage)
-    result = course.run_gate(stage, folder / program, SEED, folder)
+    result = gate.run(stage, folder / program, SEED, folder)
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         stage_test.tell(result)

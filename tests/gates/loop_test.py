@@ -17,6 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from shared import course  # noqa: E402
+from shared import gate  # noqa: E402
 from commands import debug  # noqa: E402
 from grading import recipe  # noqa: E402
 from grading import sanitized  # noqa: E402
@@ -44,7 +45,7 @@ class KeptRequests(Scratch):
     def judge(self, worker):
         """(the kept requests, how each failed)"""
         keep = self.folder / "kept"
-        result = course.run_gate(STAGE, worker, keep=keep)
+        result = gate.run(STAGE, worker, keep=keep)
         failed = result.groups[0].failed_requests
         for _, path in failed:
             self.assertTrue(path.is_file(), path)
@@ -78,7 +79,7 @@ class KeptRequests(Scratch):
     def test_of_a_worker_that_prints_too_much_say_so_with_a_few_lines(self):
         megabyte = f"s=x; for i in {' '.join('1' * 20)}; do s=$s$s; done\n"
         for lines, is_printed in (("echo one; echo two; echo three; echo four", True), (": >$2; exec >$2", False)):
-            result = course.run_gate(STAGE, self.worker(f"{lines}\n{megabyte}while :; do echo $s; done"),
+            result = gate.run(STAGE, self.worker(f"{lines}\n{megabyte}while :; do echo $s; done"),
                                      keep=self.folder / "kept")
             self.assertEqual({kind for kind, _ in result.groups[0].failed_requests}, {"crashed"})
             said = result.groups[0].failures[0]
@@ -92,7 +93,7 @@ class Workers(Scratch):
         names = [f"worker_{STAGE.number}{kind}" for kind in ("", "_debug", "_asan")]
         build("gate", *names)
         keep = self.folder / "kept"
-        course.run_gate(STAGE, course.BUILD / "course" / names[0], keep=keep)
+        gate.run(STAGE, course.BUILD / "course" / names[0], keep=keep)
         request = next(keep.glob("*-*"))
         answers = {self.ask(course.BUILD / "course" / name, request) for name in names}
         self.assertEqual(len(answers), 1)
@@ -102,7 +103,7 @@ class Workers(Scratch):
     def test_gdb_stops_at_the_staged_function_and_prints_a_row(self):
         build("gate", f"worker_{STAGE.number}", f"worker_{STAGE.number}_debug")
         keep = self.folder / "kept"
-        course.run_gate(STAGE, course.BUILD / "course" / f"worker_{STAGE.number}", keep=keep)
+        gate.run(STAGE, course.BUILD / "course" / f"worker_{STAGE.number}", keep=keep)
         command = debug.command("gdb", STAGE, next(keep.glob("*-Add.AddsXToY-*")), STAGE.functions)
         said = subprocess.run(command, input="row x 1\nkill\nquit\n", text=True, timeout=60,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
@@ -132,7 +133,7 @@ class Writes(Scratch):
             subprocess.run(steps.link_command({name: made}, worker), cwd=course.BUILD, check=True)
             workers[kind] = worker
         keep = self.folder / "kept"
-        failed = course.run_gate(STAGE, workers[""], keep=keep).groups[0].failed_requests
+        failed = gate.run(STAGE, workers[""], keep=keep).groups[0].failed_requests
         self.assertEqual(failed[0][0], "overrun")
         complaint, place = sanitized.ask(workers["_asan"], failed[0][1], STAGE)
         return sanitized.told(complaint, place, text)

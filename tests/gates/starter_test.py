@@ -12,6 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from shared import course  # noqa: E402
+from shared import gate  # noqa: E402
 
 SKIPPED = 77
 
@@ -24,7 +25,7 @@ def main():
         return SKIPPED
     worker = f"worker_{stage.number}"
     subprocess.run(["cmake", "--build", str(course.BUILD), "--target", "gate", worker], check=True)
-    result = course.run_gate(stage, course.BUILD / "course" / worker)
+    result = gate.run(stage, course.BUILD / "course" / worker)
     wrong = [group.name for group in result.groups
              if group.status != "unwritten" or group.failures or group.n_passed]
     for name in wrong:

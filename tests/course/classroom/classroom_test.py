@@ -30,6 +30,7 @@ from classroom import changes
 from classroom import class_page
 from classroom import class_folder
 from shared import course
+from shared import gate
 from classroom import feedback
 from grading import grader
 from classroom import helpers
@@ -657,7 +658,7 @@ class Viva(unittest.TestCase):
         name = course.unit_name(stage, stage.units[0])
         one = submission.Submission("kim")
         one.files = {name: b"void f() {\n  int a = 1;\n  int b = 0;\n  g(a);\n}\n"}
-        result = course.Result(stage)
+        result = gate.Result(stage)
         result.groups[0].failures = ["case 1"]
         found = [(stage, name, (3, "  int b = 0;", "  int b = 1;"), result, viva.around(one, name, 3))]
         sheet = "\n".join(viva.sheet("kim", "a" * 40, found, [stage]))

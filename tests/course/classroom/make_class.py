@@ -20,6 +20,7 @@ sys.path[:0] = [str(ROOT / name) for name in ("course", "tools", "tests/support"
 from mistakes import catalogue  # noqa: E402
 from sandbox import confine  # noqa: E402
 from shared import course  # noqa: E402
+from shared import gate  # noqa: E402
 from grading import links  # noqa: E402
 from grading import submission  # noqa: E402
 
@@ -432,7 +433,7 @@ class Class:
         def expect(student):
             for number, worker in student.worker.items():
                 if not STAGES[number].timed:
-                    student.earned[number] = course.run_gate(STAGES[number], worker, seed_of(student.id)).earned
+                    student.earned[number] = gate.run(STAGES[number], worker, seed_of(student.id)).earned
 
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(expect, self.students))

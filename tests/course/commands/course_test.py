@@ -21,7 +21,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from commands import hint, test  # noqa: E402
+from shared import building  # noqa: E402
 from shared import course  # noqa: E402
+from shared import gate  # noqa: E402
 from shared.parser import Parser  # noqa: E402
 
 STAGES = json.loads((ROOT / "stages" / "stages.json").read_text())["stages"]
@@ -221,7 +223,7 @@ class Verdicts(unittest.TestCase):
     def told(self, *wrong, part=None):
         """What ./stage test says about stage 5, or a part of it, and the next step that it names, if these groups are
         wrong."""
-        result = course.Result(course.Stage(STAGES[5]))
+        result = gate.Result(course.Stage(STAGES[5]))
         for group in result.groups:
             group.status = "wrong" if group.name in wrong else "passed"
             group.failures = [f"how {group.name} failed"] if group.name in wrong else []
@@ -263,7 +265,7 @@ class Warnings(unittest.TestCase):
         line = ":18:7: warning: unused variable 'n' [-Wunused-variable]"
         output = "\n".join([f"{course.ROOT}/stages/01-silu/silu.cpp{line}", "   18 |   int n = 3;",
                             f"../../stages/01-silu/silu.cpp{line}", f"../../src/operators/add.cpp{line}"])
-        self.assertEqual(course.warnings(output), [f"stages/01-silu/silu.cpp{line}"])
+        self.assertEqual(building.warnings(output), [f"stages/01-silu/silu.cpp{line}"])
 
 
 class Messages(unittest.TestCase):

@@ -21,7 +21,9 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from classroom import repositories  # noqa: E402
 from mistakes import catalogue  # noqa: E402
+from shared import building  # noqa: E402
 from shared import course  # noqa: E402
+from shared import gate  # noqa: E402
 from grading import grader  # noqa: E402
 from sandbox import limited  # noqa: E402
 from grading import report  # noqa: E402
@@ -254,7 +256,7 @@ class Grade(Repository):
 
     def test_that_hung_says_so(self):
         work = grader.Work(self.collect(), 7, self.folder / "work")
-        group = course.Group("Add", 3)
+        group = gate.Group("Add", 3)
         group.status, group.failures, group.failed_requests = "wrong", ["it hung"], [("hung", "request")]
         self.assertEqual(work.describe(group, STAGES[0], {})["status"], "hung")
         group.failed_requests = [("exited", "request")]
@@ -348,7 +350,7 @@ def built(folder):
     """Uses the official tree that ctest's fixtures have built in that folder."""
     course.BUILD = folder
     grader.PLACE = folder / "grading_test" / "place"
-    with mock.patch.object(course, "build", lambda *targets, only: None):
+    with mock.patch.object(building, "build", lambda *targets, only: None):
         yield
 
 

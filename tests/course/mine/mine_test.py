@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from mine import call_counts, mine_objects, real_gpu  # noqa: E402
+from shared import building  # noqa: E402
 from shared import course  # noqa: E402
 from grading import links, score  # noqa: E402
 from commands import mine  # noqa: E402
@@ -54,7 +55,7 @@ class Clash(Temporary):
     def test_of_two_stages_is_told_by_name_before_linking(self):
         objects = self.compile(s02_norm=f"namespace stagecraft {{ {DOT} }}",
                                s03_matmul=f"namespace stagecraft {{ {DOT} }}")
-        with mock.patch.object(course, "build", return_value=None) as build, \
+        with mock.patch.object(building, "build", return_value=None) as build, \
                 mock.patch.multiple(mine_objects, objects=lambda *_, **__: objects, targets=lambda *_: ["counted_02"]), \
                 self.assertRaises(course.Problem) as told:
             mine.build([stage for stage in course.stages() if stage.id in (2, 3)])
@@ -100,7 +101,7 @@ class LinkError(Temporary):
 
     def told(self, **files):
         with mock.patch.object(links, "object_files", return_value=self.compile(**files)):
-            text = course.why_not_built("ld returned 1 exit status", "course/worker_01")
+            text = building.why_not_built("ld returned 1 exit status", "course/worker_01")
         return text.replace(str(self.folder) + "/", "")
 
     def test_names_both_files_that_define_a_function(self):

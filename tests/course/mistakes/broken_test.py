@@ -10,6 +10,7 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from commands import broken  # noqa: E402
+from shared import building  # noqa: E402
 from shared import course  # noqa: E402
 
 STORY = ROOT / "models" / "story" / "config.json"
@@ -19,7 +20,7 @@ def answer(*arguments, language="en"):
     out = io.StringIO()
     with mock.patch.dict(os.environ, STAGECRAFT_LANG=language), \
             mock.patch.object(sys, "argv", ["broken", *arguments]), \
-            mock.patch.object(course, "build", lambda *targets: None), \
+            mock.patch.object(building, "build", lambda *targets: None), \
             mock.patch.dict(os.environ, STAGECRAFT_HOME=str(ROOT)), \
             contextlib.redirect_stdout(out):
         code = broken.run()

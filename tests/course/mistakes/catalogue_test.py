@@ -19,6 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from mistakes import catalogue  # noqa: E402
 from shared import course  # noqa: E402
+from shared import gate  # noqa: E402
 from grading import own_work  # noqa: E402
 from grading import recipe  # noqa: E402
 
@@ -92,7 +93,7 @@ def within_walls(stage, programs, seed, pool):
     """Right programs that fail in the sandbox of a student's worker, and wrong ones that no group that measures speed
     notices. All other questions are asked without a sandbox, in half the time."""
     def judge(program):
-        return verdict(program, course.run_gate(stage, course.mistakes_folder(stage) / catalogue.name_of(program), seed))
+        return verdict(program, gate.run(stage, course.mistakes_folder(stage) / catalogue.name_of(program), seed))
     return filter(None, pool.map(judge, (program for program in programs if not is_wrong(program))))
 
 
@@ -111,12 +112,12 @@ def ask_many_programs(stage, programs, seed, suites, named=False):
     None). One gate asks all programs. named: with the known mistakes that it finds; otherwise each program is asked
     until its first failure."""
     folder = course.mistakes_folder(stage)
-    with tempfile.TemporaryDirectory(dir=course.quick_folder()) as scratch:
+    with tempfile.TemporaryDirectory(dir=gate.quick_folder()) as scratch:
         settings = {"STAGE_OURS": str(folder), "STAGE_PROGRAMS": ":".join(map(catalogue.name_of, programs)),
                     "STAGE_SEED": str(seed), "STAGE_MISTAKES": str(folder) if named else "", "STAGE_ANSWERS": scratch,
                     "TMPDIR": scratch, "TEST_TMPDIR": scratch}
         filtered = ":".join(f"{suite}.*" for suite in suites) + ":-*Speed*"
-        said, how = course.run_judge(filtered, "none", settings, scratch)
+        said, how = gate.run_judge(filtered, "none", settings, scratch)
     if said is None:
         return {}, f"seed {seed}: the gate did not finish: {how}"
     return json.loads(said["refused"]), None

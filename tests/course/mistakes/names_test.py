@@ -25,6 +25,7 @@ sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from grading import recipe  # noqa: E402
 from mistakes import catalogue  # noqa: E402
 from shared import course  # noqa: E402
+from shared import gate  # noqa: E402
 
 # Typical slips: (pattern, replacement).
 CHANGES = [(r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" / ", " * "), (r" < ", " <= "), (r" <= ", " < "),
@@ -116,7 +117,7 @@ class Workshop:
         worker = self.make(name, text)
         if worker is None:
             return "refused by the compiler", 0, []
-        result = course.run_gate(self.stage, worker, secrets.randbits(60), self.mistakes)
+        result = gate.run(self.stage, worker, secrets.randbits(60), self.mistakes)
         named = [group for group in result.groups if group.mistake]
         wrong = [f"{name}: {group.name}: {group.mistake}" for group in named
                  if group.mistake not in made_of and not self.agrees(worker, group, FRESH + secrets.randbits(50))]

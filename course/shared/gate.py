@@ -1,0 +1,372 @@
+"""Runs the gate of a stage on a student's worker, and reads its verdict."""
+import contextlib
+import copy
+import fcntl
+import os
+import pathlib
+import secrets
+import shutil
+import sys
+import tempfile
+import time
+
+from grading import own_work
+from sandbox import confine
+from sandbox import limited
+from shared import building
+from shared import course
+import strict_json
+
+# Limits of the judge for one stage. It holds the questions, the right answers and one given answer at a time.
+GATE_SECONDS = 1800
+NAME_SECONDS = 120  # if a verdict took longer, no mistake is looked for, which takes as long again
+GATE_MEMORY = 1 << 30  # bytes of address space
+GATE_FILE = 256 << 20  # bytes per file: prints, kept requests, report
+QUICK_ROOM = 2 << 30
+
+
+def reported(text):
+    """A text from GoogleTest's JSON, which some versions write byte by byte."""
+    try:
+        return text.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return text
+
+
+class Group:
+    """A gate's result for one group of points. If the group has bands, each test is a band and earns its share."""
+
+    def __init__(self, name, points, bands=1, part=None, file=None):
+        self.name = name
+        self.points = points
+        self.bands = bands
+        self.part = part  # part of the handout, if it has parts
+        self.file = file  # the file it is about, if the stage has several
+        self.status = "unwritten"  # or "passed", "wrong", "slow" (right, not in all bands), "unjudged", "unmeasured"
+        self.failures = []
+        self.n_passed = 0  # passed tests
+        self.measured = None  # the measured speed, in words
+        self.failed_requests = []  # (how it failed, the request's file), if requests were kept
+        self.mistake = None  # the name of the known mistake that explains them ...
+        self.mistake_says = ""  # ... and a sentence about it
+        self.mistake_in_part = False  # True if it does not explain all failing cases
+
+    @property
+    def earned(self):
+        if self.status == "slow":
+            return self.points * self.n_passed // self.bands
+        return self.points if self.status == "passed" else 0
+
+
+class Result:
+    """The result of one stage: its groups, or the reason why there are none."""
+
+    def __init__(self, stage):
+        self.stage = stage
+        self.compile_error = None  # or another reason why the gate did not run, with `blocked`:
+        self.blocked = None  # "missing": a file of the stage; "refused": it compiles, but is not the student's own work
+        self.unfinished = None  # how the gate ended, if it ended without a report
+        self.peak = 0  # peak memory of the judge, in kilobytes
+        self.seed = None  # seed of the random numbers in its questions
+        self.part = None  # set if the result is about one part only
+        self.of_others = []  # then the groups of the other parts
+        self.groups = [Group(group["name"], group["points"], group.get("bands", 1), group.get("part"), group.get("file"))
+                       for group in stage.groups]
+
+    def of_part(self, part):
+        """The result for the groups of one part."""
+        result = copy.copy(self)
+        result.part = part
+        result.groups = [group for group in self.groups if group.part == part]
+        result.of_others = [group for group in self.groups if group.part != part]
+        return result
+
+    @property
+    def name(self):  # "6", or "6.3" for a part
+        return f"{self.stage.id}" if self.part is None else f"{self.stage.id}.{self.part}"
+
+    @property
+    def points(self):
+        return sum(group.points for group in self.groups)
+
+    @property
+    def next_part(self):
+        """The first part, in reading order, that is not right yet; None if there is none."""
+        open_parts = [group.part for group in self.groups if group.part and group.status != "passed"]
+        return min(open_parts, default=None)
+
+    @property
+    def status(self):
+        """"uncompiled", "missing" or "refused"; "wrong", if a group is; "begun": functions are missing, and nothing is
+        wrong so far; "unjudged": this machine cannot judge all of it; "slow"; or the status of all groups."""
+        if self.compile_error:
+            return self.blocked or "uncompiled"
+        found = {group.status for group in self.groups}
+        if "wrong" in found:
+            return "wrong"
+        if len(found) == 1:
+            return found.pop()
+        if "unwritten" in found:
+            return "begun"
+        return "unjudged" if "unjudged" in found else "slow"
+
+    @property
+    def is_right(self):
+        """True if all is written and nothing is wrong; it may be slow."""
+        return self.status in ("passed", "slow")
+
+    @property
+    def is_done_here(self):
+        """True if nothing is left to do on this machine."""
+        return self.status in ("passed", "unjudged")
+
+    @property
+    def first_wrong(self):
+        """The first group that is written and wrong. Later ones may be wrong because of it."""
+        return next((group for group in self.groups if group.status == "wrong"), None)
+
+    @property
+    def mend_first(self):
+        """A wrong group of another part, about a file whose functions the first wrong group calls; or None."""
+        first = self.first_wrong
+        called = self.stage.files_called_by(first.file) if first else []
+        return next((group for group in self.of_others if group.status == "wrong" and group.file in called), None)
+
+    @property
+    def earned(self):
+        return 0 if self.compile_error else sum(group.earned for group in self.groups)
+
+
+def quick_folder():
+    """A folder for the hundreds of files per verdict that exist for milliseconds. It is in memory if there is plenty:
+    the journal of a disk would take half of a verdict's time. None: the default folder for temporary files."""
+    memory = pathlib.Path("/dev/shm")
+    if "TMPDIR" in os.environ or not os.access(memory, os.W_OK):
+        return None
+    return memory if shutil.disk_usage(memory).free >= QUICK_ROOM else None
+
+
+def run(stage, worker, seed=None, mistakes=None, keep=None, only=None):
+    """Runs the gate of a stage on a worker that is built; only: the groups to run.
+
+    seed: of the random numbers, by default a new one each time. mistakes: the folder of the stage's wrong programs, if
+    they are to explain failures. keep: a folder for all requests to the worker.
+    """
+    result = Result(stage)
+    result.seed = seed
+    if only is not None:
+        result.groups = [group for group in result.groups if group.name in only]
+    suites = ":".join(f"{group.name}.*" for group in result.groups)
+    with tempfile.TemporaryDirectory(dir=quick_folder()) as folder:
+        environment = {"TMPDIR": folder}
+        if seed is not None:
+            environment["STAGE_SEED"] = str(seed)
+        if mistakes is not None:
+            environment["STAGE_MISTAKES"] = str(mistakes)
+            if "STAGE_ANSWERS" not in os.environ:  # the answers of mistakes, to ask each only once
+                environment["STAGE_ANSWERS"] = tempfile.mkdtemp(dir=folder)
+        if keep is not None:
+            shutil.rmtree(keep, ignore_errors=True)
+            keep.mkdir(parents=True)
+            environment["STAGE_KEEP"] = str(keep)
+        said, how = ask_judge(suites, worker, environment, folder)
+    if said is None:
+        result.unfinished = how
+        for group in result.groups:
+            group.status, group.failures = "wrong", [course.say("gate_ended", how)]
+        return result
+    known_mistakes = strict_json.parse(said.get("known-mistakes", "{}"))
+    for group in result.groups:
+        suite = next((suite for suite in said["testsuites"] if suite["name"] == group.name), {})
+        result.peak = max(result.peak, int(suite.get("peak", 0)))
+        read_group(group, suite.get("testsuite", []), failed_requests(keep, group.name) if keep else [])
+        explain(group, known_mistakes.get(group.name))
+    return result
+
+
+def read_group(group, tests, requests):
+    """Fills in a group from the report about its tests; requests: those of its failures that the gate kept."""
+    for test in tests:
+        group.n_passed += "failures" not in test and not {"not-written", "not-measured", "not-judged"} & set(test)
+        for failure in test.get("failures", []):
+            text = reported(failure["failure"])  # "file:line\nFailed\n", then the gate's message
+            group.failures.append(text.split("Failed\n", 1)[-1].strip())
+    # The last band's text belongs to the best race, by which all bands were judged.
+    group.measured = next((reported(test["measured"]) for test in reversed(tests) if "measured" in test), None)
+    group.failed_requests = requests
+    has_crashed = any(kind == "crashed" for kind, _ in requests)
+    if any("not-written" in test for test in tests) and not has_crashed:
+        group.status = "unwritten"
+    elif any("not-judged" in test for test in tests):
+        group.status = "unjudged"
+        group.failures = [reported(tests[0]["not-judged"])]
+    elif any("not-measured" in test for test in tests):
+        group.status = "unmeasured"
+    elif tests and not group.failures:
+        group.status = "passed"
+    elif tests and all("too-slow" in test for test in tests if "failures" in test):
+        group.status = "slow"
+    else:
+        group.status = "wrong"
+
+
+def explain(group, mistake):
+    """mistake: the one the gate found: its name, its sentence, and a case that it reproduces. This case is moved to the
+    front, so that it is shown."""
+    if mistake is None:
+        return
+    group.mistake, group.mistake_says = mistake["name"], mistake["says"]
+    group.mistake_in_part = mistake["in_part"]
+    shown = next((at for at, text in enumerate(group.failures) if text.split("\n", 1)[0] == mistake["shown"]), 0)
+    for found in (group.failures, group.failed_requests):
+        if len(found) == len(group.failures):
+            found.insert(0, found.pop(shown))
+
+
+def ask_judge(suites, worker, environment, folder):
+    """(the gate's report about these suites, or None; how it ended then). If it ended without a report, this is the
+    worker's fault if the gate can report about a worker that does nothing; otherwise it is a course.Problem."""
+    found, how = run_judge(suites, worker, environment, folder)
+    if found is None and run_judge(suites, "/bin/false", {}, folder)[0] is None:
+        raise course.Problem(f"the gate did not finish: {how}")
+    return found, how
+
+
+def run_judge(suites, worker, environment, folder):
+    report = pathlib.Path(folder) / "report.json"
+    report.unlink(missing_ok=True)
+    seconds = int(os.environ.get("STAGE_GATE_SECONDS", GATE_SECONDS))
+    words = [str(course.BUILD / "course" / "gate"), f"--gtest_filter={suites}", f"--gtest_output=json:{report}"]
+    ended = limited.run(confine.limited(words, seconds, GATE_MEMORY, GATE_FILE), None, seconds + 5,
+                        dict(os.environ, STAGE_WORKER=str(worker), **environment))
+    if ended.code is None:
+        return None, course.say("gate_endless", seconds)
+    try:
+        return strict_json.parse(report.read_text(errors="replace")), ""
+    except (OSError, ValueError):
+        return None, ended.how
+
+
+def failed_requests(folder, suite=None):
+    """(how it failed, the request's file) for each failure, of one suite or of all; folder: where the gate kept its
+    requests."""
+    notes = folder / "failed"
+    lines = notes.read_text().splitlines() if notes.exists() else []
+    failures = [line.split(" ") for line in lines]
+    return [(kind, folder / name) for kind, of, name in failures if suite in (None, of)]
+
+
+def build_mistakes(stage, only=False, found=None):
+    """Builds the wrong programs that explain failures. Returns their folder, or None if there are none. found: the
+    result to explain. The first build takes long, so the first failure is shown meanwhile."""
+    if not course.mistakes(stage):
+        return None
+    if not course.mistakes_folder(stage).exists():
+        if found and found.first_wrong:
+            course.tell(f"{found.first_wrong.name}: {building.short(found.first_wrong.failures[0])}\n", sys.stderr)
+        course.tell(course.say("first_mistakes"), sys.stderr)
+    # If this build fails, the verdict only lacks the mistake's name.
+    return course.mistakes_folder(stage) if building.build(f"mistakes_{stage.number}", only=only) is None else None
+
+
+class NoTurns:
+    """For judge, if no other work runs at the same time."""
+    together = alone = staticmethod(contextlib.nullcontext)
+
+
+def judge(stage, worker, seed, keep, known_mistakes, built=None, turns=NoTurns):
+    """Judges what is right and what is fast; if something is wrong, finds the known mistake.
+
+    known_mistakes: called with the result if a name is needed; returns the folder of the stage's wrong programs, or
+    None. built: this folder, if it already exists: then the gate looks for the name at once. turns: two contexts:
+    `together` with other work, and `alone` for measuring time.
+    """
+    begin = time.monotonic()
+    result = judge_once(stage, worker, seed, keep, built, turns)
+    has_time = time.monotonic() - begin < NAME_SECONDS
+    folder = known_mistakes(result) if not built and has_time and needs_a_name(result, stage) else None
+    return judge_once(stage, worker, seed, keep, folder, turns) if folder else result
+
+
+def judge_once(stage, worker, seed, keep, mistakes, turns):
+    """run in two steps: what is right, and then, if nothing is wrong, what is fast."""
+    exact = [group["name"] for group in stage.groups if group["name"] not in stage.timed]
+    with turns.together():
+        result = run(stage, worker, seed, mistakes, keep, exact)
+        if result.unfinished and mistakes:  # the points must not depend on the search for a name
+            result = run(stage, worker, seed, None, keep, exact)
+    if not stage.timed:
+        return result
+    if result.status == "wrong":
+        timed = Result(stage)
+        for group in timed.groups:
+            group.status = "unmeasured"
+    else:
+        with turns.alone():
+            timed = run(stage, worker, seed, None, keep / "timed", stage.timed)
+        result.unfinished, result.peak = timed.unfinished, max(result.peak, timed.peak)
+    found = {group.name: group for group in [*timed.groups, *result.groups]}
+    result.groups = [found[group["name"]] for group in stage.groups]
+    return result
+
+
+def needs_a_name(result, stage):
+    """True if it is worth the time to build the wrong programs and to look for the one that explains this result."""
+    hung = any(kind == "hung" for group in result.groups for kind, _ in group.failed_requests)  # explains itself
+    is_wrong = result.status == "wrong" or stage.is_emulated and result.status == "slow"
+    return is_wrong and not hung and not result.unfinished
+
+
+@contextlib.contextmanager
+def one_at_a_time(stage):
+    """Waits until no other process judges this stage here: both would write the same folder of requests."""
+    path = stage.requests.with_suffix(".lock")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            course.tell(course.say("test_waits", stage.id), sys.stderr)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def not_judged(stage, why, blocked=None):
+    """A Result without verdicts; blocked: as in Result."""
+    result = Result(stage)
+    result.compile_error, result.blocked = why, blocked
+    return result
+
+
+def test_stage(stage, explain=False, seed=None):
+    """Builds the student's files of a stage and runs the gate on them.
+
+    explain: if they are wrong, look for the known mistake. seed: as in run.
+    """
+    for unit in stage.units:
+        if not stage.path(unit).exists():
+            why = course.say("file_missing", stage.path(unit).relative_to(course.ROOT), stage.id, unit["file"])
+            return not_judged(stage, why, "missing")
+    if stage.is_emulated and not sys.platform.startswith("linux"):
+        result = Result(stage)
+        for group in result.groups:
+            group.status = "unjudged"
+        result.groups[0].failures = [course.say("gpu_not_here", stage.id)]
+        return result
+    refused = own_work.refusal(stage, own_work.texts_here(stage))
+    problem = refused or building.build("gate", f"worker_{stage.number}")
+    if problem is None:
+        problem = refused = own_work.refusal_here(stage) or None
+    if refused:
+        return not_judged(stage, refused, "refused")
+    if problem is not None:
+        if f"stages/{stage.number}-{stage.slug}/" not in problem:
+            raise course.Problem(course.say("build_failed", building.first_error(problem)))
+        return not_judged(stage, building.why_not_built(problem, f"course/worker_{stage.number}"))
+    worker = course.BUILD / "course" / f"worker_{stage.number}"
+    seed = os.environ.get("STAGE_SEED") or seed or secrets.randbits(63)
+    with one_at_a_time(stage), course.doing(course.say("doing_test", stage.id)):
+        result = judge(stage, worker, seed, stage.requests,
+                       lambda found: build_mistakes(stage, found=found) if explain else None)
+    result.seed = seed
+    return result
