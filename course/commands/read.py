@@ -54,10 +54,10 @@ def run():
     stage = course.find_stage(number, known)
     pages = stage.pages
     name = f"{stage.id}.{part}" if part else f"{stage.id}"
-    if part and not stage.has_pages:
-        course.find_part(name, known)  # the whole page is shown
-    elif part and not (part.isdecimal() and 0 < int(part) < len(pages)):
-        raise course.Problem(course.say("no_page", name, stage.id, len(pages) - 1))
+    parts = range(1, len(pages)) if stage.has_pages else {group.get("part") for group in stage.groups}
+    if part and not (part.isdecimal() and int(part) in parts):
+        raise course.Problem(course.say("no_page", name, stage.id, len(pages) - 1) if stage.has_pages else
+                             course.say("one_page", name, stage.id))
     number = int(part or 0) if stage.has_pages else 0
     page = pages[number]
     text = without_hints(page.read_text(encoding="utf-8"), name)

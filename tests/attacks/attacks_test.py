@@ -197,7 +197,7 @@ class Graded(Attacked):
 
     def test_a_judge_that_never_ends_is_a_problem_of_ours(self):
         with mock.patch.dict(os.environ, STAGE_GATE_SECONDS="0.0"), mock.patch.object(
-                course, "run_judge", lambda *_: (None, "signal 6")), self.assertRaises(course.Problem):
+                gate, "run_judge", lambda *_: (None, "signal 6")), self.assertRaises(course.Problem):
             self.grade((ROOT / STAGE.units[0]["twins"][0]).read_text())
 
     def check(self, entries, status=None, told=""):
@@ -303,7 +303,7 @@ class Judge(Attacked):
         """Starts a Python program and kills it with kill -9; returns those of its descendants that still run 10 s
         later."""
         head = f"import sys; sys.path[:0] = [{str(ROOT / 'course')!r}, {str(ROOT / 'tools')!r}]\n"
-        head += "import pathlib\nfrom sandbox import confine, limited\nfrom shared import course\n"
+        head += "import pathlib\nfrom sandbox import confine, limited\nfrom shared import building, course, gate\n"
         head += f"course.BUILD = pathlib.Path({str(course.BUILD)!r})\n"
         child = subprocess.Popen([sys.executable, "-B", "-c", head + program], stdout=subprocess.DEVNULL)
         self.addCleanup(child.wait)

@@ -102,7 +102,7 @@ class Walk:
         for stage in known:
             row = next((line for line in table.splitlines()
                         if re.match(rf" +{stage.id}  {re.escape(stage.title['en'])} ", line)), "")
-            state = "done" if stage in written else "optional" if stage.is_optional else "not written yet"
+            state = "right" if stage in written else "optional" if stage.is_optional else "not written yet"
             if not row.endswith(state):
                 self.problems.append(f"with the stages up to {written[-1].id if written else None} "
                                      f"written: expected '{state}' of stage {stage.id}, found '{row}'")
