@@ -414,11 +414,14 @@ std::uint32_t JsonNode::index_of(std::string_view key) const {
 
 bool JsonNode::contains(std::string_view key) const { return index_of(key) != kNone; }
 
-std::optional<JsonNode> JsonNode::find(std::string_view key) const {
+std::optional<JsonNode> JsonNode::member(std::string_view key) const {
   const std::uint32_t index = index_of(key);
-  if (index == kNone) return std::nullopt;
-  const JsonNode member(data_, index);
-  return member.is_null() ? std::nullopt : std::optional(member);
+  return index == kNone ? std::nullopt : std::optional(JsonNode(data_, index));
+}
+
+std::optional<JsonNode> JsonNode::find(std::string_view key) const {
+  const std::optional<JsonNode> found = member(key);
+  return found && found->is_null() ? std::nullopt : found;
 }
 
 JsonNode JsonNode::at(std::string_view key) const {

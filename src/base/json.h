@@ -36,7 +36,9 @@ class JsonNode {
   // it is missing or null.
   JsonNode at(std::string_view key) const;
   std::optional<JsonNode> find(std::string_view key) const;
-  bool contains(std::string_view key) const;  // also if the member is null
+  // These two treat null as any other value: member() returns nullopt only if it is missing.
+  std::optional<JsonNode> member(std::string_view key) const;
+  bool contains(std::string_view key) const;
   bool boolean_or(std::string_view key, bool fallback) const;
 
   // Whether both are the same value. 1 equals 1.0, and the order of members does not matter.

@@ -167,6 +167,16 @@ TEST(JsonSchema, RefusesByPlaceWhatItDoesNotUnderstand) {
        "schema: pattern: column 1: expected a group around a choice between ^ and $: ^(a|b)$"},
       {R"({"type": "string", "minLength": 3, "maxLength": 2})",
        "schema: maxLength: expected at least 3 (the minimum), found 2"},
+      {R"({"type": "array", "minItems": 3, "maxItems": 2})",
+       "schema: maxItems: expected at least 3 (the minimum), found 2"},
+      {R"({"type": "string", "pattern": "^a{20000}$"})",
+       "schema: pattern: column 4: expected at most 10000 repetitions"},
+      {R"({"type": "string", "pattern": "a{2,10001}"})",
+       "schema: pattern: column 5: expected at most 10000 repetitions"},
+      {R"({"type": "string", "pattern": "a{5,3}"})",
+       "schema: pattern: column 2: expected {m,n} with m not above n"},
+      {R"({"type": "string", "pattern": "a{,3}"})",
+       "schema: pattern: column 5: expected {m}, {m,} or {m,n}"},
       {R"({"$ref": "other.json"})",
        "schema: $ref: expected a path in this document, such as #/$defs/NAME, found "
        "\"other.json\""},
@@ -188,6 +198,26 @@ TEST(JsonSchema, RefusesByPlaceWhatItDoesNotUnderstand) {
     }
   }
   EXPECT_THROW(Grammar::parse(gbnf_of(R"({"$ref": "#"})"), "x"), Error);  // it refers to itself
+}
+
+// A rule for each beginning of a name takes memory that grows with the length, not with its square.
+TEST(JsonSchema, RefusesPropertyNamesTooLongToTellFromOthers) {
+  const std::string name(900'000, 'a');
+  try {
+    gbnf_of(R"({"properties": {")" + name + R"(": {}}, "additionalProperties": {}})");
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "schema: properties: expected names of at most 10000 characters in all, found "
+                 "more");
+  }
+  const std::string fits(5'000, 'a');
+  const Grammar grammar = Grammar::parse(
+      gbnf_of(R"({"properties": {")" + fits + R"(": {"const": 1}}, "additionalProperties": {}})"),
+      "test");
+  EXPECT_TRUE(matches(grammar, "{\"" + fits + "\":1}"));
+  EXPECT_FALSE(matches(grammar, "{\"" + fits + "\":2}"));
+  EXPECT_TRUE(matches(grammar, "{\"" + fits.substr(1) + "\":2}"));
 }
 
 }  // namespace

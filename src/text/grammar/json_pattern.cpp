@@ -11,7 +11,6 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kMaxNesting = 50;
-constexpr std::size_t kMaxDigits = 5;  // of a repetition count
 
 // Characters that JSON strings contain unescaped: no quote, backslash or control character.
 CharacterRanges without_escapes(const CharacterRanges& ranges) {
@@ -36,8 +35,7 @@ class PatternParser {
     const bool to_end = take('$');
     if (at_ < text_.size()) refuse("this character is not supported here");
     if ((from_begin || to_end) && has_top_choice_) {
-      at_ = 0;
-      refuse("expected a group around a choice between ^ and $: ^(a|b)$");
+      refuse_at(0, "expected a group around a choice between ^ and $: ^(a|b)$");
     }
     return (from_begin ? "" : "char* ") + ("(" + body + ")") + (to_end ? "" : " char*");
   }
@@ -170,22 +168,29 @@ class PatternParser {
     std::string result;
     if (at_ < text_.size() && std::string_view("*+?").find(text_[at_]) != std::string_view::npos) {
       result = text_[at_++];
-    } else if (take('{')) {
-      const std::string min = digits();
-      std::string max = min;
-      if (take(',')) max = digits();
-      if (min.empty() || !take('}')) refuse("expected {m}, {m,} or {m,n}");
-      result = fmt::format("{{{},{}}}", min, max);
+    } else if (const std::size_t begin = at_; take('{')) {
+      const std::optional<std::size_t> min = count();
+      std::optional<std::size_t> max = min;
+      if (take(',')) max = count();
+      if (!min || !take('}')) refuse("expected {m}, {m,} or {m,n}");
+      if (max && *max < *min) refuse_at(begin, "expected {m,n} with m not above n");
+      result = max ? fmt::format("{{{},{}}}", *min, *max) : fmt::format("{{{},}}", *min);
     }
     if (!result.empty()) take('?');  // lazy: matches the same texts
     return result;
   }
 
-  std::string digits() {
+  // nullopt if there is no digit.
+  std::optional<std::size_t> count() {
     const std::size_t begin = at_;
-    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
-    if (at_ - begin > kMaxDigits) refuse("this repetition is too large");
-    return std::string(text_.substr(begin, at_ - begin));
+    std::size_t value = 0;
+    for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
+      value = value * 10 + static_cast<std::size_t>(text_[at_] - '0');
+      if (value > Grammar::kMaxRepeats) {
+        refuse_at(begin, fmt::format("expected at most {} repetitions", Grammar::kMaxRepeats));
+      }
+    }
+    return at_ == begin ? std::nullopt : std::optional(value);
   }
 
   bool take(char c) {
@@ -194,8 +199,9 @@ class PatternParser {
     return true;
   }
 
-  [[noreturn]] void refuse(std::string_view problem) const {
-    throw Error("column {}: {}", at_ + 1, problem);
+  [[noreturn]] void refuse(std::string_view problem) const { refuse_at(at_, problem); }
+  [[noreturn]] static void refuse_at(std::size_t at, std::string_view problem) {
+    throw Error("column {}: {}", at + 1, problem);
   }
 
   std::string_view text_;

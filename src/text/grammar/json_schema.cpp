@@ -126,7 +126,7 @@ class JsonGrammar::Writer {
   // The schemas in anyOf, oneOf or allOf. const and enum come first, as in expression().
   static std::vector<JsonNode> parts_of(JsonNode schema) {
     std::vector<JsonNode> parts;
-    if (schema.contains("const") || schema.find("enum")) return parts;
+    if (schema.member("const") || schema.find("enum")) return parts;
     for (const char* key : {"anyOf", "oneOf", "allOf"}) {
       const auto schemas = schema.find(key);
       if (!schemas) continue;
@@ -137,10 +137,8 @@ class JsonGrammar::Writer {
   }
 
   static void check_object(JsonNode schema) {
-    if (schema.contains("const")) {
-      for (const JsonNode member : schema.members()) {
-        if (member.key() == "const" && !member.is_object()) member.refuse("an object");
-      }
+    if (const auto only = schema.member("const")) {
+      if (!only->is_object()) only->refuse("an object");
     } else if (const auto values = schema.find("enum")) {
       for (const JsonNode value : values->elements()) {
         if (!value.is_object()) value.refuse("an object");
@@ -160,7 +158,7 @@ class JsonGrammar::Writer {
     if (schema.is_boolean() && schema.boolean()) return use("value");
     if (!schema.is_object()) schema.refuse("a schema (an object or true)");
     if (schema.find("$ref")) return reference(schema);
-    if (schema.contains("const")) return constant(schema);
+    if (const auto value = schema.member("const")) return constant(schema, *value);
     if (schema.find("enum")) return one_of_values(schema);
     for (const char* key : {"anyOf", "oneOf", "allOf"}) {
       if (schema.find(key)) return one_of_schemas(schema, key);
@@ -255,12 +253,9 @@ class JsonGrammar::Writer {
     return name;
   }
 
-  std::string constant(JsonNode schema) {
+  std::string constant(JsonNode schema, JsonNode value) {
     check_keys(schema, {"const", "type"});
-    for (const JsonNode member : schema.members()) {
-      if (member.key() == "const") return value_of(schema, member);
-    }
-    schema.refuse("a const");
+    return value_of(schema, value);
   }
 
   std::string one_of_values(JsonNode schema) {
@@ -307,6 +302,7 @@ class JsonGrammar::Writer {
   std::string string(JsonNode schema, bool among) {
     check_keys(schema, {"type", "minLength", "maxLength", "pattern", "format"}, among);
     const auto min = count(schema, "minLength"), max = count(schema, "maxLength");
+    check_order(schema, "maxLength", min.value_or(0), max);
     const auto pattern = schema.find("pattern"), format = schema.find("format");
     if (pattern || format) {
       if (pattern && format) not_supported(*format);
@@ -320,8 +316,7 @@ class JsonGrammar::Writer {
     }
     if (!min && !max) return use("string");
     use("char");
-    return fmt::format(R"("\"" char{} "\"")",
-                       repetition(schema, "maxLength", min.value_or(0), max));
+    return fmt::format(R"("\"" char{} "\"")", repetition(min.value_or(0), max));
   }
 
   static std::string of_pattern(JsonNode pattern) {
@@ -354,9 +349,12 @@ class JsonGrammar::Writer {
     return static_cast<std::size_t>(value->integer());
   }
 
-  static std::string repetition(JsonNode schema, const char* max_key, std::size_t min,
-                                std::optional<std::size_t> max) {
+  static void check_order(JsonNode schema, const char* max_key, std::size_t min,
+                          std::optional<std::size_t> max) {
     if (max && *max < min) schema.at(max_key).refuse(fmt::format("at least {} (the minimum)", min));
+  }
+
+  static std::string repetition(std::size_t min, std::optional<std::size_t> max) {
     return max ? fmt::format("{{{},{}}}", min, *max) : fmt::format("{{{},}}", min);
   }
 
@@ -385,6 +383,7 @@ class JsonGrammar::Writer {
     check_keys(schema, {"type", "items", "prefixItems", "minItems", "maxItems"}, among);
     const std::size_t min = count(schema, "minItems").value_or(0);
     const std::optional<std::size_t> max = count(schema, "maxItems");
+    check_order(schema, "maxItems", min, max);
     const std::string separator = fmt::format(R"( {} "," {} )", use("ws"), use("ws"));
     const auto prefix = schema.find("prefixItems");
     const auto items = schema.find("items");
@@ -411,13 +410,12 @@ class JsonGrammar::Writer {
     if (n_first > 0) {
       const auto left = max ? std::optional(*max - n_first) : std::nullopt;
       const std::size_t needed = min > n_first ? min - n_first : 0;
-      body = fmt::format("{} ({}{}){}", first, separator, item,
-                         repetition(schema, "maxItems", needed, left));
+      body = fmt::format("{} ({}{}){}", first, separator, item, repetition(needed, left));
     } else {
       const auto left = max ? std::optional(*max - 1) : std::nullopt;
       const std::size_t needed = min > 0 ? min - 1 : 0;
-      body = fmt::format("({} ({}{}){}){}", item, separator, item,
-                         repetition(schema, "maxItems", needed, left), min == 0 ? "?" : "");
+      body = fmt::format("({} ({}{}){}){}", item, separator, item, repetition(needed, left),
+                         min == 0 ? "?" : "");
     }
     const std::string name = new_name("array");
     add_rule(name, fmt::format(R"("[" ws {} ws "]")", body));
@@ -449,7 +447,9 @@ class JsonGrammar::Writer {
     const auto others = schema.find("additionalProperties");
     const bool open = others ? !others->is_boolean() || others->boolean() : members.empty();
     std::string extra;
-    if (open) extra = member(key_outside(names), others ? expression(*others) : use("value"));
+    if (open) {
+      extra = member(key_outside(schema, names), others ? expression(*others) : use("value"));
+    }
     return members_of_object(members, extra);
   }
 
@@ -499,40 +499,49 @@ class JsonGrammar::Writer {
 
   // Any key except `names`: a trie of the characters of `names`, left at a character that no name
   // has there. Keys have no escapes, so a name cannot be spelt in another way.
-  std::string key_outside(const std::set<std::string, std::less<>>& names) {
+  std::string key_outside(JsonNode schema, const std::set<std::string, std::less<>>& names) {
     constexpr std::string_view kNot = R"("\\\x00-\x1f\x7f)";
     const auto plain = [&](std::string_view name) {
       return std::ranges::none_of(name, [](char c) {
         return c == '"' || c == '\\' || c == 0x7f || static_cast<unsigned char>(c) < 0x20;
       });
     };
-    std::map<std::string, std::set<char32_t>> nodes = {{"", {}}};  // key: a beginning of a name
+    struct Node {  // a beginning of a name
+      std::map<char32_t, std::size_t> next;
+      bool is_name = false;
+      std::string rule;
+    };
+    std::vector<Node> nodes(1);
     for (const std::string& name : names) {
       if (!plain(name)) continue;
-      for (std::size_t at = 0; at < name.size();) {
-        const CodePoint c = first_code_point(std::string_view(name).substr(at));
-        nodes[name.substr(0, at)].insert(c.value);
-        at += c.length;
-        nodes.try_emplace(name.substr(0, at));
+      std::size_t node = 0;
+      for (std::string_view rest = name; !rest.empty();) {
+        const CodePoint c = first_code_point(rest);
+        rest.remove_prefix(c.length);
+        const auto [next, is_new] = nodes[node].next.try_emplace(c.value, nodes.size());
+        node = next->second;
+        if (is_new) nodes.emplace_back();
+        if (nodes.size() > Grammar::kMaxRepeats) {
+          schema.at("properties")
+              .refuse(fmt::format("names of at most {} characters in all", Grammar::kMaxRepeats),
+                      "more");
+        }
       }
-      if (nodes.size() > Grammar::kMaxRepeats) root_->refuse("shorter property names");
+      nodes[node].is_name = true;
     }
-    std::map<std::string, std::string> rules;
-    for (const auto& node : nodes) rules[node.first] = new_name("key");
-    for (const auto& [before, next] : nodes) {
+    for (Node& node : nodes) node.rule = new_name("key");
+    for (const Node& node : nodes) {
       std::string excluded, body;
-      for (const char32_t c : next) {
+      for (const auto& [c, next] : node.next) {
         const std::string escaped = fmt::format("\\U{:08x}", static_cast<unsigned>(c));
-        std::string longer = before;
-        append_utf8(longer, c);
         excluded += escaped;
-        body += fmt::format("[{}] {} | ", escaped, rules[longer]);
+        body += fmt::format("[{}] {} | ", escaped, nodes[next].rule);
       }
       body += fmt::format("[^{}{}] [^{}]*", kNot, excluded, kNot);
-      if (!names.contains(before)) body += " | \"\"";
-      add_rule(rules[before], body);
+      if (!node.is_name) body += " | \"\"";
+      add_rule(node.rule, body);
     }
-    return fmt::format(R"("\"" {} "\"")", rules[""]);
+    return fmt::format(R"("\"" {} "\"")", nodes.front().rule);
   }
 
   std::optional<JsonNode> root_;  // of the schema being added
