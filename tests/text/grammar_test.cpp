@@ -1,5 +1,7 @@
 #include "text/grammar/grammar.h"
 
+#include <ctime>
+
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -135,6 +137,22 @@ TEST(Gbnf, RefusesGrammarsTooLargeToHold) {
   EXPECT_NE(refused(std::string(2 << 20, ' ')).find("bytes"), std::string::npos);
 }
 
+TEST(Gbnf, IsReadInTimeThatDoesNotExplodeWithTheNumberOfClasses) {
+  constexpr std::string_view kUpper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", kDigits = "0123456789",
+                             kLower = "abcdefghijklmnopqrstuvwxyz",
+                             kOthers = "!#$%&()*+,./:;<=>?@_`|";
+  std::string gbnf = "root ::=";
+  for (const char a : kUpper)
+    for (const char b : kLower)
+      for (const char c : kDigits)
+        for (const char d : kOthers) gbnf += {' ', '[', a, b, c, d, ']'};
+  const std::clock_t start = std::clock();  // not wall-clock time: other programs may run
+  const Grammar grammar = Grammar::parse(gbnf, "test");
+  EXPECT_LT(std::clock() - start, 3 * CLOCKS_PER_SEC);
+  EXPECT_EQ(grammar.n_classes(),
+            kUpper.size() + kLower.size() + kDigits.size() + kOthers.size() + 1);
+}
+
 // After n letters there are 2^n ways to read the text.
 TEST(ByteAutomaton, GivesUpWhereThereAreTooManyWaysToReadAText) {
   const Grammar grammar =
@@ -260,6 +278,30 @@ TEST_F(GuidedTextTest, AHostileGrammarEndsInAnErrorInBoundedTime) {
                  "file: too large or too ambiguous: expected at most 300000 steps per token, found "
                  "more");
     EXPECT_EQ("file: " + error.problem(), error.what());
+  }
+}
+
+// Each token opens every rule again, and no step is too large.
+TEST_F(GuidedTextTest, AGrammarThatOpensRulesWithoutEndEndsInAnError) {
+  std::string gbnf = "root ::= r0", rules;
+  for (int i = 0; i < 4000; ++i) {
+    if (i > 0) gbnf += fmt::format(" | r{}", i);
+    rules += fmt::format("\nr{} ::= \"h\" ((((r{} \"b\") \"b\") \"b\") \"b\") | \"c\"", i, i);
+  }
+  GuidedText text(TokenGrammars(tokenizer_).parse(gbnf + rules, "file"));
+  const auto write = [&] {
+    for (int i = 0; i < 100; ++i) {
+      (void)text.allowed();
+      text.push(*tokenizer_.id_of("h"));
+    }
+  };
+  try {
+    write();
+    ADD_FAILURE();
+  } catch (const GrammarError& error) {
+    EXPECT_STREQ(error.what(),
+                 "file: too ambiguous: expected at most 1000000 open rules in all readings of the "
+                 "text, found more");
   }
 }
 

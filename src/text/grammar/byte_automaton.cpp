@@ -75,6 +75,7 @@ ByteAutomaton::State ByteAutomaton::state_of(Content content) {
   const auto [found, is_new] =
       state_ids_.try_emplace(std::move(key), static_cast<State>(states_.size()));
   if (is_new) {
+    n_in_states_ += content.stacks.size();
     states_.push_back(std::move(content));
     table_.resize(table_.size() + grammar_->n_classes(), kUnknown);
   }
@@ -117,6 +118,7 @@ ByteAutomaton::State ByteAutomaton::keep_only(State state) {
   stack_ids_.clear();
   seen_.assign(1, 0);
   states_.clear();
+  n_in_states_ = 0;
   state_ids_.clear();
   table_.clear();
   std::vector<StackId> moved(old.size(), kBottom);

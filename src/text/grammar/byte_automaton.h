@@ -38,6 +38,8 @@ class ByteAutomaton {
   bool is_at_end(State state) const { return states_[state].stacks.empty(); }
 
   std::size_t n_states() const { return states_.size(); }
+  // What the memory grows with: all stacks, and how often a state contains one.
+  std::size_t n_stacks() const { return stacks_.size() + n_in_states_; }
   // Forgets all states except `state`; returns its new number.
   State keep_only(State state);
 
@@ -72,6 +74,7 @@ class ByteAutomaton {
   std::uint32_t round_ = 0;
   std::vector<StackId> todo_;
   std::vector<Content> states_;
+  std::size_t n_in_states_ = 0;  // the sum of the sizes of their stacks
   std::unordered_map<std::vector<StackId>, State, Hash> state_ids_;  // last number: `accepts`
   std::vector<State> table_;                                         // [n_states, n_classes]
   std::size_t work_ = 0;

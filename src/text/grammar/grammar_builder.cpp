@@ -1,6 +1,7 @@
 #include "text/grammar/grammar_builder.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.h"
 #include "text/unicode.h"
@@ -62,10 +63,10 @@ void GrammarBuilder::add_sequence(std::uint32_t rule, Sequence sequence) {
 }
 
 GrammarBuilder::Symbol GrammarBuilder::byte_set(const Grammar::ByteSet& set) {
-  const auto found = std::ranges::find(byte_sets_, set);
-  const auto index = static_cast<std::uint32_t>(found - byte_sets_.begin());
-  if (found == byte_sets_.end()) byte_sets_.push_back(set);
-  return {Kind::Bytes, index};
+  const auto [found, is_new] =
+      byte_set_ids_.try_emplace(set, static_cast<std::uint32_t>(byte_sets_.size()));
+  if (is_new) byte_sets_.push_back(set);
+  return {Kind::Bytes, found->second};
 }
 
 GrammarBuilder::Symbol GrammarBuilder::byte_range(std::uint8_t first, std::uint8_t last) {
@@ -278,13 +279,15 @@ Grammar GrammarBuilder::build(std::uint32_t root) const {
   }
   // Each set divides every class into its members and the others.
   for (const Grammar::ByteSet& set : byte_sets_) {
-    std::map<std::pair<std::uint8_t, bool>, std::uint8_t> classes;
+    std::array<std::optional<std::uint8_t>, 512> part;  // of each class: the others, its members
+    std::size_t n_classes = 0;
     for (std::size_t byte = 0; byte < 256; ++byte) {
       std::uint8_t& own = grammar.class_of_[byte];
-      own = classes.try_emplace({own, set[byte]}, static_cast<std::uint8_t>(classes.size()))
-                .first->second;
+      std::optional<std::uint8_t>& found = part[2 * std::size_t{own} + (set[byte] ? 1 : 0)];
+      if (!found) found = static_cast<std::uint8_t>(n_classes++);
+      own = *found;
     }
-    grammar.n_classes_ = classes.size();
+    grammar.n_classes_ = n_classes;
   }
   return grammar;
 }

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,7 @@ class GrammarBuilder {
 
   std::vector<std::vector<Sequence>> rules_;
   std::vector<Grammar::ByteSet> byte_sets_;
+  std::unordered_map<Grammar::ByteSet, std::uint32_t> byte_set_ids_;  // indices in byte_sets_
   std::map<CharacterRanges, Symbol> characters_;
   std::size_t n_symbols_ = 0;
 };

@@ -8,7 +8,9 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kMaxStates = 4096;  // with more, all but the current state are dropped
+// With more, all but the current state are dropped. A million stacks take about 50 MB.
+constexpr std::size_t kMaxStates = 4096;
+constexpr std::size_t kMaxStacks = 1'000'000;
 constexpr std::size_t kMaxMasks = 64;
 
 }  // namespace
@@ -29,9 +31,14 @@ GuidedText::GuidedText(const TokenGrammar& rules)
 
 std::span<const std::uint64_t> GuidedText::allowed() {
   if (const auto known = masks_.find(state_); known != masks_.end()) return known->second;
-  if (automaton_.n_states() > kMaxStates) {
+  if (automaton_.n_states() > kMaxStates || automaton_.n_stacks() > kMaxStacks) {
     state_ = automaton_.keep_only(state_);
     masks_.clear();
+    if (automaton_.n_stacks() > kMaxStacks) {
+      throw GrammarError(where_, fmt::format("too ambiguous: expected at most {} open rules in all "
+                                             "readings of the text, found more",
+                                             kMaxStacks));
+    }
   }
   if (masks_.size() == kMaxMasks) masks_.clear();
   std::vector<std::uint64_t> mask = walk();
