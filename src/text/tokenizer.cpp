@@ -169,8 +169,32 @@ class Encoder {
   std::vector<TokenId> ids_;
 };
 
-// A limit is needed: forty steps that each double a text would exceed any memory.
+// Limits are needed: each step takes time at every text, or at every token that is decoded; and
+// forty steps that each double a text would exceed any memory.
+constexpr std::size_t kMaxSteps = 64;
 constexpr int kMaxGrowth = 1'000'000;
+
+// The steps of a normalizer, pre-tokenizer or decoder, or of a Sequence of them, whose elements are
+// under `list`. An empty Sequence counts, too: it takes time.
+std::size_t count_steps(JsonNode node, std::string_view list) {
+  const auto parts = node.is_object() ? node.find(list) : std::nullopt;
+  if (!parts || !parts->is_array() || parts->size() == 0) return 1;
+  std::size_t n = 0;
+  for (const JsonNode part : parts->elements()) n += count_steps(part, list);
+  return n;
+}
+
+void check_steps(JsonNode root) {
+  for (const auto& [name, list] : {std::pair{"normalizer", "normalizers"},
+                                   {"pre_tokenizer", "pretokenizers"},
+                                   {"decoder", "decoders"}}) {
+    const auto part = root.find(name);
+    const std::size_t n = part ? count_steps(*part, list) : 0;
+    if (n > kMaxSteps) {
+      part->refuse(fmt::format("at most {} steps", kMaxSteps), fmt::format("{}", n));
+    }
+  }
+}
 
 }  // namespace
 
@@ -189,6 +213,7 @@ Tokenizer::Impl Tokenizer::Impl::read(const Json& description) {
   parts.file = root.where();
   parts.model = SubwordModel::read(root.at("model"));
   const Vocabulary& vocabulary = parts.model->vocabulary();
+  check_steps(root);
   if (const auto part = root.find("normalizer")) parts.normalizer = Normalizer::read(*part);
   if (const auto part = root.find("pre_tokenizer")) parts.pre_tokenizer = PreTokenizer::read(*part);
   const double growth = (parts.normalizer ? parts.normalizer->growth() : 1) *

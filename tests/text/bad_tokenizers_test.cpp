@@ -48,6 +48,15 @@ json split(const char* regex) {
           {"invert", false}};
 }
 
+// 65 steps: 32 in a Sequence inside of a Sequence, an empty Sequence, and 32 more.
+json sequence_of(const char* list, const json& step) {
+  const json inner = {{"type", "Sequence"}, {list, json::array_t(32, step)}};
+  json outer = inner;
+  outer[list].push_back(inner);
+  outer[list].push_back({{"type", "Sequence"}, {list, json::array()}});
+  return outer;
+}
+
 const BadTokenizerFile kBadTokenizers[] = {
     {"NoModel", [](json& j) { j.erase("model"); }, "expected a field 'model', found none"},
     {"ModelIsNull", [](json& j) { j["model"] = nullptr; }, "expected a field 'model', found none"},
@@ -252,6 +261,21 @@ const BadTokenizerFile kBadTokenizers[] = {
        for (int i = 0; i < 40; ++i) j["decoder"]["decoders"].push_back(twice);
      },
      "decoder: expected steps that make a token at most 1000000 times as long"},
+    {"NormalizersWithoutEnd",
+     [](json& j) {
+       j["normalizer"] = sequence_of("normalizers", {{"type", "NFC"}});
+     },
+     "normalizer: expected at most 64 steps, found 65"},
+    {"PreTokenizersWithoutEnd",
+     [](json& j) {
+       j["pre_tokenizer"] = sequence_of("pretokenizers", {{"type", "Whitespace"}});
+     },
+     "pre_tokenizer: expected at most 64 steps, found 65"},
+    {"DecodersWithoutEnd",
+     [](json& j) {
+       j["decoder"] = sequence_of("decoders", {{"type", "Fuse"}});
+     },
+     "decoder: expected at most 64 steps, found 65"},
     {"AddedTokenOfAPage", [](json& j) { j["added_tokens"][0]["content"] = std::string(2000, 'a'); },
      "added_tokens[0].content: expected at most 1024 bytes, found 2000"},
     {"UnknownPostProcessor",

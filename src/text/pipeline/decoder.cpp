@@ -10,9 +10,7 @@
 namespace stagecraft {
 namespace {
 
-// Limits are needed: each step costs time per token, and replacements that each double a token
-// would exceed any memory.
-constexpr std::size_t kMaxSteps = 64;
+// A limit is needed: replacements that each double a token would exceed any memory.
 constexpr int kMaxGrowth = 1'000'000;
 
 Decoder::Replace read_replace(const JsonNode& node) {
@@ -86,7 +84,6 @@ void Decoder::read(const JsonNode& node) {
     type.refuse(
         "a supported decoder (Sequence, ByteLevel, ByteFallback, Fuse, Replace, Strip, Metaspace)");
   }
-  if (steps_.size() > kMaxSteps) node.refuse(fmt::format("at most {} steps", kMaxSteps), "more");
 }
 
 }  // namespace stagecraft
