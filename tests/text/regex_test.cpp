@@ -72,11 +72,38 @@ TEST(Regex, ReadsLettersOfTheDialectAsItMeansThem) {
   EXPECT_EQ(cut(R"([[:punct:][:digit:]]+)", "a+1.b"), "a[+1.]b");
 }
 
+// As Oniguruma does: + is possessive only after *, + or ?, and ? after {n} makes it optional.
+TEST(Regex, RepeatsARepetitionInBraces) {
+  EXPECT_EQ(cut("a{1,2}+", "baaaaab"), "b[aaaaa]b");
+  EXPECT_EQ(cut("a{2}+", "baaaaab"), "b[aaaa]ab");
+  EXPECT_EQ(cut("a{2,}+a", "baaaaab"), "b[aaaaa]b");
+  EXPECT_EQ(cut("xa{2}?", "xaaxaxx"), "[xaa][x]a[x][x]");
+  EXPECT_EQ(cut("xa{2}??", "xaa"), "[x]aa");
+  EXPECT_EQ(cut("xa{1,2}?", "xaa"), "[xa]a");  // lazy
+  EXPECT_EQ(cut("xa{,2}", "xaaaxx"), "[xaa]a[x][x]");
+  EXPECT_EQ(cut(R"(x(?:a|\)|b[)}{]){2}+)", "xab}a)x"), "[xab}a)]x");
+  EXPECT_EQ(cut("[ab]{2}+", "abab"), "[abab]");
+  EXPECT_EQ(cut("é{2}+", "éééé"), "[éééé]");
+  EXPECT_EQ(cut(R"(\p{L}{2}+\x{61})", "xyzya"), "[xyzya]");
+  EXPECT_EQ(cut("a{2}+?b", "aaaab"), "[aaaab]");
+  EXPECT_EQ(cut("a*{2}+b", "aaaab"), "[aaaab]");
+  EXPECT_EQ(cut("a{2}{2}+b", "aaaaaaaab"), "[aaaaaaaab]");
+  EXPECT_EQ(cut("a{1,2}?+b", "aaaab"), "[aaaab]");
+  EXPECT_EQ(cut("xa{2}*", "xaaaaa"), "[xaaaa]a");
+  EXPECT_EQ(cut("a+*b", "aab"), "[aab]");
+  EXPECT_EQ(cut("{{2}+", "{{{{{"), "[{{{{]{");
+  EXPECT_EQ(cut("a{|{,}|{x}|{1", "a{{,}{x}{1"), "[a{][{,}][{x}][{1]");
+}
+
 TEST(Regex, RefusesWhatItWouldGetWrong) {
-  for (const char* pattern : {"[a[b]]", "[a&&b]", R"([\W])", R"([\H])", "[[:alpha:]]",
-                              "[[:^space:]]", "[[:", R"(\u12)", R"(\C)", "(", "[a"}) {
+  for (const char* pattern :
+       {"(?x)a {2}+", "{,2}", "a{3,2}", "[a[b]]", "[a&&b]", R"([\W])", R"([\H])", "[[:alpha:]]",
+        "[[:^space:]]", "[[:", R"(\u12)", R"(\C)", "(", "[a"}) {
     EXPECT_THROW(Regex(pattern, "pattern"), Error) << pattern;
   }
+  std::string many = "a";
+  for (int i = 0; i < 200'000; ++i) many += "{2}";
+  EXPECT_THROW(Regex(many, "pattern"), Error);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -20,6 +21,8 @@ constexpr std::string_view kWordProperty =
 constexpr std::string_view kWordInClass = kWordProperty.substr(0, kWordProperty.find(R"(\x{b2})"));
 constexpr std::string_view kHexDigit = "0-9a-fA-F";
 constexpr std::string_view kPunctuation = R"(\p{P}\p{S})";
+
+constexpr std::size_t kMaxRepeated = 100;  // each takes time that grows with the pattern
 
 bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
@@ -53,15 +56,73 @@ class Translator {
   }
 
   void step() {
-    if (in_[at_] == '\\') return escape();
-    if (in_class_) return class_step();
-    if (in_[at_] == '[') return open_class();
+    const char c = in_[at_];
+    if (in_class_) return c == '\\' ? escape() : class_step();
     if (next_is("(?#")) {  // a comment, not part of the pattern
       const std::size_t end = in_.find(')', at_);
       return copy(end == std::string_view::npos ? in_.size() - at_ : end + 1 - at_);
     }
+    if (is_repetition()) return repetition();
+    if (c == ')') return close_group();
+    const bool is_inside = (static_cast<unsigned char>(c) & 0xc0) == 0x80;  // of a character
+    if (!is_inside) atom_ = out_.size();
+    if (c == '\\') return escape();
+    if (c == '{') return replace(1, "\\{");  // as no {n} is here
+    if (c == '[') return open_class();
+    if (c == '(') groups_.push_back(atom_);
     if (next_is("(?")) return group_options();
     copy(1);
+  }
+
+  void close_group() {
+    if (!groups_.empty()) {
+      atom_ = groups_.back();
+      groups_.pop_back();
+    }
+    copy(1);
+  }
+
+  std::string_view digits_at(std::size_t at) const {
+    const std::size_t end = in_.find_first_not_of("0123456789", at);
+    return in_.substr(at, end == std::string_view::npos ? end : end - at);
+  }
+
+  // The length of {n}, {n,}, {n,m} or {,m}; 0 if none of them is here.
+  std::size_t interval_length() const {
+    if (!next_is("{")) return 0;
+    const std::string_view low = digits_at(at_ + 1);
+    std::size_t end = at_ + 1 + low.size();
+    bool has_digits = !low.empty();
+    if (end < in_.size() && in_[end] == ',') {
+      const std::string_view high = digits_at(end + 1);
+      has_digits = has_digits || !high.empty();
+      end += 1 + high.size();
+    }
+    return has_digits && end < in_.size() && in_[end] == '}' ? end + 1 - at_ : 0;
+  }
+
+  bool is_repetition() const {
+    return next_is("*") || next_is("+") || next_is("?") || interval_length() != 0;
+  }
+
+  // PCRE2 would take {n,m}+ for possessive and {n}? for lazy. Here they repeat a repetition, which
+  // PCRE2 allows only of a group: (?:X{n,m})+ and (?:X{n})?.
+  void repetition() {
+    if (const std::size_t length = interval_length(); length == 0) {
+      copy(1);
+      if (next_is("?") || next_is("+")) copy(1);
+    } else {
+      const std::string_view counts = in_.substr(at_ + 1, length - 2);
+      copy(1);
+      if (counts.front() == ',') out_ += '0';
+      copy(length - 1);
+      if (counts.find(',') != std::string_view::npos && next_is("?")) copy(1);
+    }
+    if (!is_repetition()) return;
+    if (is_extended_) refuse("(?x) with a repetition of a repetition");
+    if (++n_repeated_ > kMaxRepeated) refuse("more than 100 repetitions of repetitions");
+    out_.insert(atom_, "(?:");
+    out_ += ')';
   }
 
   void open_class() {
@@ -98,6 +159,7 @@ class Translator {
       if (in_[at_] == 'm') {
         replace(1, "s");
       } else {
+        is_extended_ = is_extended_ || in_[at_] == 'x';
         copy(1);
       }
     }
@@ -136,6 +198,8 @@ class Translator {
       case 'p':
       case 'P':
         return property();
+      case 'x':
+        return copy(next_is("\\x{") ? std::min(in_.find('}', at_), in_.size() - 1) + 1 - at_ : 2);
       default:
         return copy(2);
     }
@@ -176,7 +240,11 @@ class Translator {
   std::string_view where_;
   std::size_t at_ = 0;
   bool in_class_ = false;
+  bool is_extended_ = false;  // (?x) was seen: blanks and comments may stand anywhere
   std::string out_;
+  std::size_t atom_ = 0;             // where in out_ the item begins that a {n,m} repeats
+  std::vector<std::size_t> groups_;  // where in out_ the open groups begin
+  std::size_t n_repeated_ = 0;       // repetitions of repetitions
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ struct Match {
 //
 // Why not Oniguruma itself? For the patterns of GPT-2 and Llama 3 on 0.54 MB of Markdown, PCRE2's
 // compiled code takes 42 and 35 ms, Debian's libonig 6.9.8 takes 231 and 197 ms, with the same
-// pieces. The translation has 180 lines and rejects what it cannot translate.
+// pieces. The translation has 250 lines and rejects what it cannot translate.
 class Regex {
  public:
   // `where` names the pattern in errors ("FILE: pre_tokenizer.pattern.Regex"). Throws Error if the
@@ -42,9 +42,9 @@ class Regex {
   std::unique_ptr<const Impl> impl_;
 };
 
-// Translates `pattern` from Oniguruma's (Ruby) dialect to PCRE2's: \s, \w, \h, \b, (?m) and
-// \p{Script} have other meanings there. Throws Error starting with `where` if PCRE2 has no
-// equivalent: classes in classes, &&.
+// Translates `pattern` from Oniguruma's (Ruby) dialect to PCRE2's: \s, \w, \h, \b, (?m),
+// \p{Script}, {n}?, {n,m}+ and {,m} have other meanings there. Throws Error starting with `where`
+// if PCRE2 has no equivalent: classes in classes, &&.
 std::string translate_oniguruma(std::string_view pattern, std::string_view where);
 
 }  // namespace stagecraft
