@@ -61,6 +61,18 @@ TEST(LongText, OfCombiningMarksIsNormalizedInTimeThatDoesNotExplode) {
   EXPECT_EQ(form.substr(0, 5), "\xe1\xba\xa1\xcc\xa3");  // a with a dot below, another dot below
 }
 
+// As in Hugging Face's library, each of the blanks that a token takes may be a token, too.
+TEST(LongText, OfBlanksThatAreTokensIsEncodedInTimeThatDoesNotExplode) {
+  const Tokenizer tokenizer = Tokenizer::parse(
+      R"({"added_tokens": [{"id": 1, "content": " ", "rstrip": true, "special": true}],
+          "model": {"type": "BPE", "vocab": {"x": 0}, "merges": []}})",
+      "file");
+  EXPECT_EQ(tokenizer.encode("x  x x", {}), (std::vector<TokenId>{0, 1, 1, 0, 1, 0}));
+  const double start = cpu_seconds();
+  EXPECT_EQ(tokenizer.encode(std::string(200'000, ' ') + "x", {}).size(), 200'001u);
+  EXPECT_LT(cpu_seconds() - start, 10);
+}
+
 // A pattern with exponentially many steps: it must give an Error that names it, not hang or cut
 // wrongly.
 TEST(LongText, ThatAPatternCannotDecideIsAnError) {

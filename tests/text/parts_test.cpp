@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "text/pipeline/added_tokens.h"
 #include "text/pipeline/byte_level.h"
+#include "text/pipeline/charsmap.h"
 #include "text/subwords/byte_tokens.h"
 #include "text/unicode.h"
 #include "text/vocabulary.h"
@@ -56,6 +57,27 @@ TEST(LiteralMatcher, FindsTheLeftmostAndOfThoseTheLongest) {
   EXPECT_EQ(find("a\xff", 0), std::tuple(1ul, 2ul, 3ul));
   EXPECT_EQ(find("xyz", 0), std::tuple(9ul, 9ul, 9ul));
   EXPECT_EQ(find("", 0), std::tuple(9ul, 9ul, 9ul));
+}
+
+// A trie in which 'a' leads back to the same node.
+TEST(Charsmap, GivesUpInALoop) {
+  constexpr std::uint32_t kUnits = 'a' + 1, kLoop = std::uint32_t{'a'} << 10 | 'a';
+  std::string blob;
+  const auto put = [&](std::uint32_t number) {
+    for (int i = 0; i < 4; ++i) blob += static_cast<char>(number >> (8 * i));
+  };
+  put(4 * kUnits);
+  for (std::uint32_t i = 0; i < kUnits; ++i) put(i == 'a' ? kLoop : 0);
+  const Charsmap charsmap(blob + std::string("x\0", 2), "file");
+  EXPECT_FALSE(charsmap.longest(std::string(1000, 'a')));
+  try {
+    (void)charsmap.longest(std::string(2000, 'a'));
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "file: expected a trie that leads to replacement texts, found an invalid entry "
+                 "for 'a'");
+  }
 }
 
 TEST(Vocabulary, FindsTokensByTextAndById) {

@@ -172,6 +172,7 @@ std::vector<AddedTokens::Segment> AddedTokens::split(std::string_view text, Kind
   auto next_typed = typed.begin();  // the first that does not end before the match
   std::vector<Segment> segments;
   std::size_t covered = 0;
+  std::size_t end_of_blanks = 0;  // of a run that was measured before: blanks may be tokens
   for (std::size_t from = 0;;) {
     const auto found = matcher.find(text, from);
     if (!found) break;
@@ -195,7 +196,10 @@ std::vector<AddedTokens::Segment> AddedTokens::split(std::string_view text, Kind
     if (token.lstrip && begin > covered) {
       begin = covered + begin_of_trailing_blanks(text.substr(covered, begin - covered));
     }
-    if (token.rstrip) end += length_of_leading_blanks(text.substr(end));
+    if (token.rstrip) {
+      if (end > end_of_blanks) end_of_blanks = end + length_of_leading_blanks(text.substr(end));
+      end = end_of_blanks;
+    }
     if (covered < begin) segments.push_back({covered, begin, std::nullopt});
     segments.push_back({begin, end, token.id});
     covered = end;

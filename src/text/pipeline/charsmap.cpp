@@ -8,7 +8,7 @@
 namespace stagecraft {
 namespace {
 
-// The longest replacement in use (of U+FDFA) has 33 bytes.
+// For a text to replace, and for its replacement. The longest in use (of U+FDFA) has 33 bytes.
 constexpr std::size_t kMaxText = 1024;
 
 // A unit of Darts-clone (github.com/s-yata/darts-clone, darts.h, class DoubleArrayUnit).
@@ -72,7 +72,8 @@ void Charsmap::walk(std::string_view text, Found found) const {
   std::uint32_t at = offset_of(units_[0]);
   for (std::size_t i = 0; i < text.size(); ++i) {
     at ^= static_cast<unsigned char>(text[i]);
-    if (at >= units_.size()) return refuse(text);
+    // A trie may have a loop: without a limit, it would lead to the end of the text each time.
+    if (at >= units_.size() || i == kMaxText) return refuse(text);
     const std::uint32_t unit = units_[at];
     if (label_of(unit) != static_cast<unsigned char>(text[i])) return;
     at ^= offset_of(unit);

@@ -23,8 +23,8 @@ class Charsmap {
     std::string_view text;  // by this, which may be empty
   };
   // Of the rules for a text that `text` (UTF-8, not empty) begins with: the one with the longest /
-  // the shortest such text. Throws Error if the trie leads outside itself or into the middle of a
-  // character.
+  // the shortest such text. Throws Error if the trie leads outside itself, into the middle of a
+  // character, or on for more than 1024 bytes.
   std::optional<Rule> longest(std::string_view text) const;
   std::optional<Rule> shortest(std::string_view text) const;
 
