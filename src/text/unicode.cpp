@@ -129,6 +129,13 @@ bool is_whitespace(char32_t c) {
          c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
 }
 
+bool is_letter(char32_t c) {
+  const auto kind = category(c);
+  return kind >= UTF8PROC_CATEGORY_LU && kind <= UTF8PROC_CATEGORY_LO;
+}
+
+bool is_decimal(char32_t c) { return category(c) == UTF8PROC_CATEGORY_ND; }
+
 bool is_numeric(char32_t c) {
   const auto kind = category(c);
   return kind == UTF8PROC_CATEGORY_ND || kind == UTF8PROC_CATEGORY_NL ||
@@ -170,6 +177,31 @@ bool is_word(char32_t c) {
     default:
       return c == 0x200c || c == 0x200d;
   }
+}
+
+bool is_printable(char32_t c) {
+  if (c == ' ') return true;
+  switch (category(c)) {
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_CS:
+    case UTF8PROC_CATEGORY_CO:
+    case UTF8PROC_CATEGORY_CN:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+    case UTF8PROC_CATEGORY_ZS:
+      return false;
+    default:
+      return true;
+  }
+}
+
+char32_t to_upper(char32_t c) {
+  return static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c)));
+}
+
+char32_t to_lower(char32_t c) {
+  return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c)));
 }
 
 namespace {
@@ -246,8 +278,7 @@ std::string lowercase(std::string_view text) {
     if (c.value == 0x130) {  // the only character whose lower case is two: i and a dot above
       out += "i\xcc\x87";
     } else {
-      append_utf8(out,
-                  static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c.value))));
+      append_utf8(out, to_lower(c.value));
     }
   }
   return out;

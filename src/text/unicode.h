@@ -25,6 +25,10 @@ std::size_t grapheme_length(std::string_view text);
 
 // The Unicode property White_Space (PropList.txt), the same as Rust's char::is_whitespace.
 bool is_whitespace(char32_t c);
+// General categories L*: Python's str.isalpha.
+bool is_letter(char32_t c);
+// General category Nd: Python's str.isdecimal.
+bool is_decimal(char32_t c);
 // General categories Nd, Nl, No: Rust's char::is_numeric.
 bool is_numeric(char32_t c);
 // General categories M*.
@@ -33,6 +37,12 @@ bool is_mark(char32_t c);
 bool is_punctuation(char32_t c);
 // What \w matches in Rust's regex crate (UTS 18, annex C): Alphabetic, M, Nd, Pc, Join_Control.
 bool is_word(char32_t c);
+// A space, or none of the general categories C* and Z*: Python's str.isprintable.
+bool is_printable(char32_t c);
+
+// The character in another case if that is a single character, otherwise `c`.
+char32_t to_upper(char32_t c);
+char32_t to_lower(char32_t c);
 
 enum class NormalForm { kNFC, kNFD, kNFKC, kNFKD };
 // Unicode normalization (UAX 15) of Unicode 9, as in Hugging Face tokenizers. The time is O(n log

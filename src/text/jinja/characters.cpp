@@ -1,57 +1,16 @@
 #include "text/jinja/characters.h"
 
-#include <utf8proc.h>
-
 #include "text/unicode.h"
 
 namespace stagecraft::jinja {
-namespace {
-
-utf8proc_category_t category(char32_t c) {
-  return utf8proc_category(static_cast<utf8proc_int32_t>(c));
-}
-
-}  // namespace
 
 bool is_space(char32_t c) { return is_whitespace(c) || (c >= 0x1c && c <= 0x1f); }
-
-bool is_printable(char32_t c) {
-  if (c == ' ') return true;
-  switch (category(c)) {
-    case UTF8PROC_CATEGORY_CC:
-    case UTF8PROC_CATEGORY_CF:
-    case UTF8PROC_CATEGORY_CS:
-    case UTF8PROC_CATEGORY_CO:
-    case UTF8PROC_CATEGORY_CN:
-    case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP:
-    case UTF8PROC_CATEGORY_ZS:
-      return false;
-    default:
-      return true;
-  }
-}
-
-bool is_letter(char32_t c) {
-  const auto kind = category(c);
-  return kind >= UTF8PROC_CATEGORY_LU && kind <= UTF8PROC_CATEGORY_LO;
-}
-
-bool is_digit(char32_t c) { return category(c) == UTF8PROC_CATEGORY_ND; }
-
-char32_t upper(char32_t c) {
-  return static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c)));
-}
-
-char32_t lower(char32_t c) {
-  return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c)));
-}
 
 void append_in_case(std::string& text, char32_t c, bool up, bool whole_word_up) {
   if (up && c == U'ß') {
     text += whole_word_up ? "SS" : "Ss";
   } else {
-    append_utf8(text, up ? upper(c) : lower(c));
+    append_utf8(text, up ? to_upper(c) : to_lower(c));
   }
 }
 

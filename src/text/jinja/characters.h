@@ -6,12 +6,7 @@
 // In C++, strings are UTF-8. A template sees them as sequences of characters, as in Python.
 namespace stagecraft::jinja {
 
-bool is_space(char32_t c);      // str.isspace
-bool is_printable(char32_t c);  // str.isprintable, used by repr()
-bool is_letter(char32_t c);     // str.isalpha
-bool is_digit(char32_t c);      // str.isdecimal
-char32_t upper(char32_t c);
-char32_t lower(char32_t c);
+bool is_space(char32_t c);  // str.isspace
 // Appends c in upper or lower case. One character gives one character, except "ß": it gives "SS",
 // or "Ss" if the rest of the word is not upper case. Python has a hundred rarer exceptions
 // (ligatures, final sigma).

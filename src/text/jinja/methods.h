@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "text/jinja/runtime.h"
 
@@ -14,6 +15,10 @@ using Method = Value (*)(Runtime& runtime, const Value& self, const Arguments& a
 Method find_string_method(std::string_view name);  // nullptr if there is none
 
 // Used by filters, too.
+struct Line {
+  std::size_t begin, end, next;  // of its text in bytes, and of the next line
+};
+std::vector<Line> lines_of(std::string_view text);  // as str.splitlines divides it
 Value stripped(Runtime& runtime, const Value& text, const std::optional<Value>& characters,
                bool left, bool right);
 Value replaced(Runtime& runtime, const MarkedText& text, const MarkedText& from,

@@ -140,24 +140,11 @@ Value rsplit(Runtime& runtime, const Value& self, const Arguments& arguments) {
 Value splitlines(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const auto given = arguments.take("splitlines", {"keepends"});
   const bool keep = given[0] && is_true(*given[0]);
-  const std::string_view text = self.bytes();
-  runtime.step(text.size());
+  runtime.step(self.bytes().size());
   std::vector<TextSpan> spans;
-  std::size_t begin = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const CodePoint c = first_code_point(text.substr(at));
-    std::size_t after = at + c.length;
-    const bool ends_line = (c.value >= 0x0a && c.value <= 0x0d) ||
-                           (c.value >= 0x1c && c.value <= 0x1e) || c.value == 0x85 ||
-                           c.value == 0x2028 || c.value == 0x2029;
-    if (c.value == '\r' && text.substr(after).starts_with('\n')) ++after;
-    if (ends_line) {
-      spans.push_back({begin, keep ? after : at});
-      begin = after;
-    }
-    at = after;
+  for (const Line& line : lines_of(self.bytes())) {
+    spans.push_back({line.begin, keep ? line.next : line.end});
   }
-  if (begin < text.size()) spans.push_back({begin, text.size()});
   return pieces(runtime, *self.text, spans);
 }
 
@@ -265,7 +252,7 @@ Value is_case(Runtime& runtime, const Value& self, const Arguments& arguments) {
   bool any = false;
   while (!rest.empty()) {
     const CodePoint c = first_code_point(rest);
-    const bool is_upper = lower(c.value) != c.value, is_lower = upper(c.value) != c.value;
+    const bool is_upper = to_lower(c.value) != c.value, is_lower = to_upper(c.value) != c.value;
     if (upper_wanted ? is_lower : is_upper) return Value::of_bool(false);
     any = any || is_upper || is_lower;
     rest.remove_prefix(c.length);
@@ -300,8 +287,8 @@ Method find_string_method(std::string_view name) {
       {"title", cased_method<Case::Title>},
       {"capitalize", cased_method<Case::Capitalized>},
       {"isspace", all_are<is_space>},
-      {"isdigit", all_are<is_digit>},
-      {"isdecimal", all_are<is_digit>},
+      {"isdigit", all_are<is_decimal>},
+      {"isdecimal", all_are<is_decimal>},
       {"isnumeric", all_are<is_numeric>},
       {"isalpha", all_are<is_letter>},
       {"isalnum", all_are<is_letter_or_digit>},
@@ -312,6 +299,26 @@ Method find_string_method(std::string_view name) {
     if (known == name) return method;
   }
   return nullptr;
+}
+
+std::vector<Line> lines_of(std::string_view text) {
+  std::vector<Line> lines;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint c = first_code_point(text.substr(at));
+    std::size_t after = at + c.length;
+    const bool ends_line = (c.value >= 0x0a && c.value <= 0x0d) ||
+                           (c.value >= 0x1c && c.value <= 0x1e) || c.value == 0x85 ||
+                           c.value == 0x2028 || c.value == 0x2029;
+    if (c.value == '\r' && text.substr(after).starts_with('\n')) ++after;
+    if (ends_line) {
+      lines.push_back({begin, at, after});
+      begin = after;
+    }
+    at = after;
+  }
+  if (begin < text.size()) lines.push_back({begin, text.size(), text.size()});
+  return lines;
 }
 
 Value stripped(Runtime& runtime, const Value& text, const std::optional<Value>& characters,
@@ -379,7 +386,7 @@ Value in_case(Runtime& runtime, const MarkedText& text, Case which) {
       const CodePoint c = first_code_point(bytes);
       const bool up = which == Case::Upper || (which != Case::Lower && begins_word);
       append_in_case(changed, c.value, up, which == Case::Upper);
-      begins_word = which == Case::Title && upper(c.value) == lower(c.value);
+      begins_word = which == Case::Title && to_upper(c.value) == to_lower(c.value);
       bytes.remove_prefix(c.length);
     }
     result.append(changed, typed);

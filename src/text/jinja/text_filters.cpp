@@ -90,18 +90,22 @@ Value indent(Runtime& runtime, const Value& value, const Arguments& arguments) {
   }
   const bool first = given[1] && is_true(*given[1]);
   const bool blank = given[2] && is_true(*given[2]);
-  const std::string& bytes = text_of(value, "indent").bytes();
-  runtime.look_at(bytes.size());
+  const MarkedText& text = text_of(value, "indent");
+  runtime.step(text.size());
+  const std::vector<Line> lines = lines_of(text.bytes() + '\n');  // Jinja adds it, too
   MarkedText result;
-  for (std::size_t begin = 0; begin <= bytes.size();) {
-    const std::size_t end = std::min(bytes.find('\n', begin), bytes.size());
-    if (begin == 0 ? first : end > begin || blank) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto& [begin, end, next] = lines[i];
+    if (i == 0 ? first : end > begin || blank) {
       runtime.use_bytes(margin.size());
       result.append(margin);
     }
-    result.append_part(*value.text, begin, std::min(end + 1, bytes.size()));
+    result.append_part(text, begin, end);
     runtime.step();
-    begin = end + 1;
+    if (i + 1 == lines.size()) break;
+    // Whatever ended the line becomes "\n", typed if that was typed.
+    text.for_each_stretch(end, end + 1,
+                          [&](std::string_view, bool typed) { result.append("\n", typed); });
   }
   return runtime.text(std::move(result));
 }
