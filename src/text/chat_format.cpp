@@ -35,10 +35,9 @@ ChatTemplateSource source_of(const BuiltinChatTemplate& builtin) {
            {"eos_token", std::string(builtin.eos_token)}}};
 }
 
-// The template that `option` names.
+// The template in the file that `option` names.
 ChatTemplateSource chosen_source(const std::string& chosen, ChatTemplateSource own,
                                  const std::string& option) {
-  if (const auto* builtin = find_builtin_chat_template(chosen)) return source_of(*builtin);
   std::error_code ignored;
   if (!std::filesystem::exists(chosen, ignored)) {
     throw Error("{}: expected a file or one of {}, found '{}'", option,
@@ -157,11 +156,16 @@ ChatFormat ChatFormat::open(const ModelSource& model, const Tokenizer& tokenizer
 ChatFormat ChatFormat::open(const ModelSource& model, const Tokenizer& tokenizer,
                             const std::string& chosen, const std::tm& now,
                             const std::string& option) {
-  ChatTemplateSource source = read_chat_template(model, tokenizer);
-  if (!chosen.empty()) {
-    source = chosen_source(chosen, std::move(source), option);
-  } else if (source.text.empty()) {
-    source = guessed_source(model, tokenizer, option);
+  ChatTemplateSource source;
+  if (const auto* builtin = find_builtin_chat_template(chosen)) {
+    source = source_of(*builtin);  // whatever is wrong with the model's own
+  } else {
+    source = read_chat_template(model, tokenizer);
+    if (!chosen.empty()) {
+      source = chosen_source(chosen, std::move(source), option);
+    } else if (source.text.empty()) {
+      source = guessed_source(model, tokenizer, option);
+    }
   }
   ChatFormat format(tokenizer);
   format.name_ = source.where;

@@ -219,6 +219,12 @@ TEST_F(ChatFormatSource, IsTheFileThenTheConfigThenTheVocabulary) {
   EXPECT_EQ(name_and_text((folder_.path() / "mine.jinja").string()), "mine.jinja mine");
 }
 
+TEST_F(ChatFormatSource, IsNotReadIfABuiltInOneIsChosen) {
+  config({{"chat_template", 3}});
+  EXPECT_THROW(name_and_text(), Error);
+  EXPECT_EQ(name_and_text("zephyr"), "zephyr <|user|>\nHi!</s>\n<|assistant|>\n");
+}
+
 TEST_F(ChatFormatSource, OfSeveralNamedOnesIsTheDefault) {
   config({{"chat_template",
            {{{"name", "tool_use"}, {"template", "tools"}},
