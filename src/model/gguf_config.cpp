@@ -210,16 +210,16 @@ void add_rope(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   }
   constexpr double kTheta = 10'000.0;  // llama.cpp's default for every architecture
   config["rope_theta"] = keys.has("rope.freq_base") ? keys.number("rope.freq_base") : kTheta;
-  std::string type(keys.text_or("rope.scaling.type", "none"));
-  // Older files have only the factor, under another name.
-  const bool older = type == "none" && keys.has("rope.scale_linear");
-  const std::string_view factor = older ? "rope.scale_linear" : "rope.scaling.factor";
-  if (type == "none" && keys.has(factor)) type = "linear";
+  // As in llama.cpp: without a type, a factor is that of "linear"; "none" never scales.
+  const std::string_view type = keys.text_or("rope.scaling.type", "linear");
   if (type == "yarn" && architecture.yarn) {
     return add_yarn(keys, architecture, config);
   }
+  const bool older = keys.has("rope.scale_linear");  // the factor's name in older files
+  const bool newer = keys.has("rope.scaling.factor");
+  const std::string_view factor = newer ? "rope.scaling.factor" : "rope.scale_linear";
   config.erase("rope_scaling");
-  if (type == "none" || (type == "linear" && !keys.has(factor))) return;
+  if (type == "none" || (type == "linear" && !newer && !older)) return;
   if (type != "linear") {
     keys.refuse("rope.scaling.type",
                 architecture.yarn ? "'none', 'linear' or 'yarn'" : "'none' or 'linear'");

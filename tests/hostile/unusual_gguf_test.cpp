@@ -8,6 +8,7 @@
 #include "tests/support/logits.h"
 #include "tests/support/same_bits.h"
 #include "tests/support/temporary_folder.h"
+#include "text/chat_format.h"
 
 namespace stagecraft {
 namespace {
@@ -85,6 +86,49 @@ TEST(UnusualGguf, TakesAScaleOfZeroForNone) {
   };
   EXPECT_TRUE(same_bits(logits_with(0.0f), logits_with(1.0f)));
   EXPECT_FALSE(same_bits(logits_with(2.5f), logits_with(1.0f)));
+}
+
+// As in llama.cpp: "none" never scales, and a factor without a type is that of "linear".
+TEST(UnusualGguf, StretchesRopeAsItsTypeSays) {
+  const TemporaryFolder folder;
+  const RawGguf linear = RawGguf::read(kFolder + "llama-rope-linear.gguf");
+  const auto logits_with = [&](const auto& change) {
+    RawGguf raw = linear;
+    change(raw);
+    write_file(folder.file("rope.gguf"), raw.bytes());
+    return logits_of(textbook_engine(folder.file("rope.gguf")));
+  };
+  const auto scaled = logits_with([](RawGguf&) {});
+  const auto plain = logits_with([](RawGguf& raw) {
+    raw.erase("llama.rope.scaling.type");
+    raw.erase("llama.rope.scaling.factor");
+  });
+  ASSERT_FALSE(same_bits(scaled, plain));
+  EXPECT_TRUE(same_bits(plain, logits_with([](RawGguf& raw) {
+                          raw.set("llama.rope.scaling.type", text_value("none"));
+                        })));
+  EXPECT_TRUE(
+      same_bits(scaled, logits_with([](RawGguf& raw) { raw.erase("llama.rope.scaling.type"); })));
+  for (RawGguf::Pair pair : linear.pairs) {
+    if (pair.key != "llama.rope.scaling.factor") continue;
+    EXPECT_TRUE(same_bits(scaled, logits_with([&](RawGguf& raw) {  // as in older files
+                            raw.erase("llama.rope.scaling.type");
+                            raw.erase("llama.rope.scaling.factor");
+                            raw.set("llama.rope.scale_linear", pair.value);
+                          })));
+  }
+}
+
+// 4294967295 stands for "none" in some files.
+TEST(UnusualGguf, ChatsWithoutATokenThatIsOutsideOfTheVocabulary) {
+  const TemporaryFolder folder;
+  RawGguf raw = RawGguf::read(kFolder + "whole.gguf");
+  raw.set("tokenizer.ggml.padding_token_id", u32(UINT32_MAX));
+  raw.set("tokenizer.chat_template", text_value("{{ pad_token is defined }}"));
+  const auto path = folder.file("padding.gguf");
+  write_file(path, raw.bytes());
+  const Tokenizer tokenizer = Tokenizer::open(path);
+  EXPECT_EQ(ChatFormat::open(path, tokenizer).text({{{"user", "Hi!"}}}).bytes(), "False");
 }
 
 // A last layer that predicts a second token is not used.
