@@ -24,7 +24,7 @@ namespace {
 void read_fp8(MatrixParts& parts, const Quantization& how, StoredTensor& result,
               std::vector<std::byte>& bytes) {
   constexpr DType kFp8[] = {DType::F8_E4M3};
-  const StoredTensor& weight = parts.matrix("weight", kFp8);
+  const StoredTensor& weight = parts.take_matrix("weight", kFp8);
   const std::string_view part = parts.has("weight_scale") ? "weight_scale" : "weight_scale_inv";
   const std::size_t rows = weight.shape[0], columns = weight.shape[1];
   const bool blocks = how.block_rows != 0;
@@ -32,9 +32,9 @@ void read_fp8(MatrixParts& parts, const Quantization& how, StoredTensor& result,
   const std::size_t block_columns = blocks ? how.block_columns : columns;
   const std::vector<std::size_t> grid = {(rows + block_rows - 1) / block_rows,
                                          (columns + block_columns - 1) / block_columns};
-  const auto scales = parts.floats_of(blocks ? parts.of_shape(part, kFloatTypes, grid)
-                                             : parts.one_number(part, kFloatTypes));
-  for (const std::string_view unused : {"activation_scale", "input_scale"}) parts.leave_out(unused);
+  const auto scales = parts.floats_of(blocks ? parts.take_shaped(part, kFloatTypes, grid)
+                                             : parts.take_number(part, kFloatTypes));
+  for (const std::string_view unused : {"activation_scale", "input_scale"}) parts.drop(unused);
 
   std::vector<float> row(columns);
   bytes.resize(rows * columns * sizeof(float));
@@ -69,11 +69,11 @@ void read_mxfp4(MatrixParts& parts, StoredTensor& result, std::vector<std::byte>
   constexpr std::size_t kPairs = 16;    // pairs of inputs in a block
   constexpr std::size_t kOutputs = 16;  // read together: the result has them side by side
   constexpr std::byte kNotANumber{255};
-  const StoredTensor& blocks = parts.matrix("blocks", kByteTypes, 4);
+  const StoredTensor& blocks = parts.take_matrix("blocks", kByteTypes, 4);
   const std::size_t experts = blocks.shape[0], outputs = blocks.shape[1], n = blocks.shape[2];
   const std::vector<std::size_t> shape = {experts, outputs, n, kPairs};
   if (blocks.shape != shape) parts.refuse("blocks", shape_text(shape), shape_text(blocks.shape));
-  const StoredTensor& scales = parts.of_shape("scales", kByteTypes, {experts, outputs, n});
+  const StoredTensor& scales = parts.take_shaped("scales", kByteTypes, {experts, outputs, n});
   if (std::ranges::find(scales.bytes, kNotANumber) != scales.bytes.end()) {
     parts.refuse("scales", "numbers from 0 to 254", "255");
   }

@@ -9,6 +9,13 @@
 
 namespace stagecraft {
 
+// The types of values, with the numbers that the format uses.
+// clang-format off
+enum class GgufValueType : std::uint32_t {
+  U8, I8, U16, I16, U32, I32, F32, Bool, Text, Array, U64, I64, F64
+};
+// clang-format on
+
 // One value of a GGUF file's metadata: a number, a flag, a text, or an array of one of these. It
 // points into the mapped file, which must outlive it.
 class GgufValue {
@@ -39,12 +46,7 @@ class GgufValue {
   std::string describe() const;  // for errors: "17", "'gpt2'", "an array of 3"
 
  private:
-  // With the numbers that the format uses.
-  // clang-format off
-  enum class Type : std::uint32_t {
-    U8, I8, U16, I16, U32, I32, F32, Bool, Text, Array, U64, I64, F64
-  };
-  // clang-format on
+  using Type = GgufValueType;
   static Type read_type(ByteReader& reader, const std::string& what);
   static std::size_t width(Type type);  // in bytes; 0 for texts and arrays, which store their size
 

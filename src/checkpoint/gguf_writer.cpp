@@ -7,8 +7,7 @@
 namespace stagecraft {
 namespace {
 
-// The format's numbers for the types of values.
-enum Type : std::uint32_t { kU32 = 4, kI32 = 5, kF32 = 6, kBool = 7, kText = 8, kArray = 9 };
+using Type = GgufValueType;
 
 template <class T>
 void put(std::string& out, T value) {
@@ -23,53 +22,53 @@ void put_text(std::string& out, std::string_view text) {
 }
 
 void put_array(std::string& out, Type type, std::size_t count) {
-  put<std::uint32_t>(out, type);
+  put(out, static_cast<std::uint32_t>(type));
   put<std::uint64_t>(out, count);
 }
 
 }  // namespace
 
-void GgufWriter::begin(std::string_view key, std::uint32_t type) {
+void GgufWriter::begin(std::string_view key, Type type) {
   put_text(pairs_, key);
-  put<std::uint32_t>(pairs_, type);
+  put(pairs_, static_cast<std::uint32_t>(type));
   ++n_pairs_;
 }
 
 void GgufWriter::add(std::string_view key, std::uint32_t value) {
-  begin(key, kU32);
+  begin(key, Type::U32);
   put(pairs_, value);
 }
 
 void GgufWriter::add(std::string_view key, float value) {
-  begin(key, kF32);
+  begin(key, Type::F32);
   put(pairs_, std::bit_cast<std::uint32_t>(value));
 }
 
 void GgufWriter::add(std::string_view key, bool value) {
-  begin(key, kBool);
+  begin(key, Type::Bool);
   put<std::uint8_t>(pairs_, value ? 1 : 0);
 }
 
 void GgufWriter::add(std::string_view key, std::string_view value) {
-  begin(key, kText);
+  begin(key, Type::Text);
   put_text(pairs_, value);
 }
 
 void GgufWriter::add(std::string_view key, const std::vector<std::string>& values) {
-  begin(key, kArray);
-  put_array(pairs_, kText, values.size());
+  begin(key, Type::Array);
+  put_array(pairs_, Type::Text, values.size());
   for (const std::string& value : values) put_text(pairs_, value);
 }
 
 void GgufWriter::add(std::string_view key, const std::vector<std::int32_t>& values) {
-  begin(key, kArray);
-  put_array(pairs_, kI32, values.size());
+  begin(key, Type::Array);
+  put_array(pairs_, Type::I32, values.size());
   for (const std::int32_t value : values) put(pairs_, static_cast<std::uint32_t>(value));
 }
 
 void GgufWriter::add(std::string_view key, const std::vector<float>& values) {
-  begin(key, kArray);
-  put_array(pairs_, kF32, values.size());
+  begin(key, Type::Array);
+  put_array(pairs_, Type::F32, values.size());
   for (const float value : values) put(pairs_, std::bit_cast<std::uint32_t>(value));
 }
 

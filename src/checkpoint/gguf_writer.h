@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "checkpoint/gguf_value.h"
 #include "tensor/dtype.h"
 
 namespace stagecraft {
@@ -36,7 +37,7 @@ class GgufWriter {
   static std::string padding(std::size_t size);  // zeros up to the next multiple of kAlignment
 
  private:
-  void begin(std::string_view key, std::uint32_t type);
+  void begin(std::string_view key, GgufValueType type);
   std::string put_together(std::uint64_t n_tensors, std::string_view tensors) const;
 
   std::string pairs_, tensors_;

@@ -19,22 +19,22 @@ std::string dtype_names(std::span<const DType> dtypes) {
 
 }  // namespace
 
-const StoredTensor& MatrixParts::matrix(std::string_view part, std::span<const DType> dtypes,
-                                        std::size_t n_sizes) {
+const StoredTensor& MatrixParts::take_matrix(std::string_view part, std::span<const DType> dtypes,
+                                             std::size_t n_sizes) {
   const StoredTensor& tensor = take(part, dtypes);
   const std::vector<std::size_t>& shape = tensor.shape;
   if (shape.size() == n_sizes && std::ranges::count(shape, 0u) == 0) return tensor;
   refuse(part, fmt::format("{} dimensions of at least 1", n_sizes), shape_text(shape));
 }
 
-const StoredTensor& MatrixParts::of_shape(std::string_view part, std::span<const DType> dtypes,
-                                          const std::vector<std::size_t>& shape) {
+const StoredTensor& MatrixParts::take_shaped(std::string_view part, std::span<const DType> dtypes,
+                                             const std::vector<std::size_t>& shape) {
   const StoredTensor& tensor = take(part, dtypes);
   if (tensor.shape == shape) return tensor;
   refuse(part, shape_text(shape), shape_text(tensor.shape));
 }
 
-const StoredTensor& MatrixParts::one_number(std::string_view part, std::span<const DType> dtypes) {
+const StoredTensor& MatrixParts::take_number(std::string_view part, std::span<const DType> dtypes) {
   const StoredTensor& tensor = take(part, dtypes);
   if (element_count(tensor) == 1) return tensor;
   refuse(part, "one number", shape_text(tensor.shape));

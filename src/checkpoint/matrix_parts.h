@@ -18,8 +18,8 @@ inline constexpr DType kFloatTypes[] = {DType::F32, DType::F16, DType::BF16};
 inline constexpr DType kWordTypes[] = {DType::I32};
 inline constexpr DType kByteTypes[] = {DType::U8};
 
-// The tensors in which one matrix is stored, named "MATRIX.PART" or "MATRIX_PART". matrix, of_shape
-// and one_number remove a tensor from the map and return it. They throw Error naming the tensor if
+// The tensors in which one matrix is stored, named "MATRIX.PART" or "MATRIX_PART". The functions
+// take_... remove a tensor from the map and return it. They throw Error naming the tensor if
 // it is missing or has another type or shape.
 class MatrixParts {
  public:
@@ -32,14 +32,14 @@ class MatrixParts {
 
   // The part whose shape gives the size of the matrix, or of several matrices. It must have n_sizes
   // dimensions, each at least 1.
-  const StoredTensor& matrix(std::string_view part, std::span<const DType> dtypes,
-                             std::size_t n_sizes = 2);
-  const StoredTensor& of_shape(std::string_view part, std::span<const DType> dtypes,
-                               const std::vector<std::size_t>& shape);
+  const StoredTensor& take_matrix(std::string_view part, std::span<const DType> dtypes,
+                                  std::size_t n_sizes = 2);
+  const StoredTensor& take_shaped(std::string_view part, std::span<const DType> dtypes,
+                                  const std::vector<std::size_t>& shape);
   // A part with one element. Its shape may be [], [1] or [1, 1]: PyTorch writes all of these.
-  const StoredTensor& one_number(std::string_view part, std::span<const DType> dtypes);
+  const StoredTensor& take_number(std::string_view part, std::span<const DType> dtypes);
   // Removes a part that has no effect on the matrix.
-  void leave_out(std::string_view part) { tensors_.erase(name(part)); }
+  void drop(std::string_view part) { tensors_.erase(name(part)); }
 
   [[noreturn]] void refuse(std::string_view part, std::string_view expected,
                            std::string_view found) const;

@@ -32,7 +32,7 @@ void set_groups(ScaledIntegers& m, const Quantization& how, MatrixParts& parts,
   m.group_of.resize(m.inputs);
   for (std::size_t k = 0; k < m.inputs; ++k) m.group_of[k] = k / size;
   if (part.empty() || (!how.act_order && !parts.has(part))) return;
-  const auto groups = copy_of<std::int32_t>(parts.of_shape(part, kWordTypes, {m.inputs}));
+  const auto groups = copy_of<std::int32_t>(parts.take_shaped(part, kWordTypes, {m.inputs}));
   for (std::size_t k = 0; k < m.inputs; ++k) {
     if (groups[k] < 0 || static_cast<std::size_t>(groups[k]) >= m.n_groups) {
       parts.refuse(part, fmt::format("groups from 0 to {}", m.n_groups - 1),
@@ -52,7 +52,7 @@ void set_integers(ScaledIntegers& m, Stored stored) {
     const std::size_t last = std::min(m.outputs, first + kOutputs);
     for (std::size_t k = 0; k < m.inputs; ++k) {
       for (std::size_t o = first; o < last; ++o) {
-        const int zero = m.zeros[m.group(o, k)];
+        const int zero = m.zeros[m.scale_index(o, k)];
         m.q[o * m.inputs + k] = static_cast<std::int8_t>(static_cast<int>(stored(o, k)) - zero);
       }
     }
@@ -90,7 +90,7 @@ ScaledIntegers read_by_inputs(MatrixParts& parts, const Quantization& how) {
   constexpr std::array<std::size_t, kPerWord> kAwqOrder = {0, 4, 1, 5, 2, 6, 3, 7};
   const bool awq = how.method == Quantization::Method::Awq;
   const auto& place = awq ? kAwqOrder : kInOrder;
-  const StoredTensor& integers = parts.matrix("qweight", kWordTypes);
+  const StoredTensor& integers = parts.take_matrix("qweight", kWordTypes);
   ScaledIntegers m;
   m.inputs = integers.shape[0] * (awq ? 1 : kPerWord);
   m.outputs = integers.shape[1] * (awq ? kPerWord : 1);
@@ -102,9 +102,9 @@ ScaledIntegers read_by_inputs(MatrixParts& parts, const Quantization& how) {
 
   const std::size_t words = m.outputs / kPerWord;
   const auto zeros =
-      copy_of<std::uint32_t>(parts.of_shape("qzeros", kWordTypes, {m.n_groups, words}));
+      copy_of<std::uint32_t>(parts.take_shaped("qzeros", kWordTypes, {m.n_groups, words}));
   const auto scales =
-      parts.floats_of(parts.of_shape("scales", kFloatTypes, {m.n_groups, m.outputs}));
+      parts.floats_of(parts.take_shaped("scales", kFloatTypes, {m.n_groups, m.outputs}));
   const std::uint32_t less = how.zeros_less_one ? 0x11111111u : 0u;
   m.zeros.resize(m.outputs * m.n_groups);
   m.scales.resize(m.zeros.size());
@@ -132,8 +132,8 @@ ScaledIntegers read_by_inputs(MatrixParts& parts, const Quantization& how) {
 ScaledIntegers read_by_outputs(MatrixParts& parts, const Quantization& how) {
   const auto in_words = [](std::size_t n) { return n / kPerWord + (n % kPerWord != 0 ? 1 : 0); };
   constexpr DType kSizes[] = {DType::I64};
-  const StoredTensor& integers = parts.matrix("weight_packed", kWordTypes);
-  const auto sizes = copy_of<std::int64_t>(parts.of_shape("weight_shape", kSizes, {2}));
+  const StoredTensor& integers = parts.take_matrix("weight_packed", kWordTypes);
+  const auto sizes = copy_of<std::int64_t>(parts.take_shaped("weight_shape", kSizes, {2}));
   ScaledIntegers m;
   m.outputs = integers.shape[0];
   if (sizes[0] != static_cast<std::int64_t>(m.outputs) || sizes[1] <= 0 ||
@@ -146,12 +146,13 @@ ScaledIntegers read_by_outputs(MatrixParts& parts, const Quantization& how) {
   m.inputs = static_cast<std::size_t>(sizes[1]);
   set_groups(m, how, parts, "weight_packed", "weight_g_idx");
 
-  m.scales = parts.floats_of(parts.of_shape("weight_scale", kFloatTypes, {m.outputs, m.n_groups}));
+  m.scales =
+      parts.floats_of(parts.take_shaped("weight_scale", kFloatTypes, {m.outputs, m.n_groups}));
   m.zeros.assign(m.outputs * m.n_groups, 8);
   if (how.has_zeros) {
     const std::vector<std::size_t> shape = {in_words(m.outputs), m.n_groups};
     const auto zeros =
-        copy_of<std::uint32_t>(parts.of_shape("weight_zero_point", kWordTypes, shape));
+        copy_of<std::uint32_t>(parts.take_shaped("weight_zero_point", kWordTypes, shape));
     for (std::size_t o = 0; o < m.outputs; ++o) {
       for (std::size_t g = 0; g < m.n_groups; ++g) {
         const unsigned zero = integer_of(zeros[o / kPerWord * m.n_groups + g], o % kPerWord);
@@ -182,7 +183,7 @@ std::vector<std::byte> ScaledIntegers::bytes_as(DType dtype) const {
   std::byte* to = bytes.data();
   for (std::size_t o = 0; o < outputs; ++o) {
     for (std::size_t k = 0; k < inputs; k += block.elements, to += block.bytes) {
-      const float scale = scales[group(o, k)];
+      const float scale = scales[scale_index(o, k)];
       const auto some = std::span(q).subspan(o * inputs + k, block.elements);
       if (dtype == DType::F32) {
         const float value = static_cast<float>(some[0]) * scale;

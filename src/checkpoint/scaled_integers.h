@@ -19,7 +19,7 @@ struct ScaledIntegers {
   std::vector<std::int8_t> q;         // [outputs, inputs]: stored integer - zero
 
   // The index into zeros and scales.
-  std::size_t group(std::size_t output, std::size_t input) const {
+  std::size_t scale_index(std::size_t output, std::size_t input) const {
     return output * n_groups + group_of[input];
   }
   // The narrowest of Q4_0, Q8_0 and F32 that holds all numbers exactly.
