@@ -25,8 +25,9 @@ class SubwordModel {
   // callers can remember it.
   virtual void encode(std::string_view piece, std::vector<TokenId>& ids) const = 0;
 
-  // The same without the tokens that are `forbidden`. Needed if encode() uses one. The default
-  // encodes each character separately; a model may override it with a better method.
+  // The same without the tokens that are `forbidden`. Needed if encode() uses one. No token of a
+  // single character may be forbidden, nor the unknown token: the default encodes each character
+  // separately. A model may override it with a better method.
   using Forbidden = std::function<bool(TokenId)>;
   virtual void encode_without(const Forbidden& forbidden, std::string_view piece,
                               std::vector<TokenId>& ids) const;
