@@ -10,10 +10,10 @@
 #include "checkpoint/gguf_writer.h"
 #include "checkpoint/model_source.h"
 #include "convert/convert.h"
+#include "convert/gguf_keys.h"
+#include "convert/gguf_vocabulary_writer.h"
 #include "convert/sources.h"
 #include "convert/tensor_plan.h"
-#include "model/gguf_keys.h"
-#include "text/formats/gguf_vocabulary_writer.h"
 
 namespace stagecraft {
 namespace {

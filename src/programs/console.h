@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "text/word_wrap.h"
+#include "programs/word_wrap.h"
 
 namespace stagecraft {
 

@@ -10,7 +10,7 @@
 #include <cstdlib>
 
 #include "base/utf8.h"
-#include "text/word_wrap.h"
+#include "programs/word_wrap.h"
 
 namespace stagecraft {
 namespace {

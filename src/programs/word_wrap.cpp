@@ -1,4 +1,4 @@
-#include "text/word_wrap.h"
+#include "programs/word_wrap.h"
 
 #include <fmt/format.h>
 #include <utf8proc.h>

@@ -1,4 +1,4 @@
-#include "model/gguf_keys.h"
+#include "convert/gguf_keys.h"
 
 #include <algorithm>
 

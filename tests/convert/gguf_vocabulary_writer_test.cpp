@@ -1,5 +1,5 @@
 // A tokenizer.json that was written as keys of a GGUF file gives the same ids.
-#include "text/formats/gguf_vocabulary_writer.h"
+#include "convert/gguf_vocabulary_writer.h"
 
 #include <gtest/gtest.h>
 

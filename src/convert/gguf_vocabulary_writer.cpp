@@ -1,4 +1,4 @@
-#include "text/formats/gguf_vocabulary_writer.h"
+#include "convert/gguf_vocabulary_writer.h"
 
 #include <algorithm>
 #include <array>
