@@ -205,8 +205,16 @@ std::optional<bool> marks_spaces(const JsonNode& root) {
 
 // ---- tokens around a text -----------------------------------------------------------------------
 
+std::optional<TokenId> find_special(const SpecialTokens& special, std::string_view name,
+                                    const Tokenizer& tokenizer) {
+  const auto found = std::ranges::find(special, name, &SpecialTokens::value_type::first);
+  return found == special.end() ? std::nullopt : tokenizer.id_of(found->second);
+}
+
+// The tokens around every text, those that end a text, and those of the chat template. A reader
+// knows only one "bos" and one "eos": the tokens around a text take precedence.
 void add_frame(GgufWriter& writer, const Tokenizer& tokenizer, std::span<const TokenId> eos_ids,
-               const std::string& where) {
+               const SpecialTokens& special, const std::string& where) {
   const auto plain = tokenizer.encode("a", {});
   const auto framed = tokenizer.encode("a", {.add_special = true});
   const auto at = std::ranges::search(framed, plain).begin();
@@ -219,16 +227,23 @@ void add_frame(GgufWriter& writer, const Tokenizer& tokenizer, std::span<const T
         where, before, after);
   }
   writer.add("tokenizer.ggml.add_bos_token", before == 1);
-  if (before == 1) {
-    writer.add("tokenizer.ggml.bos_token_id", static_cast<std::uint32_t>(framed.front()));
-  }
+  std::optional<TokenId> begin = find_special(special, "bos_token", tokenizer);
+  if (before == 1) begin = framed.front();
+  if (begin) writer.add("tokenizer.ggml.bos_token_id", static_cast<std::uint32_t>(*begin));
   std::vector<TokenId> ends(eos_ids.begin(), eos_ids.end());
+  std::optional<TokenId> end = find_special(special, "eos_token", tokenizer);
   if (after == 1) {
     writer.add("tokenizer.ggml.add_eos_token", true);
-    std::erase(ends, framed.back());
-    ends.insert(ends.begin(), framed.back());
+    end = framed.back();
+  }
+  if (end) {
+    std::erase(ends, *end);
+    ends.insert(ends.begin(), *end);
   }
   add_gguf_end_tokens(writer, ends, where);
+  if (const auto padding = find_special(special, "pad_token", tokenizer)) {
+    writer.add("tokenizer.ggml.padding_token_id", static_cast<std::uint32_t>(*padding));
+  }
 }
 
 // Reads the written keys and compares the ids.
@@ -286,7 +301,8 @@ void add_gguf_end_tokens(GgufWriter& writer, std::span<const TokenId> eos_ids,
 }
 
 void add_gguf_vocabulary(GgufWriter& writer, const Json& description, const std::string& where,
-                         std::size_t n_rows, std::span<const TokenId> eos_ids) {
+                         std::size_t n_rows, std::span<const TokenId> eos_ids,
+                         const SpecialTokens& special) {
   const Tokenizer tokenizer = Tokenizer::read(description);
   const JsonNode root = description.root();
   const JsonNode model = root.at("model");
@@ -322,7 +338,7 @@ void add_gguf_vocabulary(GgufWriter& writer, const Json& description, const std:
     }
     to.add("tokenizer.ggml.tokens", vocabulary.texts);
     to.add("tokenizer.ggml.token_type", vocabulary.kinds);
-    add_frame(to, tokenizer, eos_ids, where);
+    add_frame(to, tokenizer, eos_ids, special, where);
   };
   add_to(pairs);
   check_same_ids(pairs, tokenizer, where);

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "checkpoint/gguf_writer.h"
+#include "text/chat_template_source.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
@@ -19,10 +20,12 @@ namespace stagecraft {
 //   description  the content of the tokenizer.json; `where` names it in errors
 //   n_rows       rows of the model's embedding; ids without a token become unused tokens
 //   eos_ids      tokens that end a text; GGUF has names for three
+//   special      bos_token, eos_token ... of the chat template
 //
 // Throws Error naming the part that GGUF cannot express, or the text that would become other ids.
 void add_gguf_vocabulary(GgufWriter& writer, const Json& description, const std::string& where,
-                         std::size_t n_rows, std::span<const TokenId> eos_ids);
+                         std::size_t n_rows, std::span<const TokenId> eos_ids,
+                         const SpecialTokens& special);
 
 // Adds only the keys of the tokens that end a text. `where` names the model in errors.
 void add_gguf_end_tokens(GgufWriter& writer, std::span<const TokenId> eos_ids,

@@ -16,12 +16,22 @@ namespace fs = std::filesystem;
 
 namespace {
 
+SourceTokenizer with_chat(const Conversion& conversion, Json description, std::string where) {
+  const Tokenizer tokenizer = Tokenizer::read(description);
+  const ModelSource& from = conversion.tokenizer ? *conversion.tokenizer : conversion.model;
+  SpecialTokens special = read_chat_template(from, tokenizer).special_tokens;
+  // A tokenizer may be a single file, without a tokenizer_config.json.
+  if (special.empty()) special = read_chat_template(conversion.model, tokenizer).special_tokens;
+  return {std::move(description), std::move(where), chat_template_of(conversion),
+          std::move(special)};
+}
+
+}  // namespace
+
 std::string chat_template_of(const Conversion& conversion) {
   const std::string own = read_chat_template(conversion.model).text;
   return own.empty() && conversion.tokenizer ? read_chat_template(*conversion.tokenizer).text : own;
 }
-
-}  // namespace
 
 SourceTokenizer source_tokenizer(const Conversion& conversion) {
   const ModelSource from = conversion.tokenizer.value_or(conversion.model);
@@ -33,7 +43,7 @@ SourceTokenizer source_tokenizer(const Conversion& conversion) {
         path.string());
   }
   if (auto description = describe_tokenizer(from)) {
-    return {std::move(*description), path.string(), chat_template_of(conversion)};
+    return with_chat(conversion, std::move(*description), path.string());
   }
   std::error_code problem;
   const fs::path file = fs::is_directory(path, problem) ? path / "tokenizer.json" : path;
@@ -47,8 +57,8 @@ SourceTokenizer source_tokenizer(const Conversion& conversion) {
         "the weights)",
         path.string());
   }
-  return {Json(read_text_file(file, Json::kMaxBytes), file.string()), file.string(),
-          chat_template_of(conversion)};
+  return with_chat(conversion, Json(read_text_file(file, Json::kMaxBytes), file.string()),
+                   file.string());
 }
 
 void note_no_end(const Conversion& conversion, const Plan& plan, Converted& result) {

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "convert/convert.h"
 #include "model/description.h"
+#include "text/chat_template_source.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
@@ -14,7 +15,11 @@ struct SourceTokenizer {
   Json description;           // the tokenizer in the form of a tokenizer.json
   std::string where;          // the tokenizer's file, for errors
   std::string chat_template;  // Jinja; "" if there is none
+  SpecialTokens special_tokens;
 };
+
+// The model's own template, or that of the conversion's tokenizer; "" if neither has one.
+std::string chat_template_of(const Conversion& conversion);
 
 // Throws Error if there is no tokenizer, or if it is that of a .flm file: other formats cannot
 // express its encoding by the longest match.

@@ -115,20 +115,27 @@ nlohmann::json shortest(const nlohmann::json& value) {
   return json_value(fmt::format("{}", static_cast<float>(value.get<double>())));
 }
 
-// The class of Hugging Face's transformers for a model_type: "LlamaForCausalLM".
-std::string transformers_class(const std::string& model_type) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kIrregular = {{
-      {"gemma3_text", "Gemma3"},
-      {"gemma4_text", "Gemma4"},
-      {"qwen2_moe", "Qwen2Moe"},
-      {"qwen3_moe", "Qwen3Moe"},
-      {"smollm3", "SmolLM3"},
-      {"stablelm", "StableLm"},
-  }};
-  std::string name = model_type;
-  name[0] = static_cast<char>(name[0] - 'a' + 'A');
+// The class of Hugging Face's transformers for a model_type: "Qwen2MoeForCausalLM" for "qwen2_moe",
+// "Qwen3_5ForCausalLM" for "qwen3_5_text".
+std::string transformers_class(std::string_view model_type) {
+  constexpr std::pair<std::string_view, std::string_view> kIrregular[] = {
+      {"chatglm", "ChatGLMModel"},        {"gpt2", "GPT2LMHeadModel"},
+      {"gpt_neox", "GPTNeoXForCausalLM"}, {"gptj", "GPTJForCausalLM"},
+      {"opt", "OPTForCausalLM"},          {"smollm3", "SmolLM3ForCausalLM"},
+      {"stablelm", "StableLmForCausalLM"}};
   for (const auto& [type, irregular] : kIrregular) {
-    if (model_type == type) name = irregular;
+    if (model_type == type) return std::string(irregular);
+  }
+  if (model_type.ends_with("_text")) model_type.remove_suffix(5);
+  std::string name;
+  bool begins_word = true;
+  for (std::size_t i = 0; i < model_type.size(); ++i) {
+    const char c = model_type[i];
+    const bool before_letter = i + 1 < model_type.size() && model_type[i + 1] >= 'a';
+    if (c != '_' || !before_letter) {
+      name += static_cast<char>(begins_word && c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+    }
+    begins_word = c == '_';
   }
   return name + "ForCausalLM";
 }
@@ -160,9 +167,16 @@ void write_tokenizer(const AtomicFolder& folder, const Conversion& conversion, c
   nlohmann::json json = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                          {"clean_up_tokenization_spaces", false},
                          {"model_max_length", plan.max_seq_len}};
-  const auto framed = tokenizer.encode("", {.add_special = true});
-  if (!framed.empty()) json["bos_token"] = tokenizer.token_of(framed.front());
-  if (!plan.eos_ids.empty()) json["eos_token"] = tokenizer.token_of(plan.eos_ids.front());
+  for (const auto& [name, token] : source.special_tokens) {
+    if (!token.empty()) json[name] = token;
+  }
+  if (source.special_tokens.empty()) {  // llama2.c's files do not name them
+    const auto framed = tokenizer.encode("", {.add_special = true});
+    if (!framed.empty()) json["bos_token"] = tokenizer.token_of(framed.front());
+  }
+  if (!json.contains("eos_token") && !plan.eos_ids.empty()) {
+    json["eos_token"] = tokenizer.token_of(plan.eos_ids.front());
+  }
   if (!source.chat_template.empty()) json["chat_template"] = source.chat_template;
   folder.write("tokenizer_config.json", json_text(json, 2) + "\n");
 }
@@ -199,6 +213,9 @@ void copy_or_write_tokenizer(const AtomicFolder& folder, const Conversion& conve
     if (!fs::exists(from / name, ignored)) continue;
     folder.write(name, read_text_file(from / name, kMaxCopiedBytes));
   }
+  if (!conversion.tokenizer) return;
+  const std::string chat_template = chat_template_of(conversion);
+  if (!chat_template.empty()) folder.write("chat_template.jinja", chat_template);
 }
 
 }  // namespace

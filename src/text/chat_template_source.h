@@ -10,11 +10,14 @@
 
 namespace stagecraft {
 
-// The text of a chat template from a file, and the values of its variables bos_token, eos_token ...
+// The variables bos_token, eos_token ... of a chat template, and their values.
+using SpecialTokens = std::vector<std::pair<std::string, std::string>>;
+
+// The text of a chat template from a file.
 struct ChatTemplateSource {
   std::string text;
   std::string where;  // the file, and the key in it, for error messages
-  std::vector<std::pair<std::string, std::string>> special_tokens;
+  SpecialTokens special_tokens;
 };
 
 // The chat template of a model: chat_template.jinja, or "chat_template" in tokenizer_config.json
@@ -23,7 +26,7 @@ struct ChatTemplateSource {
 // Error if a file has the wrong form or is not UTF-8. Jinja syntax is checked later, by
 // jinja::Template.
 ChatTemplateSource read_chat_template(const ModelSource& model, const Tokenizer& tokenizer);
-// The same for a caller that only copies the template: without the special tokens of a GGUF file,
+// The same for a caller that needs only the template: without the special tokens of a GGUF file,
 // which are stored as ids.
 ChatTemplateSource read_chat_template(const ModelSource& model);
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "checkpoint/flm.h"
@@ -19,6 +20,8 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_chat_model.h"
 #include "tests/support/tiny_models.h"
+#include "text/chat_format.h"
+#include "text/chat_template_source.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
@@ -132,6 +135,85 @@ TEST_F(Convert, ToAFolderGivesTheSameLogitsAndTokens) {
   convert_to_folder(
       {.model = kFormats + "llama2c-v0.bin", .out = out("l"), .with_tokenizer = false});
   EXPECT_TRUE(same_logits(out("l"), kModels + "llama-gqa2"));
+}
+
+// The template writes these tokens, whether or not they are put around every text.
+TEST_F(Convert, KeepsTheSpecialTokensOfTheTemplate) {
+  const TinyChatModel model;
+  const std::string folder = model.folder().string() + "/";
+  const std::string chat_template =
+      "{{ bos_token }}{% for m in messages %}{{ m.content + eos_token }}{% endfor %}{{ pad_token "
+      "}}";
+  auto config = nlohmann::json::parse(read_file(folder + "config.json"));
+  config["eos_token_id"] = {1, 2};
+  write_file(folder + "config.json", config.dump());
+  write_file(folder + "tokenizer_config.json", nlohmann::json{{"bos_token", "<|endoftext|>"},
+                                                              {"eos_token", "<|im_end|>"},
+                                                              {"pad_token", "<|im_start|>"},
+                                                              {"chat_template", chat_template}}
+                                                   .dump());
+  convert_to_gguf({.model = model.folder(), .out = out("a.gguf")});
+  convert_to_folder({.model = out("a.gguf"), .out = out("b")});
+  EXPECT_FALSE(GgufFile(out("a.gguf")).metadata().flag_or("tokenizer.ggml.add_bos_token", true));
+  EXPECT_EQ(read_config(out("a.gguf")).eos_ids, (std::vector<TokenId>{2, 1}));
+  for (const auto& path : {model.folder(), out("a.gguf"), out("b")}) {
+    const Tokenizer tokenizer = Tokenizer::open(path);
+    const ChatFormat format = ChatFormat::open(path, tokenizer);
+    EXPECT_EQ(format.text({{{"user", "Hi!"}}}).bytes(), "<|endoftext|>Hi!<|im_end|><|im_start|>")
+        << path;
+  }
+}
+
+TEST_F(Convert, TakesNoTokenAfterATextForOneBeforeIt) {
+  const TinyChatModel model;
+  const std::string file = model.folder().string() + "/tokenizer.json";
+  auto tokenizer = nlohmann::json::parse(read_file(file));
+  tokenizer["post_processor"] = nlohmann::json::parse(
+      R"({"type": "TemplateProcessing",
+          "single": [{"Sequence": {"id": "A", "type_id": 0}},
+                     {"SpecialToken": {"id": "<|im_end|>", "type_id": 0}}],
+          "pair": [],
+          "special_tokens": {"<|im_end|>": {"id": "<|im_end|>", "ids": [2],
+                                            "tokens": ["<|im_end|>"]}}})");
+  write_file(file, tokenizer.dump());
+  convert_to_gguf({.model = model.folder(), .out = out("a.gguf")});
+  convert_to_folder({.model = out("a.gguf"), .out = out("b")});
+  const auto config = nlohmann::json::parse(read_file(out("b/tokenizer_config.json")));
+  EXPECT_FALSE(config.contains("bos_token"));
+  EXPECT_EQ(config["eos_token"], "<|im_end|>");
+}
+
+TEST_F(Convert, ToAFolderKeepsTheModelsTemplateWithAnotherTokenizer) {
+  convert_to_folder({.model = kGguf + "whole.gguf", .out = out("tokenizer")});
+  const std::string own = read_chat_template(kGguf + "whole.gguf").text;
+  for (const std::string other : {"{}", R"({"chat_template": "another"})"}) {
+    write_file(out("tokenizer/tokenizer_config.json"), other);
+    convert_to_folder({.model = kGguf + "whole.gguf",
+                       .out = out("a"),
+                       .tokenizer = out("tokenizer"),
+                       .replace = true});
+    EXPECT_EQ(read_chat_template(out("a")).text, own);
+  }
+}
+
+TEST_F(Convert, ToAFolderNamesTheClassOfTransformers) {
+  std::size_t n = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kGguf)) {
+    const std::string folder = kModels + entry.path().stem().string();
+    if (entry.path().extension() != ".gguf" || !std::filesystem::exists(folder)) continue;
+    const auto path = out("folder");
+    std::filesystem::remove_all(path);
+    try {
+      convert_to_folder({.model = entry.path(), .out = path, .with_tokenizer = false});
+    } catch (const Error&) {
+      continue;  // a folder cannot hold it
+    }
+    const auto found = nlohmann::json::parse(read_file(path / "config.json"));
+    const auto expected = nlohmann::json::parse(read_file(folder + "/config.json"));
+    EXPECT_EQ(found["architectures"], expected["architectures"]) << entry.path();
+    ++n;
+  }
+  EXPECT_GT(n, 30u);
 }
 
 TEST_F(Convert, ToAFolderRoundsWhereAsked) {
