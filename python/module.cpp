@@ -217,7 +217,7 @@ class Model {
     const ModelSource source(path);
     Engine engine = Engine::open(source, options);
     if (context == 0) context = default_context(engine.plan());
-    context = affordable_context(engine, context);
+    check_memory(engine, context);
     loaded_ = std::make_shared<Loaded>(source, std::move(engine), Tokenizer::open(source), context);
     if (!chat_template.empty()) open_chat_format(chat_template);
   }

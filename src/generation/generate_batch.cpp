@@ -52,7 +52,7 @@ void generate_batch(Engine& engine, std::size_t context, std::span<const TokenId
                     const std::function<bool(std::size_t, TokenId)>& on_token,
                     const std::function<void(std::size_t, StopReason)>& on_done) {
   if (prompt.empty()) throw Error("generate: expected a prompt, found none");
-  affordable_context(engine, context, randoms.size());
+  check_memory(engine, context, randoms.size());
   const std::size_t vocab_size = engine.plan().vocab_size;
   Memory memory(engine, context, randoms.size());
   auto& [sequences, logits] = memory;

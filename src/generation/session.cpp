@@ -1,10 +1,9 @@
 #include "generation/session.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <new>
 
+#include "base/usable_memory.h"
 #include "generation/feed_tokens.h"
 
 namespace stagecraft {
@@ -27,6 +26,11 @@ std::string of_each(std::size_t n_texts) {
   return n_texts == 1 ? "" : fmt::format(" for each of {} texts", n_texts);
 }
 
+std::unique_ptr<Sequence> make_sequence(Engine& engine, std::size_t context) {
+  check_memory(engine, context);
+  return engine.make_sequence(context);
+}
+
 }  // namespace
 
 double session_bytes(const Plan& plan, const EngineOptions& options, std::size_t context,
@@ -37,22 +41,26 @@ double session_bytes(const Plan& plan, const EngineOptions& options, std::size_t
   return static_cast<double>(n_texts) * one + sequence.workspace;
 }
 
-double memory_bytes() {
-  return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
-         static_cast<double>(::sysconf(_SC_PAGESIZE));
-}
-
 std::size_t default_context(const Plan& plan) {
   return std::min<std::size_t>(plan.max_seq_len, 4096);
 }
 
-std::size_t affordable_context(const Engine& engine, std::size_t context, std::size_t n_texts) {
-  const double memory = memory_bytes();
+void check_memory(const Engine& engine, std::size_t context, std::size_t n_texts) {
+  const double memory = usable_memory();
   const double needed = session_bytes(engine.plan(), engine.options(), context, n_texts);
-  if (memory <= 0.0 || needed <= memory) return context;
+  if (memory == 0.0 || needed <= memory) return;
   throw Error("context: expected at most {} tokens{} (they fit into {:.1f} GB of memory), found {}",
               longest_context(engine, context, n_texts, memory), of_each(n_texts), memory * 1e-9,
               context);
+}
+
+void check_text_memory(std::size_t n_tokens, double bytes) {
+  const double memory = usable_memory();
+  if (memory == 0.0 || bytes <= memory) return;
+  throw Error(
+      "text: expected one that needs at most {:.1f} GB of memory, found {} tokens that need "
+      "{:.1f} GB",
+      memory * 1e-9, n_tokens, bytes * 1e-9);
 }
 
 Error no_memory(const Engine& engine, std::size_t context, std::size_t n_texts) {
@@ -63,7 +71,7 @@ Error no_memory(const Engine& engine, std::size_t context, std::size_t n_texts) 
 
 Session::Session(Engine& engine, std::size_t context) try
     : engine_(engine),
-      sequence_(engine.make_sequence(affordable_context(engine, context))),
+      sequence_(make_sequence(engine, context)),
       logits_(1, engine.plan().vocab_size) {
   tokens_.reserve(context);
 } catch (const std::bad_alloc&) {

@@ -15,18 +15,19 @@ namespace stagecraft {
 double session_bytes(const Plan& plan, const EngineOptions& options, std::size_t context,
                      std::size_t n_texts = 1);
 
-// The memory of this machine in bytes; 0 or less if the system does not report it.
-double memory_bytes();
-
 // The default context in tokens: that of the model's training, at most 4,096.
 std::size_t default_context(const Plan& plan);
 
-// Returns `context` if this machine has memory for n_texts texts of this number of tokens, else
-// throws Error. Otherwise the operating system could end the program in the middle of a story.
-std::size_t affordable_context(const Engine& engine, std::size_t context, std::size_t n_texts = 1);
+// Throws Error if n_texts texts of `context` tokens need more memory than this process may use
+// (usable_memory). Otherwise the operating system could end the program in the middle of a story.
+void check_memory(const Engine& engine, std::size_t context, std::size_t n_texts = 1);
 
-// The error when memory for n_texts texts cannot be allocated although this machine has as much: a
-// limit or a container allows less.
+// Throws Error if what a caller computes from a text of n_tokens needs more bytes than this process
+// may use.
+void check_text_memory(std::size_t n_tokens, double bytes);
+
+// The error when memory for n_texts texts cannot be allocated although check_memory accepts them:
+// other data takes too much of it, or the process has a limit of its own (ulimit -v).
 Error no_memory(const Engine& engine, std::size_t context, std::size_t n_texts = 1);
 
 // One text that is being generated: its tokens, the results that the engine has computed for them,

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/usable_memory.h"
 #include "base/utf8.h"
 #include "checkpoint/model_source.h"
 #include "convert/sources.h"
@@ -107,12 +108,10 @@ ServedModel describe(const ServeFlags& flags, const ModelSource& source, const E
 // one thread, because the texts that are being generated need the others.
 Engine open_glass_box_engine(const ModelSource& source, const Plan& plan) {
   const double needed = sizeof(float) * static_cast<double>(weight_elements(plan, true));
-  const double memory = memory_bytes();
+  const double memory = usable_memory();
   if (memory > 0.0 && needed > kMostOfMemory * memory) {
-    throw Error(
-        "weights: expected at most {:.1f} GB as f32 (half of this machine's memory), found "
-        "{:.1f} GB",
-        kMostOfMemory * memory * 1e-9, needed * 1e-9);
+    throw Error("weights: expected at most {:.1f} GB as f32 (half of the memory), found {:.1f} GB",
+                kMostOfMemory * memory * 1e-9, needed * 1e-9);
   }
   return Engine::open(source, {observed_backend(), 1});
 }
@@ -154,7 +153,7 @@ class ServedEngine {
         service_(model_, options) {
     flags.check_tokenizer(tokenizer_, source, engine_.plan());
     model_.grammars = &grammars_;
-    affordable_context(engine_, model_.context, flags.parallel);
+    check_memory(engine_, model_.context, flags.parallel);
     note_long_context(engine_.plan(), model_.context);
     try {
       chat_ = ChatFormat::open(source, tokenizer_, flags.chat_template);
@@ -181,6 +180,11 @@ class ServedEngine {
                      model_.context, wake}});
     service_.use(server, threads->scheduler, threads->glass_box);
     return threads;
+  }
+
+  // The memory of its texts, if all of them have full contexts.
+  double texts_bytes() const {
+    return session_bytes(engine_.plan(), engine_.options(), model_.context, flags_.parallel);
   }
 
   Service& service() { return service_; }
@@ -213,6 +217,18 @@ std::unique_ptr<ServedEngine> open_beside(ServeFlags flags, Service::Options opt
   return std::make_unique<ServedEngine>(flags, source, std::move(engine), options);
 }
 
+// Throws Error if the texts of both models together need more memory than this process may use.
+// (Each engine has checked its own texts.)
+void check_memory_of_both(const ServedEngine& first, const ServedEngine& second) {
+  const double memory = usable_memory();
+  const double needed = first.texts_bytes() + second.texts_bytes();
+  if (memory == 0.0 || needed <= memory) return;
+  throw Error(
+      "--beside: expected two models whose texts fit into {:.1f} GB of memory together, found "
+      "{:.1f} GB; a smaller --context or --parallel needs less",
+      memory * 1e-9, needed * 1e-9);
+}
+
 void run_serve(const ServeFlags& flags) {
   const std::string key = read_key(flags.api_key_file);
   const bool local = is_loopback(flags.host);
@@ -221,6 +237,7 @@ void run_serve(const ServeFlags& flags) {
   const std::unique_ptr<ServedEngine> beside = open_beside(flags, service);
   service.has_beside = beside != nullptr;
   ServedEngine first(flags, source, flags.open_engine(source), service);
+  if (beside) check_memory_of_both(first, *beside);
   SideBySide both(first.service(), beside ? &beside->service() : nullptr);
   HttpServerOptions options;
   options.host = flags.host;

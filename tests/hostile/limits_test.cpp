@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/usable_memory.h"
 #include "generation/session.h"
 #include "tests/hostile/bad_model.h"
 #include "tests/hostile/run_limited.h"
@@ -86,6 +87,28 @@ TEST(Limits, TextsBeyondTheMemoryThatAProgramMayHaveAreOneLine) {
   EXPECT_TRUE(run.err.starts_with("stagecraft: context: 3000000 tokens for each of 3 texts need "))
       << run.err;
   EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1);
+}
+
+// Each of the two models alone would fit: the error comes before memory is allocated.
+TEST(Limits, TwoServedModelsThatNeedMoreMemoryTogetherAreOneLine) {
+  TinyModel tiny;
+  config(R"({"max_position_embeddings": 16777216})")(tiny);
+  write_file(tiny.file("tokenizer.json"),
+             R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})");
+  const Plan plan = describe_model(tiny.folder()).plan;
+  constexpr std::size_t kTexts = 256;
+  std::size_t context = 1000;
+  while (session_bytes(plan, {.kv_type = KvType::F16}, context, kTexts) < 0.6 * usable_memory()) {
+    context += context / 8;
+  }
+  const std::string model = tiny.folder().string();
+  const LimitedRun run = run_limited({"serve", "--model", model, "--beside", model, "--port", "0",
+                                      "--parallel", std::to_string(kTexts), "--kv-type", "f16",
+                                      "--context", std::to_string(context)});
+  EXPECT_EQ(run.code, 1) << run.ended_by;
+  EXPECT_TRUE(
+      run.err.starts_with("stagecraft: --beside: expected two models whose texts fit into "))
+      << run.err;
 }
 
 TEST(Limits, ThreadsBeyondWhatTheSystemStartsAreOneLine) {
