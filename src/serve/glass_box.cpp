@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "base/error.h"
 #include "base/json_text.h"
+#include "base/start_thread.h"
 #include "base/utf8.h"
 #include "generation/broken_model.h"
 #include "generation/choices.h"
@@ -147,15 +147,12 @@ struct Writer {
 }  // namespace
 
 GlassBox::GlassBox(std::function<Engine()> open, const Tokenizer& tokenizer, std::size_t context,
-                   std::function<void()> on_answer) try
+                   std::function<void()> on_answer)
     : open_(std::move(open)),
       tokenizer_(tokenizer),
       context_(context),
       on_answer_(std::move(on_answer)),
-      thread_([this] { run(); }) {
-} catch (const std::system_error& error) {
-  throw Error("threads: {}", error.code().message());
-}
+      thread_(start_thread([this] { run(); })) {}
 
 GlassBox::~GlassBox() {
   {

@@ -43,21 +43,22 @@ struct GlassAnswer {
   std::string error;  // empty if nothing failed
 };
 
-// Shows how the model chose a token. It has its own engine, which reports the result of each step
-// of the plan; see observed_backend(). It also has its own thread: the scheduler's texts do not
-// wait for it, and it uses one core while it computes. The engine is opened at the first request.
-// Requests are answered one after the other. If a text begins like the previous one, the common
-// beginning is not computed again.
+// Shows how the model chose a token. It has its own engine, because it needs the result of each
+// step of the plan, which a backend with fused steps does not have (Backend::set_probe). It also
+// has its own thread, so the scheduler's texts do not wait for it. The engine is opened at the
+// first request. Requests are answered one after the other. If a text begins like the previous one,
+// the common beginning is not computed again.
 class GlassBox {
  public:
   static constexpr std::size_t kMaxWaiting = 8;
 
   // open: opens the engine; the thread calls it at the first request, and again if it threw.
   // on_answer: the thread calls it when take_answers() has a new answer.
-  // The tokenizer must outlive the GlassBox.
+  // The tokenizer must outlive the GlassBox. Throws Error if the system does not start the thread.
   GlassBox(std::function<Engine()> open, const Tokenizer& tokenizer, std::size_t context,
            std::function<void()> on_answer);
-  ~GlassBox();  // does not answer the requests that wait
+  // Does not answer the requests that wait. Waits until `open` returns if the thread is in it.
+  ~GlassBox();
   GlassBox(const GlassBox&) = delete;
   GlassBox& operator=(const GlassBox&) = delete;
 

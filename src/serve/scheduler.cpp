@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
-#include <system_error>
 
 #include "base/error.h"
+#include "base/start_thread.h"
 #include "base/stopwatch.h"
 #include "generation/common_prefix.h"
 #include "generation/peek.h"
@@ -45,14 +45,12 @@ Scheduler::Scheduler(Engine& engine, const Tokenizer& tokenizer, const Options& 
        engine.make_sequences(options.n_texts, kMorePlaces, options.context, rows)) {
     places_.emplace_back().sequence = std::move(sequence);
   }
-  thread_ = std::thread([this] { run(); });
+  thread_ = start_thread([this] { run(); });
 } catch (const std::bad_alloc&) {
   throw Error(
       "--parallel {}: texts with a context of {} tokens each need more memory than is "
       "available",
       options.n_texts, options.context);
-} catch (const std::system_error& error) {
-  throw Error("threads: {}", error.code().message());
 }
 
 Scheduler::~Scheduler() {
@@ -122,10 +120,13 @@ void Scheduler::run() {
 }
 
 // Removes cancelled texts, admits waiting ones, and sleeps while there are none. Returns false at
-// the end.
+// the end. Throws Error if texts wait although fail_all() has dropped every place.
 bool Scheduler::wait_for_work() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
+    if (places_.empty() && !waiting_.empty()) {
+      throw Error("the memory of earlier texts cannot be used again; start the server again");
+    }
     bool busy = false;
     for (Place& place : places_) {
       if (place.running && !unfinished_.contains(place.running->id)) leave(place);
@@ -136,7 +137,11 @@ bool Scheduler::wait_for_work() {
       if (place == nullptr) break;
       Waiting waiting = std::move(waiting_.front());
       waiting_.pop_front();
+      // A long prompt is decoded token by token. Meanwhile other threads may submit and cancel
+      // texts: if this one is cancelled, it leaves after its first step, as any running text.
+      lock.unlock();
       admit(std::move(waiting), *place);
+      lock.lock();
       busy = true;
     }
     if (busy) return true;
@@ -181,8 +186,9 @@ void Scheduler::admit(Waiting waiting, Place& place) {
   place.tokens.clear();
   place.running.emplace(
       Running{waiting.id, std::move(continuation), std::move(visible), request.n_top, kept, kept});
-  stats_.cached_tokens += kept;
   find_donor(place);
+  const std::lock_guard lock(mutex_);
+  stats_.cached_tokens += kept;
 }
 
 // Finds the place whose tokens share the longest beginning with the prompt of this place.
@@ -394,25 +400,39 @@ void Scheduler::finish(Place& place, TextEvent event, StopReason reason, const s
   emit(std::move(event));
 }
 
-// Ends every running text with an error. Empties all places, because their contents may be wrong.
-void Scheduler::fail_all(const std::string& problem) {
+// Ends every running text with an error, and every waiting one if no place is left. Empties all
+// places, because their contents may be wrong; drops those that cannot be emptied, for example
+// because the GPU failed.
+void Scheduler::fail_all(const char* problem) noexcept {
   for (Place& place : places_) {
     place.running.reset();
     place.tokens.clear();
-    place.sequence->truncate(0);
   }
-  std::set<TextId> failed;
-  {
+  std::erase_if(places_, [](Place& place) {
+    try {
+      place.sequence->truncate(0);
+      return false;
+    } catch (...) {
+      return true;
+    }
+  });
+  bool first = false;
+  try {
     const std::lock_guard lock(mutex_);
-    failed = unfinished_;
-    for (const Waiting& waiting : waiting_) failed.erase(waiting.id);
+    first = events_.empty();
+    if (places_.empty()) waiting_.clear();
+    // Texts are admitted in the order of their ids: those that wait come after the running ones.
+    const auto end =
+        waiting_.empty() ? unfinished_.end() : unfinished_.lower_bound(waiting_.front().id);
+    for (auto text = unfinished_.begin(); text != end; text = unfinished_.erase(text)) {
+      TextEvent event;
+      event.text = *text;
+      event.end = {.reason = StopReason::Stopped, .error = problem};
+      events_.push_back(std::move(event));
+    }
+  } catch (...) {  // no memory for an event: these texts end with the next failure
   }
-  for (const TextId text : failed) {
-    TextEvent event;
-    event.text = text;
-    event.end = {.reason = StopReason::Stopped, .error = problem};
-    emit(std::move(event));
-  }
+  if (first) on_event_();
 }
 
 }  // namespace stagecraft

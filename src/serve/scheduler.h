@@ -149,7 +149,7 @@ class Scheduler {
   void leave(Place& place);
   void finish(Place& place, TextEvent event, StopReason reason, const std::string& error = {},
               bool is_grammars_fault = false);
-  void fail_all(const std::string& problem);
+  void fail_all(const char* problem) noexcept;
   void emit(TextEvent event);
 
   Engine& engine_;
