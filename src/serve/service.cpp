@@ -233,6 +233,7 @@ std::string Service::new_id() { return fmt::format("{:x}{:06x}", began_, ++compl
 void Service::submit(ConnectionId connection, std::vector<TextRequest> texts,
                      std::unique_ptr<Answer> answer) {
   const std::size_t n = texts.size();
+  const std::string begin = answer->is_stream() ? answer->begin() : "";
   std::optional<TextId> first;
   try {
     first = scheduler_->submit(std::move(texts));
@@ -240,12 +241,19 @@ void Service::submit(ConnectionId connection, std::vector<TextRequest> texts,
     throw ApiError::bad_request("", fmt::format("server: {}", error.what()));
   }
   if (!first) throw queue_full();
-  Answer& writer = *answer;
-  answering_.emplace(connection, Answering{std::move(answer), *first, n});
-  for (std::size_t i = 0; i < n; ++i) owners_[*first + i] = connection;
-  if (!writer.is_stream()) return;
-  server_->begin_stream(connection, "text/event-stream");
-  server_->stream(connection, writer.begin());
+  const bool is_stream = answer->is_stream();
+  // If something fails from here on, the next request of this connection must not get the events of
+  // these texts.
+  try {
+    answering_.emplace(connection, Answering{std::move(answer), *first, n});
+    for (std::size_t i = 0; i < n; ++i) owners_[*first + i] = connection;
+    if (!is_stream) return;
+    server_->begin_stream(connection, "text/event-stream");
+    server_->stream(connection, begin);
+  } catch (...) {
+    forget(connection, *first, n);
+    throw;
+  }
 }
 
 void Service::on_wake() {
@@ -280,17 +288,17 @@ void Service::fail(ConnectionId connection, const std::string& problem) {
   const auto it = answering_.find(connection);
   if (it == answering_.end()) return;
   const bool is_stream = it->second.writer->is_stream();
-  forget(it);
+  forget(connection, it->second.first, it->second.n_texts);
   if (is_stream) return server_->end_stream(connection);
   server_->answer(connection, refuse({500, "server_error", "", "", problem}));
 }
 
-void Service::forget(Answers::iterator it) {
-  for (std::size_t i = 0; i < it->second.n_texts; ++i) {
-    scheduler_->cancel(it->second.first + i);
-    owners_.erase(it->second.first + i);
+void Service::forget(ConnectionId connection, TextId first, std::size_t n_texts) {
+  for (std::size_t i = 0; i < n_texts; ++i) {
+    scheduler_->cancel(first + i);
+    owners_.erase(first + i);
   }
-  answering_.erase(it);
+  answering_.erase(connection);
 }
 
 void Service::finish(ConnectionId connection, Answer& writer) {
@@ -317,7 +325,7 @@ void Service::on_gone(ConnectionId connection) {
   const auto it = answering_.find(connection);
   if (it == answering_.end()) return;
   ++gone_;
-  forget(it);
+  forget(connection, it->second.first, it->second.n_texts);
 }
 
 HttpAnswer Service::models() const {

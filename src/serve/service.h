@@ -45,7 +45,6 @@ class Service : public HttpServer::Handler {
     TextId first;  // the id of the first text; the others have the next ids
     std::size_t n_texts;
   };
-  using Answers = std::map<ConnectionId, Answering>;
 
   HttpAnswer route(ConnectionId connection, const HttpRequest& request, bool& later);
   void check_access(const HttpRequest& request) const;
@@ -57,7 +56,8 @@ class Service : public HttpServer::Handler {
   std::string new_id();
   void answer(ConnectionId connection, Answering& answering, const TextEvent& event);
   void fail(ConnectionId connection, const std::string& problem);
-  void forget(Answers::iterator it);  // cancels its texts
+  // Cancels the texts of a connection.
+  void forget(ConnectionId connection, TextId first, std::size_t n_texts);
   void finish(ConnectionId connection, Answer& answer);
   HttpAnswer refuse(const ApiError& error);
   HttpAnswer models() const;
@@ -72,7 +72,7 @@ class Service : public HttpServer::Handler {
   HttpServer* server_ = nullptr;
   Scheduler* scheduler_ = nullptr;
   GlassBox* glass_box_ = nullptr;
-  Answers answering_;
+  std::map<ConnectionId, Answering> answering_;
   std::map<TextId, ConnectionId> owners_;  // the connections of texts that have not ended
   std::map<LookId, ConnectionId> lookers_;
   std::time_t began_;
