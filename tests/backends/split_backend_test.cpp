@@ -214,22 +214,44 @@ TEST(SplitBackend, RefusesWhatItCannotDoAndStaysAsItWas) {
             "forward: expected at most 2 more tokens in the context, found 3");
 }
 
-// A GPU may fail after the front has run.
+// A GPU may fail after the front has run; then it often refuses everything else, too.
+class FailingSequence final : public Sequence {
+ public:
+  FailingSequence(std::unique_ptr<Sequence> real, const bool& fails)
+      : real_(std::move(real)), fails_(fails) {}
+  std::size_t length() const override { return real_->length(); }
+  std::size_t capacity() const override { return real_->capacity(); }
+  std::size_t truncate(std::size_t length) override {
+    if (fails_) throw Error("truncate: failed");
+    return real_->truncate(length);
+  }
+  Sequence& real() const { return *real_; }
+
+ private:
+  std::unique_ptr<Sequence> real_;
+  const bool& fails_;
+};
+
 class FailingBackend final : public Backend {
  public:
   explicit FailingBackend(std::unique_ptr<Backend> real) : real_(std::move(real)) {}
   std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) override {
-    return real_->make_sequence(context, max_rows);
+    return std::make_unique<FailingSequence>(real_->make_sequence(context, max_rows), refuses_cuts);
   }
   void forward(std::span<const Input> inputs, MatrixView<float> logits) override {
     if (fails) throw Error("kernel: failed");
-    real_->forward(inputs, logits);
+    std::vector<Input> real(inputs.begin(), inputs.end());
+    for (Input& input : real) {
+      input.sequence = &static_cast<const FailingSequence&>(*input.sequence).real();
+    }
+    real_->forward(real, logits);
   }
   std::size_t max_rows() const override { return real_->max_rows(); }
   std::size_t n_threads() const override { return 1; }
   void use_threads(std::size_t) override {}
   void set_probe(Probe) override {}
   bool fails = false;
+  bool refuses_cuts = false;
 
  private:
   std::unique_ptr<Backend> real_;
@@ -247,16 +269,27 @@ TEST(SplitBackend, BothPartsStayAsTheyWereWhereTheBackFails) {
     return made;
   });
   const std::span<const TokenId> ids(one.ids);
-  const auto sequence = backend->make_sequence(ids.size(), 0);
-  pass(one.plan, *backend, *sequence, ids.first(2), 0);
-  failing->fails = true;
-  EXPECT_EQ(error_of([&] { pass(one.plan, *backend, *sequence, ids.subspan(2), 1); }),
-            "kernel: failed");
-  EXPECT_EQ(sequence->length(), 2u);
-  failing->fails = false;
   const auto whole = one.whole->make_sequence(ids.size(), 0);
-  EXPECT_TRUE(same_bits(pass(one.plan, *backend, *sequence, ids.subspan(2), 1),
-                        pass(one.plan, *one.whole, *whole, ids, 1)));
+  const auto expected = pass(one.plan, *one.whole, *whole, ids, 1);
+  const auto rest = ids.subspan(2);
+  Matrix<float> logits(2, one.plan.vocab_size);
+  for (const bool refuses_cuts : {false, true}) {
+    const auto a = backend->make_sequence(ids.size(), 2 * ids.size());
+    const auto b = backend->make_sequence(ids.size(), 2 * ids.size());
+    for (Sequence* sequence : {a.get(), b.get()}) {
+      pass(one.plan, *backend, *sequence, ids.first(2), 0);
+    }
+    failing->fails = true;
+    failing->refuses_cuts = refuses_cuts;
+    const Input both[] = {{a.get(), rest, 1}, {b.get(), rest, 1}};
+    EXPECT_EQ(error_of([&] { backend->forward(both, logits.view()); }), "kernel: failed");
+    failing->fails = failing->refuses_cuts = false;
+    for (Sequence* sequence : {a.get(), b.get()}) {
+      EXPECT_EQ(sequence->length(), 2u);
+      EXPECT_TRUE(same_bits(pass(one.plan, *backend, *sequence, rest, 1), expected))
+          << refuses_cuts << ": the front kept tokens of the pass that failed";
+    }
+  }
 }
 
 }  // namespace

@@ -123,7 +123,12 @@ class SplitBackend final : public Backend {
     try {
       run_back();
     } catch (...) {  // for example, the GPU failed: the front forgets the tokens of this pass
-      for (const Input& input : inputs) input.sequence->truncate(input.sequence->length());
+      for (const Input& input : inputs) {
+        try {
+          input.sequence->truncate(input.sequence->length());
+        } catch (...) {  // the GPU refuses this, too; the first error says more
+        }
+      }
       throw;
     }
   }
