@@ -107,12 +107,13 @@ class Backend {
   virtual void set_probe(Probe probe) = 0;
 
   // Applies the final norm and the output head to these rows of the residual stream, as if they
-  // were the result of the last layer. At least one row, and at most max_rows().
+  // were the result of the last layer. They are computed in the memory of a pass, so a sequence
+  // must have been made before.
   //
-  //   x       [n, width of the residual stream]  read
+  //   x       [n, width of the residual stream]  read; 1 <= n <= max_rows()
   //   logits  [n, vocab_size]                    written
   //
-  // Throws Error if set_probe does.
+  // Throws Error if set_probe does, if there was no sequence, or if sizes are wrong.
   virtual void score(MatrixView<const float> /*x*/, MatrixView<float> /*logits*/) {
     throw Error("score: expected the textbook backend, found one that fuses steps");
   }

@@ -14,13 +14,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-BufferId residual_stream(const Plan& plan) {
-  for (const Step& step : plan.steps) {
-    if (const auto* select = std::get_if<SelectStep>(&step.kind)) return select->x;
-  }
-  return kNone;
-}
-
 // Stores the last row of each result, and the time between results.
 class Observer {
  public:

@@ -488,6 +488,13 @@ BufferId brought_rows(const Plan& plan) {
   return reads_tables ? kNone : embed->out;
 }
 
+BufferId residual_stream(const Plan& plan) {
+  for (const Step& step : plan.steps) {
+    if (const auto* select = std::get_if<SelectStep>(&step.kind)) return select->x;
+  }
+  return kNone;
+}
+
 bool is_read_after(const Plan& plan, std::size_t step, BufferId buffer) {
   for (std::size_t i = step + 1; i < plan.steps.size(); ++i) {
     const std::vector<BufferId> read = buffers_read(plan.steps[i].kind);

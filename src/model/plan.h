@@ -371,6 +371,8 @@ BufferId buffer_written(const StepKind& kind);  // kNone for a step that only wr
 std::vector<bool> weights_of_steps(const Plan& plan);
 // The buffer whose rows the caller of a pass provides; kNone: the plan reads tokens.
 BufferId brought_rows(const Plan& plan);
+// The buffer that the layers add to: SelectStep::x. kNone: the plan has no such step.
+BufferId residual_stream(const Plan& plan);
 // Whether the contents of `buffer` after this step are still read: by a later step, or as logits.
 bool is_read_after(const Plan& plan, std::size_t step, BufferId buffer);
 // The AddStep at index `step` if it computes x += result (scale 1) and no later step reads

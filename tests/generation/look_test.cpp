@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "generation/trace.h"
 #include "tests/support/engines.h"
+#include "tests/support/error_of.h"
 #include "tests/support/tiny_models.h"
 
 namespace stagecraft {
@@ -146,6 +147,29 @@ TEST(Look, NeedsTheTextbook) {
   EXPECT_THROW(look(session, ids), Error);
   std::vector<float> row(24), logits(65);
   EXPECT_THROW(guess(engine, row, logits), Error);
+}
+
+TEST(Guess, IsRefusedBeforeThereIsASequenceAndForWrongSizes) {
+  for (const auto& open : {textbook_engine, walker_engine}) {
+    Engine engine = open(kModels + "llama-mha", 1);
+    const std::size_t width = engine.plan().buffer(residual_stream(engine.plan())).width;
+    const std::size_t vocab_size = engine.plan().vocab_size;
+    const Matrix<float> x(5, width);
+    Matrix<float> logits(5, vocab_size);
+    EXPECT_EQ(error_of([&] { engine.score(x.view(), logits.view()); }),
+              "score: expected a sequence to be made before, found none");
+    const auto sequence = engine.make_sequence(8, 4);
+    EXPECT_EQ(error_of([&] { engine.score(x.view(), logits.view()); }),
+              "score: expected 1 to 4 rows, found 5");
+    EXPECT_EQ(error_of([&] { engine.score(x.view().row_range(0, 0), logits.top_rows(0)); }),
+              "score: expected 1 to 4 rows, found 0");
+    EXPECT_EQ(error_of([&] { engine.score(x.view().row_range(0, 2), logits.top_rows(1)); }),
+              fmt::format("score: logits: expected [2, {0}], found [1, {0}]", vocab_size));
+    const Matrix<float> wide(1, width + 1);
+    EXPECT_EQ(error_of([&] { engine.score(wide.view(), logits.top_rows(1)); }),
+              fmt::format("score: x: expected [1, {}], found [1, {}]", width, width + 1));
+    EXPECT_EQ(error_of([&] { engine.score(x.view().row_range(0, 4), logits.top_rows(4)); }), "");
+  }
 }
 
 }  // namespace

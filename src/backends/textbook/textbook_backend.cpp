@@ -106,6 +106,16 @@ class TextbookBackend : public Backend {
   std::size_t max_context_ = 0;
 
  protected:
+  // Throws Error unless score() may be called with these.
+  void check_score(MatrixView<const float> x, MatrixView<float> logits) const {
+    if (max_rows_ == 0) throw Error("score: expected a sequence to be made before, found none");
+    if (x.rows() == 0 || x.rows() > max_rows_) {
+      throw Error("score: expected 1 to {} rows, found {}", max_rows_, x.rows());
+    }
+    check_shape("score", "x", x.rows(), plan_.buffer(residual_stream(plan_)).width, x);
+    check_shape("score", "logits", x.rows(), plan_.vocab_size, logits);
+  }
+
   const Plan& plan_;
 };
 
@@ -133,6 +143,7 @@ class CourseBackend final : public TextbookBackend {
   void set_probe(Probe probe) override { probe_ = std::move(probe); }
   // The same as forward() computes after the last layer.
   void score(MatrixView<const float> x, MatrixView<float> logits) override {
+    check_score(x, logits);
     const auto normed = workspace_->normed.top_rows(x.rows());
     rms_norm(x, model_.parameters.final_norm, model_.config.norm_eps, normed);
     linear(model_.parameters.lm_head, normed, logits, workspace_->threads);
@@ -185,6 +196,7 @@ class WalkingBackend final : public TextbookBackend {
       : TextbookBackend(plan, n_threads), weights_(load_weights(plan, checkpoint)) {}
   void set_probe(Probe probe) override { probe_ = std::move(probe); }
   void score(MatrixView<const float> x, MatrixView<float> logits) override {
+    check_score(x, logits);
     walk_head(plan_, weights_, x, *workspace_, *threads_, logits);
   }
 
