@@ -44,21 +44,17 @@ class Observer {
  private:
   // value: [n_heads * q_len, seq_len]: all queries of one head, then those of the next.
   void add_attention(int layer, MatrixView<const float> value) {
-    const std::size_t n_heads = attention_heads(layer);
+    const AttentionStep* const attention = attention_of(plan_, layer);
+    if (attention == nullptr) {
+      throw Error("look: layer {}: expected an attention step in the plan, found none", layer);
+    }
+    const std::size_t n_heads = attention->n_heads;
     const std::size_t q_len = value.rows() / n_heads;
     Matrix<float> shares(n_heads, seq_len_);
     for (std::size_t head = 0; head < n_heads; ++head) {
       std::ranges::copy(value.row(head * q_len + q_len - 1), shares.view().row(head).begin());
     }
     look_.attention.push_back({layer, std::move(shares)});
-  }
-
-  std::size_t attention_heads(int layer) const {
-    for (const Step& step : plan_.steps) {
-      const auto* attention = std::get_if<AttentionStep>(&step.kind);
-      if (attention != nullptr && step.layer == layer) return attention->n_heads;
-    }
-    throw Error("look: layer {}: expected an attention step in the plan, found none", layer);
   }
 
   // Adds one Look::Step for the steps of the plan up to the next one with this name.

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/usable_memory.h"
 #include "generation/broken_model.h"
+#include "generation/session.h"
 #include "operators/softmax.h"
 
 namespace stagecraft {
@@ -27,26 +29,57 @@ void check_attention(MatrixView<const float> attention, HeadIndex head) {
   }
 }
 
+void check_memory_of_peek(const Engine& engine, std::size_t seq_len, std::size_t shown,
+                          bool has_head) {
+  const double positions = static_cast<double>(seq_len);
+  const double logits = static_cast<double>(shown) * static_cast<double>(engine.plan().vocab_size);
+  const double results = logits + (has_head ? positions * positions : 0.0);
+  check_text_memory(
+      seq_len, session_bytes(engine.plan(), engine.options(), seq_len) + sizeof(float) * results);
+}
+
+// Computes the text in passes, so that a pass needs little memory however long the text is.
+//
+//   logits  [shown, vocab_size]  written: the scores after the last tokens
+void feed_and_score(Engine& engine, Sequence& sequence, std::span<const TokenId> ids,
+                    MatrixView<float> logits) {
+  const std::size_t first_scored = ids.size() - logits.rows();
+  std::size_t row = 0;
+  for (std::size_t begin = 0; begin < ids.size();) {
+    const std::size_t n = std::min(ids.size() - begin, engine.max_rows());
+    const std::size_t end = begin + n;
+    const std::size_t scored = end - std::clamp(first_scored, begin, end);
+    const Input input{&sequence, ids.subspan(begin, n), scored};
+    engine.forward({&input, 1}, logits.row_range(row, scored));
+    row += scored;
+    begin = end;
+  }
+}
+
 }  // namespace
 
 Peek peek(Engine& engine, std::span<const TokenId> ids, std::size_t shown, const HeadIndex* head) {
   const std::size_t seq_len = ids.size();
-  const auto sequence = engine.make_sequence(seq_len, seq_len);
+  check_memory_of_peek(engine, seq_len, shown, head != nullptr);
+  const auto sequence = engine.make_sequence(seq_len);
   Peek result;
   result.next = Matrix<float>(shown, engine.plan().vocab_size);
   std::optional<ProbeScope> probe;
   if (head != nullptr) {
+    const std::size_t n_heads = attention_of(engine.plan(), static_cast<int>(head->layer))->n_heads;
     result.attention = Matrix<float>(seq_len, seq_len);
-    probe.emplace(engine, [&](int layer, std::string_view name, MatrixView<const float> value) {
-      if (layer != static_cast<int>(head->layer) || name != "attn_probs") return;
-      const auto rows = value.row_range(head->head * seq_len, seq_len);
-      for (std::size_t i = 0; i < seq_len; ++i) {
-        std::copy(rows.row(i).begin(), rows.row(i).end(), result.attention.view().row(i).begin());
-      }
-    });
+    probe.emplace(engine,
+                  [&, n_heads](int layer, std::string_view name, MatrixView<const float> value) {
+                    if (layer != static_cast<int>(head->layer) || name != "attn_probs") return;
+                    // value: [n_heads * q_len, kv_len], and the pass begins at kv_len - q_len.
+                    const std::size_t q_len = value.rows() / n_heads, first = value.cols() - q_len;
+                    for (std::size_t i = 0; i < q_len; ++i) {
+                      const auto row = value.row(head->head * q_len + i);
+                      std::ranges::copy(row, result.attention.view().row(first + i).begin());
+                    }
+                  });
   }
-  const Input input{sequence.get(), ids, shown};
-  engine.forward({&input, 1}, result.next.view());
+  feed_and_score(engine, *sequence, ids, result.next.view());
   if (head != nullptr) check_attention(result.attention.view(), *head);
   for (std::size_t i = 0; i < shown; ++i) {
     check_logits(result.next.view().row(i));

@@ -24,7 +24,7 @@ struct Peek {
                             // position (column), for the requested head; empty without one
 };
 
-// Computes one pass over the whole text.
+// Computes the whole text.
 //
 //   ids    [seq_len]  at least one
 //   shown  1 to seq_len
@@ -32,7 +32,7 @@ struct Peek {
 //          textbook backend has attention probabilities
 //
 // Throws Error if the model computes a logit that is NaN or +infinity, or an attention weight that
-// is not finite.
+// is not finite; and if the result needs more memory than this process may use.
 Peek peek(Engine& engine, std::span<const TokenId> ids, std::size_t shown, const HeadIndex* head);
 
 // The `count` likeliest tokens, likeliest first; if two are equal, the lower id first. No

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "checkpoint/safetensors.h"
+#include "generation/session.h"
 
 namespace stagecraft {
 namespace {
@@ -56,6 +57,20 @@ class Collector {
   std::size_t q_len_ = 0;  // the number of its tokens
 };
 
+// Throws Error if the attention probabilities of all layers do not fit into the memory: of a long
+// text, they are most of the result. longest: the most tokens of a pass.
+void check_memory_of_trace(const Plan& plan, std::size_t seq_len, std::size_t longest) {
+  std::size_t heads = 0;
+  for (const Step& step : plan.steps) {
+    if (const auto* one = std::get_if<AttentionStep>(&step.kind)) heads += one->n_heads;
+  }
+  const auto count = [](std::size_t n) { return static_cast<double>(n); };
+  const double in_result = count(heads) * count(seq_len) * count(seq_len);
+  const double in_a_pass = count(max_heads(plan)) * count(longest) * count(seq_len);
+  const double logits = count(seq_len) * count(plan.vocab_size);
+  check_text_memory(seq_len, sizeof(float) * (in_result + in_a_pass + 2.0 * logits));
+}
+
 }  // namespace
 
 StoredTensor Activation::stored() const {
@@ -69,7 +84,9 @@ std::vector<Activation> trace(Engine& engine, std::span<const TokenId> ids,
   if (const std::size_t sum = std::reduce(passes.begin(), passes.end()); sum != seq_len) {
     throw Error("trace: expected passes that add up to {} tokens, found {}", seq_len, sum);
   }
-  const auto sequence = engine.make_sequence(seq_len, seq_len);
+  const std::size_t longest = passes.empty() ? 0 : std::ranges::max(passes);
+  check_memory_of_trace(engine.plan(), seq_len, longest);
+  const auto sequence = engine.make_sequence(seq_len, longest);
   Matrix<float> logits(seq_len, engine.plan().vocab_size);
 
   std::vector<Activation> activations;

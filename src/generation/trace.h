@@ -32,7 +32,7 @@ struct Activation {
 //           positions at once and then one
 //
 // Throws Error if the engine's backend is not the textbook, if the sum of the passes is not
-// seq_len, or if an id is out of range.
+// seq_len, if an id is out of range, or if the result needs more memory than this process may use.
 std::vector<Activation> trace(Engine& engine, std::span<const TokenId> ids,
                               std::span<const std::size_t> passes);
 

@@ -543,6 +543,14 @@ std::size_t max_heads(const Plan& plan) {
   return heads;
 }
 
+const AttentionStep* attention_of(const Plan& plan, int layer) {
+  for (const Step& step : plan.steps) {
+    const auto* attention = std::get_if<AttentionStep>(&step.kind);
+    if (attention != nullptr && step.layer == layer) return attention;
+  }
+  return nullptr;
+}
+
 std::size_t expert_width(const Plan& plan, const ExpertsStep& step) {
   return plan.weight(step.experts.front().gate).shape.front();
 }

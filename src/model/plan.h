@@ -392,6 +392,8 @@ bool writes_state(const StepKind& kind);
 
 // The largest number of query heads of a layer; 0 if no layer has attention.
 std::size_t max_heads(const Plan& plan);
+// The attention of a layer; null if it has none.
+const AttentionStep* attention_of(const Plan& plan, int layer);
 
 // expert_width: the width inside an expert. most_chosen: the most experts whose share in a row is
 // not 0.

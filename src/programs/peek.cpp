@@ -38,8 +38,17 @@ std::optional<HeadIndex> parse_head(const std::string& text, const Plan& plan) {
     throw CLI::ValidationError(
         "--attention", fmt::format("expected LAYER.HEAD as in 0.3, found '{}'", printable(text)));
   }
-  const std::size_t n_heads = max_heads(plan);
-  if (head.layer >= plan.n_layers || head.head >= n_heads) {
+  const bool has_layer = head.layer < plan.n_layers;
+  const AttentionStep* const attention =
+      has_layer ? attention_of(plan, static_cast<int>(head.layer)) : nullptr;
+  if (has_layer && attention == nullptr) {
+    throw CLI::ValidationError(
+        "--attention", fmt::format("expected a layer with attention, found {}: layer {} has no "
+                                   "attention",
+                                   printable(text), head.layer));
+  }
+  const std::size_t n_heads = has_layer ? attention->n_heads : max_heads(plan);
+  if (!has_layer || head.head >= n_heads) {
     throw CLI::ValidationError(
         "--attention",
         fmt::format("expected a layer from 0 to {} and a head from 0 to {}, found {}",

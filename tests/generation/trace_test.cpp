@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "generation/trace_file.h"
 #include "tests/support/engines.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_models.h"
 
@@ -56,6 +57,12 @@ TEST(Trace, RefusesPassesThatDoNotAddUp) {
   EXPECT_THROW(trace_tiny("llama-mha", {1, 2, 3}, {2}), Error);
   EXPECT_THROW(trace_tiny("llama-mha", {1, 2, 3}, {2, 2}), Error);
   EXPECT_THROW(trace_tiny("llama-mha", {1, 2, 3}, {3, 0}), Error);
+}
+
+TEST(Trace, RefusesATextWhoseAttentionDoesNotFitIntoTheMemory) {
+  const std::vector<TokenId> ids(std::size_t{1} << 20, 1);
+  const std::string error = error_of([&] { trace_tiny("llama-mha", ids, {ids.size()}); });
+  EXPECT_TRUE(error.starts_with("text: expected one that needs at most ")) << error;
 }
 
 TEST(Trace, RefusesIdsOutsideTheVocabulary) {

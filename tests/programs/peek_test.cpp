@@ -156,6 +156,22 @@ TEST_F(PeekProgram, NamesTheRangeOfLayersAndHeads) {
   }
 }
 
+TEST_F(PeekProgram, RefusesALayerWithoutAttention) {
+  write_random_model(folder_.path(), {.vocab_size = 11,
+                                      .dim = 8,
+                                      .ffn_dim = 12,
+                                      .n_layers = 2,
+                                      .n_heads = 2,
+                                      .n_kv_heads = 1,
+                                      .convolves = true});
+  const ProgramResult result = peek("ab", {"--attention", "0.0"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.err,
+            "stagecraft: --attention: expected a layer with attention, found 0.0: layer 0 has no "
+            "attention\n");
+  EXPECT_EQ(peek("ab", {"--attention", "1.1"}).code, 0);
+}
+
 TEST_F(PeekProgram, RefusesTextThatIsNoneOrTooLong) {
   EXPECT_EQ(peek("a\xff").code, 1);
   std::string longer;
