@@ -33,16 +33,19 @@ struct Memory {
 };
 
 // Computes the prompt for the first sequence, and copies it to the others if the backend can. Then
-// each row of the logits, [n, vocab_size], scores the first token of a text.
-void feed_prompt(Engine& engine, const Sequences& sequences, std::span<const TokenId> prompt,
-                 MatrixView<float> logits) {
+// each row of the logits, [n, vocab_size], scores the first token of a text. Returns false if go_on
+// ended it.
+bool feed_prompt(Engine& engine, const Sequences& sequences, std::span<const TokenId> prompt,
+                 MatrixView<float> logits, const std::function<bool()>& go_on) {
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     if (i > 0 && sequences[i]->copy(*sequences[0], prompt.size())) {
       std::ranges::copy(logits.row(0), logits.row(i).begin());
-    } else {
-      feed_tokens(engine, *sequences[i], prompt, logits.row_range(i, 1));
+    } else if ((i > 0 && go_on && !go_on()) ||
+               !feed_tokens(engine, *sequences[i], prompt, logits.row_range(i, 1), go_on)) {
+      return false;
     }
   }
+  return true;
 }
 
 }  // namespace
@@ -50,7 +53,8 @@ void feed_prompt(Engine& engine, const Sequences& sequences, std::span<const Tok
 void generate_batch(Engine& engine, std::size_t context, std::span<const TokenId> prompt,
                     const GenerationOptions& options, std::span<Random> randoms,
                     const std::function<bool(std::size_t, TokenId)>& on_token,
-                    const std::function<void(std::size_t, StopReason)>& on_done) {
+                    const std::function<void(std::size_t, StopReason)>& on_done,
+                    const std::function<bool()>& go_on) {
   if (prompt.empty()) throw Error("generate: expected a prompt, found none");
   check_memory(engine, context, randoms.size());
   const std::size_t vocab_size = engine.plan().vocab_size;
@@ -63,7 +67,10 @@ void generate_batch(Engine& engine, std::size_t context, std::span<const TokenId
     texts.push_back(
         {i, Continuation({prompt.begin(), prompt.end()}, options, randoms[i], context)});
   }
-  feed_prompt(engine, sequences, prompt, logits.view());
+  if (!feed_prompt(engine, sequences, prompt, logits.view(), go_on)) {
+    for (const Text& text : texts) on_done(text.sequence, StopReason::Stopped);
+    return;
+  }
 
   std::vector<Input> inputs;
   while (!texts.empty()) {

@@ -18,12 +18,15 @@ namespace stagecraft {
 //   on_token  called with each new token: the index of the text, and the token; false ends this
 //             text, with StopReason::Stopped
 //   on_done   called when a text ends: the index of the text, and the reason
+//   go_on     called between passes of the prompt, if it is set; false ends all texts, with
+//             StopReason::Stopped
 //
 // Throws Error if the prompt is empty, or if this machine does not have the memory for this number
 // of texts.
 void generate_batch(Engine& engine, std::size_t context, std::span<const TokenId> prompt,
                     const GenerationOptions& options, std::span<Random> randoms,
                     const std::function<bool(std::size_t, TokenId)>& on_token,
-                    const std::function<void(std::size_t, StopReason)>& on_done);
+                    const std::function<void(std::size_t, StopReason)>& on_done,
+                    const std::function<bool()>& go_on = {});
 
 }  // namespace stagecraft

@@ -109,7 +109,7 @@ class Chat {
       try {
         if (read_message(message)) ask(message);
       } catch (const Error& error) {
-        fmt::print(stderr, "stagecraft: {}\n", error.what());
+        print_message(fmt::format("stagecraft: {}", error.what()));
         failed = true;
       }
     }

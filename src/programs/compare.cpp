@@ -1,6 +1,7 @@
 #include "base/error.h"
 #include "generation/trace_file.h"
 #include "programs/commands.h"
+#include "programs/console.h"
 #include "programs/options.h"
 
 namespace stagecraft {
@@ -46,7 +47,7 @@ void run_compare(const CompareFlags& flags) {
     const TraceFile b(flags.b);
     found = compare_traces(a, b, flags.tolerance);
   } catch (const Error& error) {
-    fmt::print(stderr, "stagecraft: {}\n", printable(error.what(), 4096));
+    print_message(fmt::format("stagecraft: {}", printable(error.what(), 4096)));
     throw CLI::RuntimeError(kCannotCompare);  // exit code 1 means that the files differ
   }
   if (found.result.differing != 0) {

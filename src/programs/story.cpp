@@ -151,11 +151,12 @@ void tell_several(const StoryFlags& flags, Engine& engine, const Tokenizer& toke
       TextPrinter().print(fmt::format("{}{}\n", shown == 0 ? "" : "\n", stories[shown].text));
     }
   };
-  generate_batch(engine, context, prompt, options.generation, randoms, on_token, on_done);
-  fmt::print(stderr,
-             "[{} stories, {} tokens, {:.0f} tokens/s in all; {} threads; seeds {} to {}]\n",
-             flags.stories, tokens, static_cast<double>(tokens) / watch.seconds(),
-             engine.n_threads(), seed, seed + flags.stories - 1);
+  generate_batch(engine, context, prompt, options.generation, randoms, on_token, on_done,
+                 [&] { return !guard.interrupted(); });
+  print_note(fmt::format(
+      "[{} stories, {} tokens, {:.0f} tokens/s in all; {} thread{}; seeds {} to {}]", flags.stories,
+      tokens, static_cast<double>(tokens) / watch.seconds(), engine.n_threads(),
+      engine.n_threads() == 1 ? "" : "s", seed, seed + flags.stories - 1));
   if (guard.interrupted()) throw CLI::RuntimeError(InterruptGuard::kExitCode);
 }
 

@@ -86,6 +86,25 @@ TEST_F(GenerateBatch, StopsOneTextWhenAskedAndTheOthersGoOn) {
             (std::vector{StopReason::MaxTokens, StopReason::Stopped, StopReason::MaxTokens}));
 }
 
+TEST_F(GenerateBatch, StopsBetweenPassesOfTheirPromptWhenAsked) {
+  std::vector<Random> randoms = {Random(1), Random(2)};
+  for (int i = 0; i < 3000; ++i) prompt_.push_back(static_cast<TokenId>(i % 500));  // some passes
+  std::size_t passes = 0, done = 0;
+  generate_batch(
+      *engine_, prompt_.size() + 10, prompt_, options_, randoms,
+      [](std::size_t, TokenId) {
+        ADD_FAILURE() << "a token after the end";
+        return true;
+      },
+      [&](std::size_t, StopReason reason) {
+        EXPECT_EQ(reason, StopReason::Stopped);
+        ++done;
+      },
+      [&] { return ++passes < 2; });
+  EXPECT_EQ(passes, 2u);
+  EXPECT_EQ(done, 2u);
+}
+
 TEST_F(GenerateBatch, RefusesMoreTextsThanTheMachineHasMemoryFor) {
   std::vector<Random> randoms(512, Random(1));
   const std::function<bool(std::size_t, TokenId)> on_token;
