@@ -19,6 +19,7 @@
 #include "backends/cuda/device_weights.h"
 #include "backends/large_model.h"
 #include "base/error.h"
+#include "backends/textbook/textbook_backend.h"
 #include "base/mapped_file.h"
 #include "checkpoint/gguf_writer.h"
 #include "generation/sampler.h"
@@ -580,6 +581,32 @@ TEST(CudaPlans, AnActivationWithColumnsUpToTheEndOfARow) {
 }
 
 TEST(CudaBytes, CountAllThatAPassAllocates) {
+// A sigmoid below 1 / FLT_MAX is 0. If all chosen shares are 0, so is their sum: no division by it.
+TEST(CudaPlans, SharesThatAreAllZeroStayZero) {
+  SmallPlan one;
+  const BufferId r = one.buffer("r");
+  one.linear(r, one.x, "router");
+  one.w.step("", ActivateStep{r, r, kNone, ActivateStep::Function::Sigmoid});
+  one.w.step("", MapStep{r, -1000.0f});
+  one.w.step("shares", RouteStep{r, 2, true, RouteStep::Score::Sigmoid});
+  one.w.step("sum", AddStep{one.x, r});
+  one.show(one.x);
+  const Checkpoint checkpoint = one.write();
+  const std::vector<TokenId> tokens = {1, 2, 3};
+  std::vector<std::vector<float>> scores;
+  for (const auto& backend : {make_cuda_backend(one.plan, checkpoint, options()),
+                              make_walking_backend(one.plan, checkpoint, 1)}) {
+    const auto sequence = backend->make_sequence(tokens.size(), 0);
+    Matrix<float> logits(tokens.size(), SmallPlan::kWidth);
+    const Input input{sequence.get(), tokens, tokens.size()};
+    backend->forward({&input, 1}, logits.view());
+    scores.emplace_back(logits.data(), logits.data() + logits.rows() * logits.cols());
+  }
+  for (std::size_t i = 0; i < scores[0].size(); ++i) {
+    EXPECT_NEAR(scores[0][i], scores[1][i], 1e-4f) << i;  // NaN is near nothing
+  }
+}
+
   SmallPlan one;
   const BufferId r = one.buffer("r", 3), y = one.buffer("y");
   one.linear(r, one.x, "router");

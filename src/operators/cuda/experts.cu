@@ -77,7 +77,9 @@ __global__ void route_kernel(Rows rows, RouteOptions options) {
   }
   sum = options.normed ? warp_sum(sum) : 1.0f;
   for (unsigned e = lane; e < n; e += kWarp) {
-    x[e] = chosen >> e / kWarp & 1 ? x[e] / sum * options.scale : 0.0f;
+    const bool is_chosen = chosen >> e / kWarp & 1;
+    if (!is_chosen) x[e] = 0.0f;
+    if (x[e] != 0.0f) x[e] = x[e] / sum * options.scale;  // if all shares are 0, so is the sum
   }
 }
 
