@@ -7,6 +7,7 @@
 
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/cuda_bytes.h"
 #include "backends/split/split_backend.h"
 #include "backends/textbook/textbook_backend.h"
 #include "base/error.h"

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "backends/cuda/cuda_bytes.h"
 #include "backends/cuda/device_memory.h"
 #include "backends/cuda/device_weights.h"
 #include "backends/large_model.h"

@@ -16,9 +16,6 @@ struct Capability;
 void check_capability(Capability found);
 // How many passes of this program repeated a recorded pass; for tests.
 std::size_t n_repeated_passes();
-
-enum class CacheType;
-CacheType cache_type(KvType type);  // throws Error for BF16
 }  // namespace cuda
 
 // Runs plans on a GPU, or on the emulator of src/cuda_emulator. A program is linked with at most
@@ -32,9 +29,5 @@ std::string_view cuda_backend_name();
 // the backend.
 std::unique_ptr<Backend> make_cuda_backend(const Plan& plan, const Checkpoint& checkpoint,
                                            const EngineOptions& options);
-
-// Bytes in the GPU's memory. workspace: for passes of the usual number of rows (kMostRows). Throws
-// Error for BF16.
-SequenceBytes cuda_bytes(const Plan& plan, KvType type, std::size_t context);
 
 }  // namespace stagecraft

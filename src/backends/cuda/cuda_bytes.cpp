@@ -1,11 +1,11 @@
+#include "backends/cuda/cuda_bytes.h"
+
 #include <algorithm>
 
 #include "backends/cuda/cuda_backend.h"
-#include "backends/cuda/cuda_pass.h"
 #include "backends/sequence_state.h"
 #include "base/error.h"
 #include "model/placement.h"
-#include "operators/cuda/operators.h"
 
 namespace stagecraft {
 

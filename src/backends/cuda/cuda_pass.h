@@ -3,24 +3,13 @@
 #include <span>
 #include <vector>
 
+#include "backends/cuda/cuda_bytes.h"
 #include "backends/cuda/device_memory.h"
 #include "backends/cuda/device_weights.h"
 #include "base/token.h"
 #include "tensor/matrix.h"
 
 namespace stagecraft::cuda {
-
-// How many numbers one row of a pass needs in each array of PassWorkspace.
-struct RowSizes {
-  std::size_t buffers = 0;   // all buffers of the plan together
-  std::size_t selected = 0;  // the second buffer of SelectStep::x
-  std::size_t input = 0;     // the widest input of a linear step, as halves (HalfRows)
-  std::size_t chosen = 0;    // the list of the row's experts
-  std::size_t inside = 0;    // `gate`: the middle rows of these experts; `up` has the same size
-  std::size_t down = 0;      // the results of these experts, before they are added up
-};
-RowSizes sizes_of_row(const Plan& plan);
-inline constexpr std::size_t kRowTables = 7;  // tables of ints; see PassRows
 
 // All activations of a pass and the tables that describe its rows, in the GPU's memory.
 // cuda_bytes() counts these bytes.
