@@ -38,7 +38,8 @@ struct BenchFlags : GenerationFlags {
 
 double median(std::vector<double> values) {
   std::ranges::sort(values);
-  return values[values.size() / 2];
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 // The work of the linear layers per token, with weights in the panels of the CPU backend.
@@ -276,7 +277,7 @@ void add_bench(CLI::App& app) {
       ->check(whole_in_range(1, 1000))
       ->capture_default_str()
       ->type_name("N");
-  flags->add_layers_to(*command);
+  flags->add_backend_to(*command);
   command->add_flag("--operators", flags->operators,
                     "Measure only the kernels of the linear layers");
   command->add_option("--json", flags->json, "Also write all results to this file")

@@ -126,7 +126,7 @@ void GenerationFlags::add_threads_to(CLI::App& command) {
       ->type_name("N");
 }
 
-void GenerationFlags::add_layers_to(CLI::App& command) {
+void GenerationFlags::add_backend_to(CLI::App& command) {
   CLI::Option* chosen =
       command
           .add_option("--backend", backend,
@@ -168,7 +168,7 @@ void GenerationFlags::add_to(CLI::App& command) {
       ->check(whole_in_range(1, kMaxTokens))
       ->type_name("N");
   add_threads_to(command);
-  add_layers_to(command);
+  add_backend_to(command);
   command
       .add_option("--temperature,--temp", temperature, "Randomness; 0: always the likeliest token")
       ->check(in_range(0, 100))

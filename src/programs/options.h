@@ -47,8 +47,9 @@ struct GenerationFlags {
   void add_model_to(CLI::App& command);      // --model alone
   void add_tokenizer_to(CLI::App& command);  // --tokenizer alone
   void add_threads_to(CLI::App& command);    // --threads alone
-  void add_layers_to(CLI::App& command);     // --backend, --textbook and --kv-type
-  void add_grammar_to(CLI::App& command);    // --grammar and --json-schema
+  // --backend, --textbook, --gpu-layers and --kv-type
+  void add_backend_to(CLI::App& command);
+  void add_grammar_to(CLI::App& command);  // --grammar and --json-schema
 
   ModelSource tokenizer_source(const ModelSource& source) const;
   // Throws Error if the tokenizer that --tokenizer names is that of another model.

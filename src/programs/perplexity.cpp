@@ -65,6 +65,11 @@ Windows windows_for(const PerplexityFlags& flags, const Plan& plan) {
   return windows;
 }
 
+// A number with all digits. JSON has no infinity: a perplexity above 1e308 is null.
+std::string json_number(double value) {
+  return std::isfinite(value) ? fmt::format("{:.17g}", value) : "null";
+}
+
 void run_perplexity(const PerplexityFlags& flags) {
   const ModelSource model = find_model(flags.model, "story");
   const std::string text = read_text_file(flags.text, kMaxTextBytes);
@@ -111,9 +116,10 @@ void run_perplexity(const PerplexityFlags& flags) {
   const double bits = sum / std::numbers::ln2 / static_cast<double>(bytes);
   if (flags.json) {
     fmt::print(
-        "{{\"perplexity\": {:.17g}, \"bits_per_byte\": {:.17g}, \"nats\": {:.17g}, \"tokens\": {}, "
+        "{{\"perplexity\": {}, \"bits_per_byte\": {}, \"nats\": {}, \"tokens\": {}, "
         "\"bytes\": {}, \"context\": {}, \"stride\": {}}}\n",
-        perplexity, bits, sum, nats.size(), bytes, windows.context, windows.stride);
+        json_number(perplexity), json_number(bits), json_number(sum), nats.size(), bytes,
+        windows.context, windows.stride);
   } else {
     fmt::print("bits per byte  {:.4f}\nperplexity     {:.4f} per token\n", bits, perplexity);
   }
@@ -150,7 +156,7 @@ void add_perplexity(CLI::App& app) {
       ->check(whole_in_range(2, 10'000'000))
       ->type_name("N");
   flags->add_threads_to(*command);
-  flags->add_layers_to(*command);
+  flags->add_backend_to(*command);
   command->add_flag("--json", flags->json, "Print one line of JSON, with all digits");
   command->footer(
       "Bits per byte compares any two models; perplexity only models with the same tokenizer.\n"

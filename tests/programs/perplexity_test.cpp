@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/random_model.h"
 #include "tests/support/run_program.h"
 
 namespace stagecraft {
@@ -52,6 +53,20 @@ TEST_F(PerplexityProgram, TakesTheTokenizerThatIsNamed) {
              R"({"model": {"type": "BPE", "vocab": {"t": 0, "h": 1, "e": 2}, "merges": []}})");
   write_file(file("text"), "thethe");
   EXPECT_EQ(json({"--tokenizer", file("tokenizer.json")}).at("tokens"), 5);
+}
+
+TEST_F(PerplexityProgram, IsNullInJsonWhereItIsTooLargeForANumber) {
+  write_random_model(folder_.path(), {.gain = 20.0f});  // logits of about 1,000
+  write_file(file("tokenizer.json"),
+             R"({"model": {"type": "BPE", "vocab": {"t": 0, "h": 1, "e": 2}, "merges": []}})");
+  write_file(file("text"), "thethe");
+  const ProgramResult result = run_program(
+      {"perplexity", "--model", folder_.path().string(), "--text", file("text"), "--json"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  const auto got = nlohmann::json::parse(result.out, nullptr, false);
+  ASSERT_TRUE(got.is_object()) << result.out;
+  EXPECT_TRUE(got.at("perplexity").is_null()) << result.out;
+  EXPECT_GT(got.at("nats"), 5 * 709.0) << result.out;
 }
 
 TEST_F(PerplexityProgram, OnlyTheFirstTokensWhenAsked) {
