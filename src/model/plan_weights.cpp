@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "model/named_tensors.h"
-#include "operators/kernels/panel_matrix.h"
+#include "operators/read_row.h"
 
 namespace stagecraft {
 namespace {

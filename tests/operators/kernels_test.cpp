@@ -14,6 +14,7 @@
 #include "operators/half_to_float.h"
 #include "operators/kernels/panel_matrix.h"
 #include "operators/quantize.h"
+#include "operators/read_row.h"
 #include "tensor/matrix.h"
 #include "tests/support/random_blocks.h"
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "operators/gated_delta.h"
 #include "operators/route.h"
+#include "operators/read_row.h"
 #include "operators/softmax.h"
 
 namespace stagecraft {

@@ -11,6 +11,7 @@
 #include "backends/large_model.h"
 #include "base/mapped_file.h"
 #include "model/plan_weights.h"
+#include "operators/read_row.h"
 
 namespace stagecraft {
 namespace {

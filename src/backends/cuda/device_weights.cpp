@@ -10,7 +10,7 @@
 #include "operators/dequantize.h"
 #include "operators/float_to_half.h"
 #include "operators/half_to_float.h"
-#include "operators/kernels/panel_matrix.h"
+#include "operators/read_row.h"
 
 namespace stagecraft::cuda {
 namespace {

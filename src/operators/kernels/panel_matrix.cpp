@@ -6,20 +6,13 @@
 #include <cstring>
 #include <vector>
 
-#include "base/error.h"
-#include "operators/dequantize.h"
-#include "operators/half_to_float.h"
 #include "operators/k_quant_block.h"
 #include "operators/kernels/instruction_sets.h"
 #include "operators/kernels/k_quant_panel.h"
+#include "operators/read_row.h"
 
 namespace stagecraft {
 namespace {
-
-std::span<const std::byte> row_bytes(const StoredTensor& matrix, std::size_t row) {
-  const std::size_t bytes = matrix.bytes.size() / matrix.shape[0];
-  return matrix.bytes.subspan(row * bytes, bytes);
-}
 
 // Rows of bytes: row i begins at begin + i * stride.
 struct StoredRows {
@@ -28,8 +21,8 @@ struct StoredRows {
   const std::byte* row(std::size_t i) const { return begin + i * stride; }
 };
 StoredRows rows_from(const StoredTensor& matrix, std::size_t first) {
-  const std::span<const std::byte> bytes = row_bytes(matrix, first);
-  return {bytes.data(), bytes.size()};
+  const std::size_t bytes = matrix.bytes.size() / matrix.shape[0];
+  return {matrix.bytes.subspan(first * bytes).data(), bytes};
 }
 
 typedef std::uint32_t Four __attribute__((vector_size(16)));
@@ -212,22 +205,6 @@ void pack_panel(const StoredTensor& matrix, WeightLayout layout, std::size_t fir
         return pack_k_quant_panel(matrix, first, rows, panel);
       }
       return pack_blocks(matrix, first, rows, panel);
-  }
-}
-
-void read_row(const StoredTensor& matrix, std::size_t row, std::span<float> out) {
-  const std::span<const std::byte> bytes = row_bytes(matrix, row);
-  if (matrix.dtype == DType::F32) {
-    std::memcpy(out.data(), bytes.data(), bytes.size());
-  } else if (is_quantized(matrix.dtype)) {
-    dequantize(matrix.dtype, bytes, out);
-  } else {  // two bytes each, which need not be aligned in the file
-    std::array<std::uint16_t, 256> part;
-    for (std::size_t i = 0; i < out.size(); i += part.size()) {
-      const std::size_t n = std::min(part.size(), out.size() - i);
-      std::memcpy(part.data(), bytes.data() + 2 * i, 2 * n);
-      (matrix.dtype == DType::F16 ? f16_to_f32 : bf16_to_f32)({part.data(), n}, out.subspan(i, n));
-    }
   }
 }
 

@@ -87,7 +87,4 @@ inline void fetch_next(TileArgs& args, const PanelMatrix& matrix, const std::byt
 void pack_panel(const StoredTensor& matrix, WeightLayout layout, std::size_t first,
                 std::span<std::byte> panel);
 
-// Converts row `row` of a stored matrix to floats; out: [inputs].
-void read_row(const StoredTensor& matrix, std::size_t row, std::span<float> out);
-
 }  // namespace stagecraft
