@@ -56,26 +56,15 @@ struct TokenCost {
     const bool large = is_large(engine.checkpoint());
     bool selected = false;
     for (const FusedStep& step : fused.steps) {
-      const auto add_weight = [&](WeightId id, bool of_each) {
+      std::vector<FusedMatrix> matrices = matrices_of(step);
+      if (const auto* experts = std::get_if<FusedExperts>(&step)) {
+        matrices.resize(3 *
+                        most_chosen(engine.plan(), experts->step));  // gate, up and down of each
+      }
+      for (const auto& [id, scored_only] : matrices) {
         const Weight& weight = engine.plan().weight(id);
         const StoredTensor part = stored_weight(weight, *stored[static_cast<std::size_t>(id)]);
-        add(part, packed_layout(weight, part, large), of_each);
-      };
-      const auto add_one = [&](const FusedLinear& linear) {
-        add_weight(linear.weight, !selected && !linear.scored_only);
-      };
-      if (const auto* group = std::get_if<FusedLinears>(&step)) {
-        std::ranges::for_each(group->linears, add_one);
-      } else if (const auto* gate = std::get_if<FusedGate>(&step)) {
-        add_one(gate->gate);
-        add_one(gate->up);
-      } else if (const auto* experts = std::get_if<FusedExperts>(&step)) {
-        const std::size_t n = most_chosen(engine.plan(), experts->step);
-        for (const ExpertsStep::Expert& one : std::span(experts->step.experts).first(n)) {
-          for (const WeightId id : {one.gate, one.up, one.down}) add_weight(id, !selected);
-        }
-      } else if (const auto* heads = std::get_if<HeadsLinearStep>(&step)) {
-        for (const WeightId id : heads->weights) add_weight(id, !selected);
+        add(part, packed_layout(weight, part, large), !selected && !scored_only);
       }
       selected = selected || std::holds_alternative<FusedSelect>(step);
     }

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "base/error.h"
+#include "base/overloaded.h"
 
 namespace stagecraft {
 namespace {
@@ -15,6 +16,9 @@ template <class Variant, class Kind>
 constexpr bool kHasKind = false;
 template <class Kind, class... Kinds>
 constexpr bool kHasKind<std::variant<Kinds...>, Kind> = (std::is_same_v<Kind, Kinds> || ...);
+
+template <class Kind, class... Kinds>
+concept OneOf = (std::is_same_v<Kind, Kinds> || ...);
 
 class Fuser {
  public:
@@ -293,44 +297,8 @@ class Fuser {
 
   void mark_stored() {
     fused_.stored.assign(plan_.buffers.size(), false);
-    const auto mark = [&](BufferId id) { fused_.stored[static_cast<std::size_t>(id)] = true; };
     for (const FusedStep& step : fused_.steps) {
-      if (const auto* embed = std::get_if<FusedEmbed>(&step)) mark(embed->out);
-      if (const auto* group = std::get_if<FusedLinears>(&step)) {
-        mark(group->input.in);
-        for (const FusedLinear& linear : group->linears) mark(linear.out);
-      }
-      if (const auto* gate = std::get_if<FusedGate>(&step)) {
-        mark(gate->input.in);
-        mark(gate->out);
-      }
-      if (const auto* experts = std::get_if<FusedExperts>(&step)) {
-        for (const BufferId id : {experts->step.in, experts->step.shares, experts->step.out}) {
-          mark(id);
-        }
-      }
-      if (const auto* attention = std::get_if<FusedAttention>(&step)) {
-        for (const BufferId id :
-             {attention->step.q, attention->k, attention->v, attention->step.out}) {
-          if (id != kNone) mark(id);
-        }
-      }
-      if (const auto* sum = std::get_if<FusedAdd>(&step)) {
-        mark(sum->x);
-        mark(sum->in);
-      }
-      if (const auto* norm = std::get_if<FusedNorm>(&step)) {
-        mark(norm->in);
-        mark(norm->out);
-      }
-      std::visit(
-          [&](const auto& kind) {
-            if constexpr (kHasKind<StepKind, std::decay_t<decltype(kind)>>) {
-              for (const BufferId id : buffers_read(kind)) mark(id);
-              mark(buffer_written(kind));
-            }
-          },
-          step);
+      for (const BufferId id : buffers_of(step)) fused_.stored[static_cast<std::size_t>(id)] = true;
     }
     // The logits are in the caller's memory.
     fused_.stored[static_cast<std::size_t>(plan_.logits)] = false;
@@ -346,5 +314,74 @@ class Fuser {
 }  // namespace
 
 FusedPlan fuse(const Plan& plan) { return Fuser(plan).run(); }
+
+std::vector<BufferId> buffers_of(const FusedStep& step) {
+  using Buffers = std::vector<BufferId>;
+  return std::visit(Overloaded{[](const FusedEmbed& s) { return Buffers{s.out}; },
+                               [](const FusedLinears& s) {
+                                 Buffers buffers = {s.input.in};
+                                 for (const FusedLinear& linear : s.linears)
+                                   buffers.push_back(linear.out);
+                                 return buffers;
+                               },
+                               [](const FusedGate& s) {
+                                 return Buffers{s.input.in, s.out};
+                               },
+                               [](const FusedExperts& s) {
+                                 return Buffers{s.step.in, s.step.shares, s.step.out};
+                               },
+                               [](const FusedAttention& s) {
+                                 Buffers buffers = {s.step.q, s.step.out};
+                                 if (s.k != kNone) buffers.insert(buffers.end(), {s.k, s.v});
+                                 return buffers;
+                               },
+                               [](const FusedAdd& s) {
+                                 return Buffers{s.x, s.in};
+                               },
+                               [](const FusedNorm& s) {
+                                 return Buffers{s.in, s.out};
+                               },
+                               [](const FusedSelect& s) { return s.buffers; },
+                               [](const auto& s) {  // a step of the plan, unchanged
+                                 Buffers buffers = buffers_read(s);
+                                 buffers.push_back(buffer_written(s));
+                                 return buffers;
+                               }},
+                    step);
+}
+
+std::vector<FusedMatrix> matrices_of(const FusedStep& step) {
+  using Matrices = std::vector<FusedMatrix>;
+  return std::visit(
+      Overloaded{
+          [](const FusedLinears& s) {
+            Matrices matrices;
+            for (const FusedLinear& linear : s.linears) {
+              matrices.push_back({linear.weight, linear.scored_only});
+            }
+            return matrices;
+          },
+          [](const FusedGate& s) {
+            return Matrices{{s.gate.weight}, {s.up.weight}};
+          },
+          [](const FusedExperts& s) {
+            Matrices matrices;
+            for (const ExpertsStep::Expert& one : s.step.experts) {
+              for (const WeightId id : {one.gate, one.up, one.down}) matrices.push_back({id});
+            }
+            return matrices;
+          },
+          [](const HeadsLinearStep& s) {
+            Matrices matrices;
+            for (const WeightId id : s.weights) matrices.push_back({id});
+            return matrices;
+          },
+          // All others have vectors only. (The taps of a ShortConvStep are not packed.)
+          [](const OneOf<FusedEmbed, FusedAttention, FusedAdd, FusedNorm, FusedSelect, ActivateStep,
+                         MapStep, RouteStep, ShortConvStep, DeltaStep, JoinStep> auto&) {
+            return Matrices{};
+          }},
+      step);
+}
 
 }  // namespace stagecraft

@@ -64,16 +64,14 @@ class Planner {
 
   void place(const FusedPlan& fused) {
     for (const FusedStep& step : fused.steps) {
-      if (const auto* group = std::get_if<FusedLinears>(&step)) {
-        for (const FusedLinear& linear : group->linears) place({linear.weight});
-      } else if (const auto* gate = std::get_if<FusedGate>(&step)) {
+      if (const auto* gate = std::get_if<FusedGate>(&step)) {
         place({gate->gate.weight, gate->up.weight});
       } else if (const auto* experts = std::get_if<FusedExperts>(&step)) {
         place_experts(experts->step);
       } else if (const auto* conv = std::get_if<ShortConvStep>(&step)) {
         read_taps(conv->taps);
-      } else if (const auto* heads = std::get_if<HeadsLinearStep>(&step)) {
-        for (const WeightId id : heads->weights) place({id});
+      } else {
+        for (const FusedMatrix& one : matrices_of(step)) place({one.weight});
       }
     }
   }
