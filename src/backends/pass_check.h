@@ -7,8 +7,9 @@
 
 namespace stagecraft {
 
-// Checks the texts of a pass before anything changes, for a backend that computes the rows of all
-// texts together. Each function throws an Error that says what was expected and what was found.
+// Checks the texts of a pass before anything changes: all texts if the backend computes their rows
+// together, else each text by itself. Each function throws an Error that says what was expected and
+// what was found.
 class PassCheck {
  public:
   PassCheck(const Plan& plan, std::size_t max_rows);

@@ -6,12 +6,13 @@
 #include <type_traits>
 
 #include "backends/cpu/gated_panels.h"
+#include "backends/cpu/packed_attention.h"
 #include "backends/cpu/packed_experts.h"
 #include "backends/pass_check.h"
 #include "base/error.h"
 #include "operators/gated_delta.h"
-#include "operators/route.h"
 #include "operators/read_row.h"
+#include "operators/route.h"
 #include "operators/softmax.h"
 
 namespace stagecraft {
@@ -373,7 +374,9 @@ class Pass {
       by = nullptr;
     }
     constexpr auto kProduct = static_cast<std::size_t>(ActivateStep::Function::Identity);
-    slice_.barrier();
+    // The linears that write the logits end without a barrier, and a thread has written columns of
+    // all rows. All other steps end with a barrier.
+    if (step.x == program_.plan.logits) slice_.barrier();
     const Range mine = slice_.share(rows_);
     for (std::size_t r = mine.begin; r < mine.end; ++r) {
       float* const row = x.row(r).data();
@@ -450,6 +453,7 @@ class Pass {
   BufferId rounded_ = kNone;  // its rows are only in CpuWorkspace::gated, rounded
 };
 
+// Throws Error if the pass is impossible. Changes nothing.
 void check(const Plan& plan, std::span<const SequenceTokens> batch, const CpuWorkspace& w,
            MatrixView<float> logits) {
   PassCheck pass(plan, w.max_rows);
@@ -459,12 +463,21 @@ void check(const Plan& plan, std::span<const SequenceTokens> batch, const CpuWor
     if (!plan.states.empty() && state == nullptr) {
       throw Error("forward: expected the states of the sequence, found none");
     }
-    if (cache->length() == 0) cache->placement = place_text(plan, tokens);
+    if (cache->length() == 0) place_text(plan, tokens);  // throws if no text begins like this
   }
   pass.end(logits);
+}
+
+// Prepares the caches for their new tokens. Throws Error if there is no memory for them; a cache
+// may then have more pages, but no token more.
+void begin(const Plan& plan, std::span<const SequenceTokens> batch) {
   for (const SequenceTokens& one : batch) {
-    if (one.cache->reserve(one.cache->length() + one.tokens.size())) continue;
-    throw Error("forward: not enough memory for the KV cache of all texts");
+    if (!one.cache->reserve(one.cache->length() + one.tokens.size())) {
+      throw Error("forward: not enough memory for the KV cache of all texts");
+    }
+  }
+  for (const auto& [cache, tokens, n_logits, state, rows] : batch) {
+    if (cache->length() == 0) cache->placement = place_text(plan, tokens);
   }
 }
 
@@ -476,6 +489,7 @@ double cpu_state_bytes(const Plan& plan) { return sequence_state_bytes(plan, kPa
 void cpu_pass(const CpuProgram& program, std::span<const SequenceTokens> batch, CpuWorkspace& w,
               MatrixView<float> logits) {
   check(program.plan, batch, w, logits);
+  begin(program.plan, batch);
   for (auto& next : w.next_task) next = 0;
   const std::size_t threads = w.threads.size();
   const std::size_t work = count_tokens(batch) * program.weights.bytes.per_token;

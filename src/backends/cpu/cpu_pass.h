@@ -1,6 +1,10 @@
 #pragma once
 
-#include "backends/cpu/packed_attention.h"
+#include <span>
+
+#include "backends/cpu/cpu_workspace.h"
+#include "backends/cpu/packed_weights.h"
+#include "backends/cpu/sequence_tokens.h"
 
 namespace stagecraft {
 

@@ -43,28 +43,32 @@ std::size_t gated_width(const Plan& plan, const FusedPlan& fused) {
   return width;
 }
 
-// What the experts of a plan need per row of a pass.
-struct ExpertSizes {
-  std::size_t experts = 0;  // the largest number in a step
-  std::size_t slots = 0;    // the largest number per row
-  std::size_t hidden = 0;   // numbers inside all experts of a row, with their strides
-  std::size_t widest = 0;   // of their input rows, and of those of `down`
-};
-ExpertSizes expert_sizes(const Plan& plan, const FusedPlan& fused) {
-  ExpertSizes most;
-  for (const FusedStep& step : fused.steps) {
-    const auto* experts = std::get_if<FusedExperts>(&step);
-    if (experts == nullptr) continue;
-    const std::size_t slots = most_chosen(plan, experts->step);
-    const std::size_t hidden = expert_width(plan, experts->step);
-    const std::size_t widest = std::max(hidden, plan.buffer(experts->step.in).width);
-    most.experts = std::max(most.experts, experts->step.experts.size());
-    most.slots = std::max(most.slots, slots);
-    most.hidden = std::max(most.hidden, slots * f32_stride(hidden));
-    most.widest = std::max(most.widest, widest);
+// What a pass of `rows` rows needs: a workspace is made from these sizes, and its bytes are counted
+// from them.
+struct Sizes {
+  Sizes(const Plan& plan, const FusedPlan& fused, std::size_t rows)
+      : dense{rows, prepared_width(plan, fused)}, gated{rows, gated_width(plan, fused)} {
+    std::size_t widest = 0;
+    for (const FusedStep& step : fused.steps) {
+      const auto* one = std::get_if<FusedExperts>(&step);
+      if (one == nullptr) continue;
+      const std::size_t n = most_chosen(plan, one->step), width = expert_width(plan, one->step);
+      experts = std::max(experts, one->step.experts.size());
+      slots_per_row = std::max(slots_per_row, n);
+      hidden.width = std::max(hidden.width, n * f32_stride(width));
+      widest = std::max({widest, width, plan.buffer(one->step.in).width});
+    }
+    hidden.rows = rows;
+    slots = {rows * slots_per_row, widest};
   }
-  return most;
-}
+
+  RowsSize dense;                 // rows that are normed, added, or multiplied by a linear
+  RowsSize gated;                 // results of gates that may be written only rounded
+  RowsSize slots = {};            // input rows of experts, or of their `down`
+  RowsSize hidden = {};           // numbers inside all experts of a row, with their strides
+  std::size_t experts = 0;        // the largest number in a step
+  std::size_t slots_per_row = 0;  // the largest number
+};
 
 std::size_t blocks_of(std::size_t width) { return width / kQuantBlock; }
 
@@ -113,21 +117,20 @@ CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kerne
     n_heads = std::max(n_heads, attention->step.n_heads);
     n_kv_heads = std::max(n_kv_heads, cache.n_kv_heads);
   }
-  const ExpertSizes experts = expert_sizes(plan, fused);
-  const std::size_t width = prepared_width(plan, fused);
-  const RowsSize dense = {rows, width}, slots = {rows * experts.slots, experts.widest};
+  const Sizes sizes(plan, fused, rows);
   const std::size_t padded = round_up(head_dim, kPanelOutputs);
-  hidden = Matrix<float>(rows, experts.hidden);
-  gated = RoundedRows({{rows, gated_width(plan, fused)}});
+  hidden = Matrix<float>(sizes.hidden.rows, sizes.hidden.width);
+  gated = RoundedRows({sizes.gated});
   joined = AttentionSums(kFewRows * n_heads, padded);
   turns = std::vector<ThreadPool::Count>(kFewRows * n_kv_heads);
-  if (n_threads > 1) prepared = PreparedRows({dense, slots});
+  if (n_threads > 1) prepared = PreparedRows({sizes.dense, sizes.slots});
   for (Scratch& one : scratch) {
     const bool first = &one == &scratch.front();  // computes short passes alone
-    one.prepared = first ? PreparedRows({dense, slots})
-                         : PreparedRows({{kFewRows, std::max(width, experts.widest)}});
-    one.slots.rows.reserve(rows * experts.slots);
-    one.slots.experts.reserve(experts.experts);
+    const std::size_t widest = std::max(sizes.dense.width, sizes.slots.width);
+    one.prepared =
+        first ? PreparedRows({sizes.dense, sizes.slots}) : PreparedRows({{kFewRows, widest}});
+    one.slots.rows.reserve(sizes.slots.rows);
+    one.slots.experts.reserve(sizes.experts);
     one.tile = Matrix<float>(2 * kTileRows, kPanelOutputs);
     one.queries = PreparedRows({{queries, padded}});
     one.scores = PreparedRows({{queries, kScoreStride}});
@@ -147,12 +150,10 @@ double cpu_workspace_bytes(const Plan& plan, const FusedPlan& fused, std::size_t
     return 2.0 * count(largest(sizes, bf16_stride)) + count(largest(sizes, q8_stride)) +
            count(sizeof(float) + sizeof(BlockSums)) * count(largest(sizes, blocks_of));
   };
-  const ExpertSizes experts = expert_sizes(plan, fused);
-  const RowsSize dense = {1, prepared_width(plan, fused)};
-  const RowsSize slots = {experts.slots, experts.widest};
-  row += count(experts.hidden + largest({dense, slots}, f32_stride));
+  const Sizes sizes(plan, fused, 1);  // all of them are proportional to the rows
+  row += count(sizes.hidden.width + largest({sizes.dense, sizes.slots}, f32_stride));
   return count(max_rows) *
-         (sizeof(float) * row + rounded({dense, slots}) + rounded({{1, gated_width(plan, fused)}}));
+         (sizeof(float) * row + rounded({sizes.dense, sizes.slots}) + rounded({sizes.gated}));
 }
 
 }  // namespace stagecraft

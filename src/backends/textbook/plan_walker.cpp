@@ -3,20 +3,19 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
+#include "backends/pass_check.h"
 #include "model/linear.h"
 #include "model/plan_weights.h"
 #include "operators/add.h"
 #include "operators/attention.h"
-#include "operators/check.h"
 #include "operators/clamped_swiglu.h"
 #include "operators/exact_gelu.h"
 #include "operators/gated_delta.h"
 #include "operators/geglu.h"
 #include "operators/gelu_tanh.h"
 #include "operators/layer_norm.h"
-#include "operators/read_row.h"
 #include "operators/neighbour_rope.h"
+#include "operators/read_row.h"
 #include "operators/relu.h"
 #include "operators/rms_norm.h"
 #include "operators/rope.h"
@@ -377,11 +376,10 @@ KvCache make_kv_cache(const Plan& plan, std::size_t capacity) {
 
 void check_pass(const Plan& plan, std::span<const TokenId> tokens, const KvCache& cache,
                 std::size_t max_rows, std::size_t max_context, MatrixView<float> logits) {
-  if (tokens.empty() || tokens.size() > max_rows) {
-    throw Error("forward: expected 1 to {} tokens, found {}", max_rows, tokens.size());
-  }
+  PassCheck pass(plan, max_rows);
+  pass.text(tokens, logits.rows(), {});
+  pass.end(logits);
   check_next_tokens(plan, tokens, cache.length(), std::min(cache.capacity(), max_context));
-  check_shape("forward", "logits", std::min(logits.rows(), tokens.size()), plan.vocab_size, logits);
   if (cache.length() == 0) place_text(plan, tokens);  // throws if no text begins like this
 }
 
