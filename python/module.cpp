@@ -205,15 +205,17 @@ class Model {
  public:
   Model(const std::filesystem::path& path, std::size_t threads, const std::string& backend,
         const std::string& kv_type, std::size_t context, const std::string& chat_template) {
-    const EngineOptions options{
+    EngineOptions options{
         one_of<BackendKind>("backend", backend,
                             {{"cpu", BackendKind::Cpu}, {"textbook", BackendKind::Textbook}}),
-        threads,
-        one_of<KvType>("kv_type", kv_type,
-                       {{"f32", KvType::F32},
-                        {"f16", KvType::F16},
-                        {"bf16", KvType::BF16},
-                        {"q8_0", KvType::Q8_0}})};
+        threads};
+    if (!kv_type.empty()) {
+      options.kv_type = one_of<KvType>("kv_type", kv_type,
+                                       {{"f32", KvType::F32},
+                                        {"f16", KvType::F16},
+                                        {"bf16", KvType::BF16},
+                                        {"q8_0", KvType::Q8_0}});
+    }
     const ModelSource source(path);
     Engine engine = Engine::open(source, options);
     if (context == 0) context = default_context(engine.plan());
@@ -366,7 +368,8 @@ PYBIND11_MODULE(_engine, module) {
 path      a folder with config.json and the weights, or a file: GGUF, llama2.c, .flm
 threads   0: one for each core
 backend   'cpu', or 'textbook': the operators of the course, one after the other
-kv_type   the type of the KV cache: 'f32', 'f16', 'bf16' or 'q8_0'
+kv_type   the type of the KV cache: 'f32', 'f16', 'bf16' or 'q8_0'; '': f16, or bf16 where it is
+          faster; always f32 for the textbook backend
 context   the most tokens of a text; 0: what the model was trained for, at most 4096
 chat_template  a built-in template, such as 'zephyr', or a file; '': the model's own
 
@@ -380,7 +383,7 @@ for an argument of a wrong type.)");
                           whole_number("context", context, SIZE_MAX), chat_template);
            }),
            py::arg("path"), py::kw_only(), py::arg("threads") = 0, py::arg("backend") = "cpu",
-           py::arg("kv_type") = "f32", py::arg("context") = 0, py::arg("chat_template") = "")
+           py::arg("kv_type") = "", py::arg("context") = 0, py::arg("chat_template") = "")
       .def_property_readonly("context", &Model::context)
       .def_property_readonly("vocab_size", [](const Model& self) { return self.plan().vocab_size; })
       .def(

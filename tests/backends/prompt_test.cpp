@@ -33,7 +33,7 @@ class Prompt : public testing::TestWithParam<BackendKind> {
   }
 
   const fs::path folder_ = TEST_DATA "/models/chatglm-gmask";
-  Engine engine_ = Engine::open(folder_, {.backend = GetParam(), .n_threads = 2});
+  Engine engine_ = Engine::open(folder_, {GetParam(), 2, KvType::F32});
   const std::vector<TokenId> ids_ = ids_of(TraceFile(folder_ / "trace.safetensors"));
   const std::span<const TokenId> all_ = ids_;
   const std::unique_ptr<Sequence> sequence_ = engine_.make_sequence(16);

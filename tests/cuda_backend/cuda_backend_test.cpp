@@ -19,8 +19,8 @@
 #include "backends/cuda/device_memory.h"
 #include "backends/cuda/device_weights.h"
 #include "backends/large_model.h"
-#include "base/error.h"
 #include "backends/textbook/textbook_backend.h"
+#include "base/error.h"
 #include "base/mapped_file.h"
 #include "checkpoint/gguf_writer.h"
 #include "generation/sampler.h"
@@ -581,7 +581,6 @@ TEST(CudaPlans, AnActivationWithColumnsUpToTheEndOfARow) {
   EXPECT_LE(one.error(0), 0.01);
 }
 
-TEST(CudaBytes, CountAllThatAPassAllocates) {
 // A sigmoid below 1 / FLT_MAX is 0. If all chosen shares are 0, so is their sum: no division by it.
 TEST(CudaPlans, SharesThatAreAllZeroStayZero) {
   SmallPlan one;
@@ -608,6 +607,7 @@ TEST(CudaPlans, SharesThatAreAllZeroStayZero) {
   }
 }
 
+TEST(CudaBytes, CountAllThatAPassAllocates) {
   SmallPlan one;
   const BufferId r = one.buffer("r", 3), y = one.buffer("y");
   one.linear(r, one.x, "router");
@@ -847,7 +847,8 @@ std::vector<TokenId> greedy(Engine& engine, std::vector<TokenId> text, std::size
 TEST(CudaBackend, TellsTheStoryThatTheCpuTells) {
   const fs::path story = REPOSITORY "/models/story";
   if (!fs::exists(story / "config.json")) GTEST_SKIP() << "no models/story";
-  Engine cuda = Engine::open(story, options()), cpu = Engine::open(story);
+  Engine cuda = Engine::open(story, options()),
+         cpu = Engine::open(story, {BackendKind::Cpu, 0, KvType::F32});
   const std::vector<TokenId> prompt = {440, 345};
   EXPECT_EQ(greedy(cuda, prompt, 2), greedy(cpu, prompt, 2));
 }

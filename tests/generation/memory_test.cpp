@@ -193,7 +193,7 @@ struct Measured {
 void run_child(const std::string& model_path, BackendKind backend, const std::string& out) {
   std::ofstream result(out);
   result << own_memory("VmRSS") << '\n';
-  Engine engine = Engine::open(model_path, {backend, 2});
+  Engine engine = Engine::open(model_path, {backend, 2, KvType::F32});
   engine.use_threads(1);
   result << own_memory("VmHWM") << '\n';
   {

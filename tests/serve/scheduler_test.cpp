@@ -178,10 +178,10 @@ TEST_P(SchedulerTest, ComputesAPromptThatCannotBeCutInOneStep) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, SchedulerTest,
-                         testing::Values(EngineOptions{BackendKind::Cpu, 1},
-                                         EngineOptions{BackendKind::Cpu, 2},
+                         testing::Values(EngineOptions{BackendKind::Cpu, 1, KvType::F32},
+                                         EngineOptions{BackendKind::Cpu, 2, KvType::F32},
                                          EngineOptions{BackendKind::Cpu, 2, KvType::Q8_0},
-                                         EngineOptions{BackendKind::Textbook, 1}),
+                                         EngineOptions{BackendKind::Textbook, 1, KvType::F32}),
                          testing::PrintToStringParamName());
 
 // The model has a state that cannot be cut. Places are used again, and prompts share beginnings.
@@ -195,13 +195,13 @@ TEST_P(StatefulSchedulerTest, MakesEachTextAsItIsMadeAloneWhateverElseRuns) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, StatefulSchedulerTest,
-                         testing::Values(EngineOptions{BackendKind::Cpu, 2},
-                                         EngineOptions{BackendKind::Textbook, 1}),
+                         testing::Values(EngineOptions{BackendKind::Cpu, 2, KvType::F32},
+                                         EngineOptions{BackendKind::Textbook, 1, KvType::F32}),
                          testing::PrintToStringParamName());
 
 class SchedulerOnOneEngine : public SchedulerTest {};
 INSTANTIATE_TEST_SUITE_P(, SchedulerOnOneEngine,
-                         testing::Values(EngineOptions{BackendKind::Cpu, 1}),
+                         testing::Values(EngineOptions{BackendKind::Cpu, 1, KvType::F32}),
                          testing::PrintToStringParamName());
 
 TextRequest long_request() {
