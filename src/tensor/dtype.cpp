@@ -39,12 +39,16 @@ constexpr std::array kEntries = {
     Entry{DType::F8_E4M3, "F8_E4M3", {1, 1}},
 };
 
-const Entry& entry_of(DType dtype) {
-  for (const Entry& entry : kEntries) {
-    if (entry.dtype == dtype) return entry;
+// The table is indexed by enumerator.
+constexpr bool is_in_order() {
+  for (std::size_t i = 0; i < kEntries.size(); ++i) {
+    if (kEntries[i].dtype != static_cast<DType>(i)) return false;
   }
-  return kEntries.front();  // unreachable: every enumerator is listed
+  return kEntries.back().dtype == kLastDType;
 }
+static_assert(is_in_order());
+
+const Entry& entry_of(DType dtype) { return kEntries[static_cast<std::size_t>(dtype)]; }
 
 }  // namespace
 

@@ -38,6 +38,7 @@ enum class DType {
   MXFP4,
   F8_E4M3,  // safetensors, see float8.h
 };
+inline constexpr DType kLastDType = DType::F8_E4M3;
 
 // The smallest unit that can be decoded alone: `elements` elements in `bytes` bytes. It is one
 // element, except for the quantised types: there it is a block of elements that share a scale.

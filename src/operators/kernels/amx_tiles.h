@@ -399,13 +399,7 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
     }
   }
   _tile_release();
-  for (std::size_t r = 0; r < n; ++r) {
-    for (std::size_t v = 0; v < kVecs; ++v) {
-      float* const out = t.out + r * t.out_stride + v * kLanes;
-      const Vec sum = load(&sums[r][v * kLanes]);
-      store(out, t.add ? load(out) + sum : sum);
-    }
-  }
+  write_sums(t, n, sums);
 }
 
 // The rows that fill tiles are multiplied by tiles, if they fill at least two. With one, the phases

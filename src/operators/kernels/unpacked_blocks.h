@@ -256,6 +256,18 @@ STAGECRAFT_INLINE TileArgs some_rows(const TileArgs& t, std::size_t first, std::
   return some;
 }
 
+// Writes the sums of n rows to t.out, or adds them.
+STAGECRAFT_INLINE void write_sums(const TileArgs& t, std::size_t n,
+                                  const float (*sums)[kPanelOutputs]) {
+  for (std::size_t r = 0; r < n; ++r) {
+    for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+      float* const out = t.out + r * t.out_stride + lane;
+      const Vec sum = load(&sums[r][lane]);
+      store(out, t.add ? load(out) + sum : sum);
+    }
+  }
+}
+
 constexpr std::size_t kUnpackedRows = 48;  // the largest number of rows of tile_unpacked
 
 // n: a multiple of kBytes.rows.
@@ -275,13 +287,7 @@ void tile_unpacked(const TileArgs& t, std::size_t n) {
       add_unpacked<kLayout, kBytes.rows>(some, first, n_blocks, blocks, sums + r);
     }
   }
-  for (std::size_t r = 0; r < n; ++r) {
-    for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
-      float* const out = t.out + r * t.out_stride + lane;
-      const Vec sum = load(&sums[r][lane]);
-      store(out, t.add ? load(out) + sum : sum);
-    }
-  }
+  write_sums(t, n, sums);
 }
 
 // Multiplies n rows by kFew, at most kBytes.rows at a time.
