@@ -79,7 +79,8 @@ class Story(unittest.TestCase):
         ids = self.model.encode(PROMPT)
         trace = self.model.trace(ids)
         self.assertEqual(next(iter(trace)), "embedding")
-        np.testing.assert_allclose(trace["logits"], self.model.logits(ids), atol=1e-3)
+        exact = stagecraft.Model(STORY, kv_type="f32")  # a trace does not round keys and values
+        np.testing.assert_allclose(trace["logits"], exact.logits(ids), atol=1e-3)
         shares = trace["layers.0.attn_probs"]
         self.assertEqual(shares.shape[1:], (len(ids), len(ids)))
         np.testing.assert_allclose(shares.sum(axis=-1), 1, atol=1e-5)
