@@ -14,6 +14,7 @@
 #include "text/chat_format.h"
 #include "text/chat_template_source.h"
 #include "text/tokenizer.h"
+#include "text/tokenizer_source.h"
 
 namespace stagecraft {
 namespace {

@@ -20,6 +20,7 @@
 #include "model/config_file.h"
 #include "model/description.h"
 #include "text/tokenizer.h"
+#include "text/tokenizer_source.h"
 
 namespace stagecraft {
 namespace {
