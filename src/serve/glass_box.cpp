@@ -20,8 +20,6 @@
 namespace stagecraft {
 namespace {
 
-using Json = nlohmann::json;
-
 // Few digits keep the answer about a long text short; they are enough to draw and to compare.
 double rounded(double value) {
   if (!std::isfinite(value)) return value > 0 ? 9999.0 : -9999.0;  // JSON has no infinity
@@ -35,7 +33,9 @@ void check_probabilities(std::span<const float> probabilities, std::size_t layer
   throw broken_model(fmt::format("the probability nan in layer {}", layer));
 }
 
-Json layer_json(int layer) { return layer < 0 ? Json() : Json(layer); }
+nlohmann::json layer_json(int layer) {
+  return layer < 0 ? nlohmann::json() : nlohmann::json(layer);
+}
 
 // Writes the views of a Look as JSON.
 struct Writer {
@@ -47,14 +47,14 @@ struct Writer {
     return utf8_with_replacements(tokenizer.bytes_of(token));
   }
 
-  Json choices() const {
+  nlohmann::json choices() const {
     std::vector<float> changed = look.logits;
     const std::span<const TokenId> tokens = request.tokens;
     penalize_repeats(changed, tokens.last(std::min(tokens.size(), request.repeat_last_n)),
                      request.repeat_penalty);
     const Choices all = stagecraft::choices(look.logits, changed, request.sampler, request.top,
                                             request.next.value_or(-1));
-    Json list = Json::array();
+    nlohmann::json list = nlohmann::json::array();
     for (const Choice& one : all.top) {
       list.push_back({{"token", one.token},
                       {"text", text(one.token)},
@@ -71,14 +71,14 @@ struct Writer {
             {"kept_top_p", all.kept_top_p}};
   }
 
-  Json attention() const {
-    Json texts = Json::array(), layers = Json::array();
+  nlohmann::json attention() const {
+    nlohmann::json texts = nlohmann::json::array(), layers = nlohmann::json::array();
     for (const TokenId token : request.tokens) texts.push_back(text(token));
     for (const Look::Attention& one : look.attention) {
-      Json heads = Json::array();
+      nlohmann::json heads = nlohmann::json::array();
       for (std::size_t head = 0; head < one.shares.rows(); ++head) {
         check_probabilities(one.shares.view().row(head), static_cast<std::size_t>(one.layer));
-        Json& row = heads.emplace_back(Json::array());
+        nlohmann::json& row = heads.emplace_back(nlohmann::json::array());
         for (const float value : one.shares.view().row(head)) {
           row.push_back(std::round(static_cast<double>(value) * 1e4) / 1e4);
         }
@@ -88,20 +88,20 @@ struct Writer {
     return {{"texts", std::move(texts)}, {"layers", std::move(layers)}};
   }
 
-  Json layers(Engine& engine) const {
-    Json list = Json::array();
+  nlohmann::json layers(Engine& engine) const {
+    nlohmann::json list = nlohmann::json::array();
     std::vector<float> next(engine.plan().vocab_size);
     for (std::size_t layer = 0; layer < look.residuals.rows(); ++layer) {
       guess(engine, look.residuals.view().row(layer), next);
       softmax(next, next);
       check_probabilities(next, layer);
-      Json guesses = Json::array();
+      nlohmann::json guesses = nlohmann::json::array();
       for (const TokenProbability& one : likeliest(next, request.top)) {
         guesses.push_back({{"token", one.token},
                            {"text", text(one.token)},
                            {"probability", share(one.probability)}});
       }
-      Json entry = {{"layer", layer}, {"guesses", std::move(guesses)}};
+      nlohmann::json entry = {{"layer", layer}, {"guesses", std::move(guesses)}};
       if (request.next) {
         const float probability = next[static_cast<std::size_t>(*request.next)];
         entry["next"] = {{"rank", rank_of(next, *request.next)},
@@ -112,8 +112,8 @@ struct Writer {
     return {{"layers", std::move(list)}};
   }
 
-  Json steps(std::size_t n_threads) const {
-    Json list = Json::array();
+  nlohmann::json steps(std::size_t n_threads) const {
+    nlohmann::json list = nlohmann::json::array();
     double seconds = 0.0, bytes = 0.0;
     for (const Look::Step& step : look.steps) {
       list.push_back({{"layer", layer_json(step.layer)},
@@ -129,7 +129,7 @@ struct Writer {
             {"threads", n_threads}};
   }
 
-  Json view(Engine& engine) const {
+  nlohmann::json view(Engine& engine) const {
     switch (request.view) {
       case GlassView::Choices:
         return choices();

@@ -66,8 +66,6 @@ struct ChatBody {
   // The error of the chat completion, with the client's name of the field: "request: 'FIELD': ..."
   // or "request: FIELD: ...".
   ApiError clients_error(const ApiError& error) const {
-    // The client itself gave an unknown field its name.
-    if (error.code() == kUnknown) return error;
     std::string message = error.what();
     if (message.starts_with(kRequest)) {
       const std::size_t begin = kRequest.size() + (message[kRequest.size()] == '\'' ? 1 : 0);

@@ -161,7 +161,8 @@ TEST_F(ApiRequest, RefusesByNameWhatWouldChangeTheAnswer) {
        "logprobs|request: 'logprobs': expected a whole number from 0 to 20, found 21"},
       {R"("stream_options": {})",
        "stream_options|request: 'stream_options': expected 'stream' to be true, found false"},
-      {R"("stream": true, "stream_options": {"x": 1})", "x|request: 'x': unknown field"},
+      {R"("stream": true, "stream_options": {"x": 1})",
+       "stream_options.x|request: 'stream_options.x': unknown field"},
       {R"("repeat_last_n": 100000)",
        "repeat_last_n|request: 'repeat_last_n': expected a whole number from 0 to 1024, found "
        "100000"},
@@ -256,7 +257,7 @@ TEST_F(ApiRequest, TakesAGrammarFromAnyFieldThatSaysOne) {
        "response_format|request: response_format.json_schema.schema.not: not supported in a "
        "schema"},
       {R"("response_format": {"type": "json_object", "strict": true})",
-       "strict|request: 'strict': unknown field"},
+       "response_format.strict|request: 'response_format.strict': unknown field"},
       {R"("tools": [{"type": "function", "function": {"name": "f"}}])",
        "tools|request: 'tools': not supported: the chat template of this model has no known "
        "format of tool calls"},

@@ -89,7 +89,7 @@ TEST(Responses, NamesTheFieldsOfTheRequestInErrors) {
       {beside(R"("text": {"format": {"type": "json_schema", "schema": {"not": {}}}})"),
        "text.format|request: text.format.schema.not: not supported in a schema"},
       {beside(R"("text": {"format": {"type": "json_schema", "schema": {}, "messages": 1}})"),
-       "messages|request: 'messages': unknown field"},
+       "text.format.messages|request: 'text.format.messages': unknown field"},
       {beside(R"("tools": 5)"), "tools|request: 'tools': expected an array of functions, found 5"},
       {beside(R"("tools": [{"type": "function", "name": 5}])"),
        "tools[0].name|request: 'tools[0].name': expected a string, found 5"},

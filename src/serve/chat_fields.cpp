@@ -1,0 +1,213 @@
+#include "serve/chat_fields.h"
+
+#include <algorithm>
+
+#include "serve/api_request.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kMaxTools = 128;
+
+// The content of a message: a string, or an array of text parts.
+std::string content_of(Fields& message) {
+  const JsonNode content = message.needed("content", "a string or an array");
+  const std::string path = message.path("content");
+  if (!content.is_array()) return text_of(content, path);
+  std::string text;
+  for (const JsonNode part : content.elements()) {
+    const auto type = part.is_object() ? part.find("type") : std::nullopt;
+    if (!type || !type->is_string() || type->string() != "text" || !part.find("text")) {
+      expected(path, "parts of the type 'text'", part);
+    }
+    text += text_of(part.at("text"), path);
+  }
+  return text;
+}
+
+bool is_function_name(std::string_view name) {
+  return !name.empty() && name.size() <= 64 && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  });
+}
+
+std::string function_name(Fields& function) {
+  std::string name = function.text("name");
+  if (is_function_name(name)) return name;
+  expected(function.path("name"), "1 to 64 letters, digits, _ or -", function.find("name"));
+}
+
+// The object "function" of a tool, a call or a tool choice. Its "type" must be "function".
+Fields function_of(JsonNode value, const std::string& where) {
+  const std::optional<JsonNode> type = value.is_object() ? value.find("type") : std::nullopt;
+  const std::optional<JsonNode> function = type ? value.find("function") : std::nullopt;
+  if (!type || !type->is_string() || type->string() != "function" || !function ||
+      !function->is_object()) {
+    expected(where, "an object of the type 'function'", value);
+  }
+  return Fields(*function, where + ".function");
+}
+
+// Calls that the model made earlier in the conversation.
+std::vector<ToolCall> parse_calls(Fields& message) {
+  std::vector<ToolCall> calls;
+  const std::optional<JsonNode> value = message.find("tool_calls");
+  if (!value) return calls;
+  const std::string path = message.path("tool_calls");
+  if (!value->is_array()) expected(path, "an array", value);
+  for (const JsonNode call : value->elements()) {
+    const std::string where = fmt::format("{}[{}]", path, calls.size());
+    Fields function = function_of(call, where);
+    Fields fields(call, where);
+    fields.ignore({"type", "function", "index"});
+    ToolCall made{fields.text("id"), function_name(function), function.text("arguments")};
+    fields.refuse_others();
+    function.refuse_others();
+    const std::string arguments = function.path("arguments");
+    reading(arguments, [&] {
+      return parse_json_object(made.arguments, fmt::format("{}: '{}'", kRequest, arguments));
+    });
+    calls.push_back(std::move(made));
+  }
+  return calls;
+}
+
+std::string one_of(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    text += fmt::format("{}'{}'", text.empty() ? "" : " or ", word);
+  }
+  return text;
+}
+
+// One message. Its role must be in `due`; `due` becomes the list of roles that may come next.
+ToolMessage parse_message(JsonNode value, const std::string& where, std::vector<std::string>& due,
+                          const std::vector<ToolCall>& last_calls) {
+  if (!value.is_object()) expected(where, "an object", value);
+  Fields members(value, where);
+  const std::optional<JsonNode> given = members.find("role");
+  std::string role = given ? members.text("role") : "";
+  if (role == "developer") role = "system";  // the newer name
+  if (std::ranges::count(due, role) == 0) expected(members.path("role"), one_of(due), given);
+  members.ignore({"content", "name"});
+  members.only("refusal", "[]");
+  ToolMessage message;
+  message.role = role;
+  if (role == "assistant") {
+    message.calls = parse_calls(members);
+  } else {
+    members.only("tool_calls", "[[]]");
+  }
+  if (role == "tool") {
+    message.call_id = members.text("tool_call_id");
+    if (std::ranges::count(last_calls, message.call_id, &ToolCall::id) == 0) {
+      expected(members.path("tool_call_id"), "the id of a call in the last 'assistant' message",
+               members.find("tool_call_id"));
+    }
+  }
+  members.refuse_others();
+  if (message.calls.empty() || value.find("content")) message.content = content_of(members);
+  due = {"user"};
+  if (role == "user") due = {"assistant"};
+  if (role == "tool") due = {"tool", "assistant"};
+  if (!message.calls.empty()) due = {"tool"};
+  return message;
+}
+
+std::vector<Tool> parse_tool_list(JsonNode array) {
+  if (!array.is_array() || array.size() > kMaxTools) {
+    expected("tools", fmt::format("an array of at most {} functions", kMaxTools), array);
+  }
+  std::vector<Tool> tools;
+  for (const JsonNode tool : array.elements()) {
+    const std::string where = fmt::format("tools[{}]", tools.size());
+    Fields function = function_of(tool, where);
+    function.ignore({"description", "strict"});  // calls are always strict
+    std::string name = function_name(function);
+    if (std::ranges::count(tools, name, &Tool::name) != 0) {  // a call could mean either
+      expected(function.path("name"), "a name that no tool before it has", function.find("name"));
+    }
+    tools.push_back({std::move(name), function.find("parameters")});
+    function.refuse_others();
+  }
+  return tools;
+}
+
+}  // namespace
+
+std::vector<ToolMessage> parse_messages(Fields& fields) {
+  const std::optional<JsonNode> value = fields.find("messages");
+  if (!value || !value->is_array() || value->size() == 0) {
+    expected("messages", "an array of at least one message", value);
+  }
+  std::vector<ToolMessage> messages;
+  std::vector<std::string> due = {"user", "system"};
+  std::vector<ToolCall> last_calls;
+  for (const JsonNode message : value->elements()) {
+    messages.push_back(
+        parse_message(message, fmt::format("messages[{}]", messages.size()), due, last_calls));
+    if (messages.back().role == "assistant") last_calls = messages.back().calls;
+  }
+  const std::string& last = messages.back().role;
+  if (last != "user" && last != "tool") {
+    expected("messages", "the role 'user' or 'tool' in the last message",
+             fmt::format("'{}'", last));
+  }
+  return messages;
+}
+
+ChatTools parse_tools(Fields& fields, const ServedModel& model) {
+  ChatTools tools;
+  tools.several = fields.flag("parallel_tool_calls", true);
+  fields.only("functions", "[[]]");
+  fields.only("function_call", R"(["none", "auto"])");
+  const std::optional<JsonNode> choice = fields.find("tool_choice");
+  const std::optional<JsonNode> array = fields.find("tools");
+  if (!array || (array->is_array() && array->size() == 0)) {
+    fields.only("tool_choice", R"(["none", "auto"])");
+    return tools;
+  }
+  tools.callable = parse_tool_list(*array);
+  if (model.chat != nullptr && model.chat->tool_form() == ToolForm::None) {
+    refuse_field(
+        "tools",
+        "not supported: the chat template of this model has no known format of tool calls");
+  }
+  tools.array = array;
+  if (!choice || (choice->is_string() && choice->string() == "auto")) return tools;
+  if (choice->is_string() && choice->string() == "none") return {};
+  tools.forced = true;
+  if (choice->is_string() && choice->string() == "required") return tools;
+  if (!choice->is_object()) {
+    expected("tool_choice", "'none', 'auto', 'required' or a function", choice);
+  }
+  Fields function = function_of(*choice, "tool_choice");
+  const std::string name = function_name(function);
+  std::erase_if(tools.callable, [&](const Tool& tool) { return tool.name != name; });
+  if (tools.callable.empty()) {
+    expected("tool_choice", "the name of one of the tools", function.find("name"));
+  }
+  return tools;
+}
+
+std::vector<TokenId> chat_prompt(const std::vector<ToolMessage>& messages, const ChatTools& tools,
+                                 const ServedModel& model) {
+  if (model.chat == nullptr) throw ApiError::bad_request("", model.why_no_chat);
+  const bool has_calls = std::ranges::any_of(messages, [](const ToolMessage& message) {
+    return !message.calls.empty() || message.role == "tool";
+  });
+  if (has_calls && model.chat->tool_form() == ToolForm::None) {
+    refuse_field("messages", "tool calls are not supported by the chat template of this model");
+  }
+  try {
+    if (!has_calls && !tools.array) {
+      return model.chat->tokens(std::vector<Message>(messages.begin(), messages.end()));
+    }
+    return model.chat->tokens(messages, tools.array);
+  } catch (const Error& problem) {
+    refuse_field("messages", problem.what());
+  }
+}
+
+}  // namespace stagecraft

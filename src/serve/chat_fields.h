@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "serve/request_fields.h"
+#include "text/chat_format.h"
+#include "text/tool_calls.h"
+
+namespace stagecraft {
+
+struct ServedModel;
+
+// The fields of a chat that other requests lack: the messages, and the functions that the model may
+// call. The functions throw ApiError.
+
+// "messages". The roles follow each other as ChatFormat::tokens expects.
+std::vector<ToolMessage> parse_messages(Fields& fields);
+
+struct ChatTools {
+  std::optional<JsonNode> array;  // as given, for the chat template
+  std::vector<Tool> callable;     // functions that this answer may call
+  bool forced = false;            // the answer must be a call
+  bool several = true;            // more than one call is allowed
+};
+// "tools", "tool_choice" and "parallel_tool_calls".
+ChatTools parse_tools(Fields& fields, const ServedModel& model);
+
+// The tokens of the conversation; the caller checks them.
+std::vector<TokenId> chat_prompt(const std::vector<ToolMessage>& messages, const ChatTools& tools,
+                                 const ServedModel& model);
+
+}  // namespace stagecraft

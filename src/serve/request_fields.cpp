@@ -1,0 +1,91 @@
+#include "serve/request_fields.h"
+
+#include "base/utf8.h"
+
+namespace stagecraft {
+
+void refuse_field(const std::string& field, std::string_view problem, std::string code) {
+  throw ApiError::bad_request(field, fmt::format("{}: '{}': {}", kRequest, field, problem),
+                              std::move(code));
+}
+
+void expected(const std::string& field, std::string_view what, std::string_view found,
+              std::string code) {
+  refuse_field(field, fmt::format("expected {}, found {}", what, found), std::move(code));
+}
+
+void expected(const std::string& field, std::string_view what, std::optional<JsonNode> found) {
+  expected(field, what, found ? found->describe() : "none");
+}
+
+std::string text_of(JsonNode value, const std::string& field) {
+  if (!value.is_string()) expected(field, "a string", value);
+  return std::string(value.string());
+}
+
+std::string Fields::path(std::string_view key) const {
+  return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
+}
+
+std::optional<JsonNode> Fields::find(const char* key) {
+  known_.insert(key);
+  return object_.find(key);
+}
+
+JsonNode Fields::needed(const char* key, std::string_view what) {
+  const std::optional<JsonNode> value = find(key);
+  if (!value) expected(path(key), what, value);
+  return *value;
+}
+
+std::string Fields::text(const char* key) { return text_of(needed(key, "a string"), path(key)); }
+
+template <class T, class Read>
+T Fields::read(const char* key, T otherwise, Read convert) {
+  const std::optional<JsonNode> value = find(key);
+  if (!value) return otherwise;
+  const std::string field = path(key);
+  return reading(field, [&] { return convert(*value, field); });
+}
+
+std::size_t Fields::size(const char* key, std::size_t min, std::size_t max, std::size_t otherwise) {
+  return read(key, otherwise, [&](JsonNode value, const std::string& field) {
+    return json_size(value, kRequest, field, min, max);
+  });
+}
+
+float Fields::number(const char* key, double min, double max, float otherwise) {
+  return read(key, otherwise, [&](JsonNode value, const std::string& field) {
+    return static_cast<float>(json_number(value, kRequest, field, min, max));
+  });
+}
+
+bool Fields::flag(const char* key, bool otherwise) {
+  return read(key, otherwise, [&](JsonNode value, const std::string& field) {
+    return json_bool(value, kRequest, field);
+  });
+}
+
+void Fields::ignore(std::initializer_list<const char*> keys) {
+  for (const char* key : keys) known_.insert(key);
+}
+
+void Fields::only(const char* key, std::string_view neutral) {
+  const std::optional<JsonNode> value = find(key);
+  if (!value) return;
+  const Json values(neutral, key);
+  for (const JsonNode one : values.root().elements()) {
+    if (one == *value) return;
+  }
+  refuse_field(path(key), "not supported, found " + value->describe(), "unsupported_parameter");
+}
+
+void Fields::refuse_others() const {
+  for (const JsonNode value : object_.members()) {
+    const std::string_view key = value.key();
+    if (known_.contains(key) || value.is_null()) continue;
+    refuse_field(path(printable(key)), "unknown field", "unknown_parameter");
+  }
+}
+
+}  // namespace stagecraft
