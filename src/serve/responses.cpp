@@ -6,15 +6,12 @@
 
 #include "base/json.h"
 #include "base/json_text.h"
-#include "serve/api_error.h"
+#include "serve/request_fields.h"
 
 namespace stagecraft {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-constexpr std::string_view kRequest = "request: ";
-constexpr const char* kUnknown = "unknown_parameter";
 
 // Keeps the order of the members, because a chat template prints tools as they were sent.
 OrderedJson ordered(JsonNode node) {
@@ -31,14 +28,25 @@ OrderedJson ordered(JsonNode node) {
   return all;
 }
 
-[[noreturn]] void refuse(const std::string& field, const std::string& problem,
-                         std::string code = "") {
-  throw ApiError::bad_request(field, fmt::format("{}'{}': {}", kRequest, field, problem),
-                              std::move(code));
+// null for a field that is left out.
+OrderedJson ordered(std::optional<JsonNode> field) {
+  return field ? ordered(*field) : OrderedJson();
 }
 
-std::string found(const OrderedJson& value) {
-  return "found " + stagecraft::Json(value.dump(), "request").root().describe();
+// The members of an object without its type, and without those that are null.
+OrderedJson without_type(JsonNode object) {
+  OrderedJson::object_t others;
+  for (const JsonNode member : object.members()) {
+    if (member.is_null() || member.key() == "type") continue;
+    others.emplace_back(std::string(member.key()), ordered(member));
+  }
+  return others;
+}
+
+// The member "type" of an object; "" if there is no such string.
+std::string_view type_of(JsonNode value) {
+  const std::optional<JsonNode> type = value.is_object() ? value.find("type") : std::nullopt;
+  return type && type->is_string() ? type->string() : "";
 }
 
 // The body of the chat completion that a request is rewritten to.
@@ -66,9 +74,10 @@ struct ChatBody {
   // The error of the chat completion, with the client's name of the field: "request: 'FIELD': ..."
   // or "request: FIELD: ...".
   ApiError clients_error(const ApiError& error) const {
+    constexpr std::string_view kBegin = "request: ";
     std::string message = error.what();
-    if (message.starts_with(kRequest)) {
-      const std::size_t begin = kRequest.size() + (message[kRequest.size()] == '\'' ? 1 : 0);
+    if (message.starts_with(kBegin)) {
+      const std::size_t begin = kBegin.size() + (message[kBegin.size()] == '\'' ? 1 : 0);
       const std::size_t end = std::min(message.find_first_of("':", begin), message.size());
       message.replace(begin, end - begin, clients_name(message.substr(begin, end - begin)));
     }
@@ -76,55 +85,33 @@ struct ChatBody {
   }
 };
 
-std::string type_of(const OrderedJson& item, const char* otherwise) {
-  return item.is_object() && item.contains("type") && item["type"].is_string()
-             ? item["type"].get<std::string>()
-             : otherwise;
-}
-
-const OrderedJson& needed(const OrderedJson& item, const char* key, const std::string& where) {
-  if (!item.contains(key)) refuse(where + "." + key, "expected a value, found none");
-  return item[key];
-}
-
-// Refuses members that are not in `known`, unless they are null.
-void check_members(const OrderedJson& item, std::initializer_list<std::string_view> known,
-                   const std::string& where) {
-  for (const auto& [key, value] : item.items()) {
-    if (value.is_null() || std::ranges::count(known, key) != 0) continue;
-    refuse(printable(where.empty() ? key : where + "." + key), "unknown field", kUnknown);
-  }
-}
-
 // The types "input_text" and "output_text" are "text" in a chat completion.
-OrderedJson content_of(OrderedJson content) {
-  if (!content.is_array()) return content;
-  for (OrderedJson& part : content) {
-    const std::string type = type_of(part, "");
-    if (type != "input_text" && type != "output_text") continue;
-    part["type"] = "text";
+OrderedJson chat_content(std::optional<JsonNode> content) {
+  OrderedJson parts = ordered(content);
+  if (!parts.is_array()) return parts;
+  std::size_t i = 0;
+  for (const JsonNode part : content->elements()) {
+    const std::string_view type = type_of(part);
+    if (type == "input_text" || type == "output_text") parts[i]["type"] = "text";
+    ++i;
   }
-  return content;
+  return parts;
 }
 
-// Appends an item of `input` as a message. Consecutive function calls become one message.
-void add_item(const OrderedJson& item, const std::string& where, ChatBody& chat) {
-  if (!item.is_object()) refuse(where, "expected an object, " + found(item));
+// Appends an item of `input` as a message. Consecutive function calls become one message. The
+// parser of chat completions checks the values, and finds those that are missing.
+void add_item(JsonNode item, const std::string& where, ChatBody& chat) {
+  if (!item.is_object()) expected(where, "an object", item);
+  Fields fields(item, where);
   OrderedJson& messages = chat.json["messages"];
   const std::string message = fmt::format("messages[{}]", messages.size());
-  const std::string type = type_of(item, "message");
+  const std::string_view type = fields.find("type") ? type_of(item) : "message";
+  fields.ignore({"id", "status"});
   if (type == "message") {
-    check_members(item, {"type", "role", "content", "id", "status"}, where);
-    messages.push_back({{"role", needed(item, "role", where)},
-                        {"content", content_of(needed(item, "content", where))}});
+    messages.push_back({{"role", ordered(fields.find("role"))},
+                        {"content", chat_content(fields.find("content"))}});
     chat.names[message] = where;
   } else if (type == "function_call") {
-    check_members(item, {"type", "id", "call_id", "name", "arguments", "status"}, where);
-    const OrderedJson call = {
-        {"id", needed(item, "call_id", where)},
-        {"type", "function"},
-        {"function",
-         {{"name", needed(item, "name", where)}, {"arguments", needed(item, "arguments", where)}}}};
     if (messages.empty() || messages.back()["role"] != "assistant") {
       messages.push_back({{"role", "assistant"}, {"content", ""}});
       chat.names[message + ".role"] = where;
@@ -134,133 +121,98 @@ void add_item(const OrderedJson& item, const std::string& where, ChatBody& chat)
         fmt::format("messages[{}].tool_calls[{}]", messages.size() - 1, calls.size());
     chat.names[at] = chat.names[at + ".function"] = where;
     chat.names[at + ".id"] = where + ".call_id";
-    calls.push_back(call);
+    calls.push_back({{"id", ordered(fields.find("call_id"))},
+                     {"type", "function"},
+                     {"function",
+                      {{"name", ordered(fields.find("name"))},
+                       {"arguments", ordered(fields.find("arguments"))}}}});
   } else if (type == "function_call_output") {
-    check_members(item, {"type", "id", "call_id", "output", "status"}, where);
     messages.push_back({{"role", "tool"},
-                        {"tool_call_id", needed(item, "call_id", where)},
-                        {"content", content_of(needed(item, "output", where))}});
+                        {"tool_call_id", ordered(fields.find("call_id"))},
+                        {"content", chat_content(fields.find("output"))}});
     chat.names[message] = chat.names[message + ".role"] = where;
     chat.names[message + ".tool_call_id"] = where + ".call_id";
     chat.names[message + ".content"] = where + ".output";
   } else {
-    refuse(where + ".type",
-           "expected 'message', 'function_call' or 'function_call_output', found '" +
-               printable(type) + "'");
+    expected(where + ".type", "'message', 'function_call' or 'function_call_output'",
+             fields.find("type"));
   }
+  fields.refuse_others();
 }
 
-void add_messages(const OrderedJson& request, ChatBody& chat) {
+void add_messages(Fields& fields, ChatBody& chat) {
   OrderedJson& messages = chat.json["messages"] = OrderedJson::array();
-  const auto add = [&](const char* role, const char* field) {
+  const auto add = [&](const char* role, const char* field, JsonNode content) {
     const std::string message = fmt::format("messages[{}]", messages.size());
     chat.names[message] = chat.names[message + ".content"] = field;
-    messages.push_back({{"role", role}, {"content", request[field]}});
+    messages.push_back({{"role", role}, {"content", ordered(content)}});
   };
-  if (request.contains("instructions") && !request["instructions"].is_null()) {
-    add("system", "instructions");
+  if (const std::optional<JsonNode> instructions = fields.find("instructions")) {
+    add("system", "instructions", *instructions);
   }
-  if (!request.contains("input"))
-    refuse("input", "expected a string or an array of items, found none");
-  const OrderedJson& input = request["input"];
-  if (input.is_string()) {
-    add("user", "input");
-  } else if (input.is_array()) {
-    for (std::size_t i = 0; i < input.size(); ++i) {
-      add_item(input[i], fmt::format("input[{}]", i), chat);
-    }
-  } else {
-    refuse("input", "expected a string or an array of items, " + found(input));
+  const std::optional<JsonNode> input = fields.find("input");
+  if (input && input->is_string()) return add("user", "input", *input);
+  if (!input || !input->is_array()) expected("input", "a string or an array of items", input);
+  std::size_t i = 0;
+  for (const JsonNode item : input->elements()) {
+    add_item(item, fmt::format("input[{}]", i++), chat);
   }
 }
 
 // {"type": "function", "name", ...} -> {"type": "function", "function": {"name", ...}}
-OrderedJson nested_function(const OrderedJson& flat) {
-  if (!flat.is_object() || type_of(flat, "") != "function") return flat;
-  OrderedJson function = flat;
-  function.erase("type");
-  for (auto member = function.begin(); member != function.end();) {
-    member = member->is_null() ? function.erase(member) : std::next(member);
-  }
-  return {{"type", "function"}, {"function", std::move(function)}};
+OrderedJson nested_function(JsonNode flat) {
+  if (type_of(flat) != "function") return ordered(flat);
+  return {{"type", "function"}, {"function", without_type(flat)}};
 }
 
 // {"format": {"type": "json_schema", "name", "schema", ...}}
-OrderedJson response_format(const OrderedJson& text) {
-  if (!text.is_object()) refuse("text", "expected an object, " + found(text));
-  check_members(text, {"format"}, "text");
-  OrderedJson format = text.value("format", OrderedJson());
-  if (type_of(format, "") != "json_schema") return format;
-  format.erase("type");
-  return {{"type", "json_schema"}, {"json_schema", std::move(format)}};
+OrderedJson response_format(JsonNode text) {
+  if (!text.is_object()) expected("text", "an object", text);
+  Fields fields(text, "text");
+  const std::optional<JsonNode> format = fields.find("format");
+  fields.refuse_others();
+  if (!format || type_of(*format) != "json_schema") return ordered(format);
+  return {{"type", "json_schema"}, {"json_schema", without_type(*format)}};
 }
 
-ChatBody chat_body(const OrderedJson& request) {
-  const auto only = [&](const char* key, std::initializer_list<OrderedJson> neutral) {
-    if (!request.contains(key) || request[key].is_null()) return;
-    if (std::ranges::count(neutral, request[key]) != 0) return;
-    refuse(key, "not supported, " + found(request[key]), "unsupported_parameter");
-  };
-  only("previous_response_id", {});
-  only("conversation", {});
-  only("prompt", {});
-  only("reasoning", {});
-  only("store", {false});
-  only("background", {false});
-  only("truncation", {"disabled"});
-  only("include", {OrderedJson::array()});
-  only("top_logprobs", {0});
-  check_members(request,
-                {"model",
-                 "input",
-                 "instructions",
-                 "max_output_tokens",
-                 "temperature",
-                 "top_p",
-                 "top_k",
-                 "seed",
-                 "stream",
-                 "text",
-                 "tools",
-                 "tool_choice",
-                 "parallel_tool_calls",
-                 "store",
-                 "background",
-                 "truncation",
-                 "include",
-                 "top_logprobs",
-                 "user",
-                 "metadata",
-                 "service_tier",
-                 "safety_identifier",
-                 "prompt_cache_key"},
-                "");
+ChatBody chat_body(JsonNode request) {
+  Fields fields(request);
+  for (const char* key : {"previous_response_id", "conversation", "prompt", "reasoning"}) {
+    fields.only(key, "[]");
+  }
+  fields.only("store", "[false]");
+  fields.only("background", "[false]");
+  fields.only("truncation", R"(["disabled"])");
+  fields.only("include", "[[]]");
+  fields.only("top_logprobs", "[0]");
+  fields.ignore({"user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key"});
   ChatBody chat;
-  add_messages(request, chat);
+  add_messages(fields, chat);
   OrderedJson& body = chat.json;
   for (const char* same :
        {"model", "temperature", "top_p", "top_k", "seed", "stream", "parallel_tool_calls"}) {
-    if (request.contains(same)) body[same] = request[same];
+    body[same] = ordered(fields.find(same));
   }
-  const auto given = [&](const char* key) {
-    return request.contains(key) && !request[key].is_null();
-  };
-  if (given("max_output_tokens")) body["max_completion_tokens"] = request["max_output_tokens"];
-  if (given("text")) body["response_format"] = response_format(request["text"]);
-  if (given("tool_choice")) body["tool_choice"] = nested_function(request["tool_choice"]);
-  if (given("tools")) {
-    const OrderedJson& tools = request["tools"];
-    if (!tools.is_array()) refuse("tools", "expected an array of functions, " + found(tools));
-    for (std::size_t i = 0; i < tools.size(); ++i) {
-      body["tools"].push_back(nested_function(tools[i]));
-      if (!tools[i].is_object()) continue;
-      chat.names[fmt::format("tools[{}].function", i)] = fmt::format("tools[{}]", i);
+  body["max_completion_tokens"] = ordered(fields.find("max_output_tokens"));
+  if (const auto text = fields.find("text")) body["response_format"] = response_format(*text);
+  if (const auto choice = fields.find("tool_choice"))
+    body["tool_choice"] = nested_function(*choice);
+  if (const auto tools = fields.find("tools")) {
+    if (!tools->is_array()) expected("tools", "an array of functions", tools);
+    std::size_t i = 0;
+    for (const JsonNode tool : tools->elements()) {
+      body["tools"].push_back(nested_function(tool));
+      if (tool.is_object()) {
+        chat.names[fmt::format("tools[{}].function", i)] = fmt::format("tools[{}]", i);
+      }
+      ++i;
     }
   }
+  fields.refuse_others();
   return chat;
 }
 
-OrderedJson echo_of(const OrderedJson& request) {
+OrderedJson echo_of(JsonNode request) {
   OrderedJson echo = {{"instructions", nullptr},
                       {"max_output_tokens", nullptr},
                       {"metadata", OrderedJson::object()},
@@ -274,7 +226,7 @@ OrderedJson echo_of(const OrderedJson& request) {
                       {"top_p", nullptr},
                       {"truncation", "disabled"}};
   for (auto& [key, value] : echo.items()) {
-    if (request.contains(key) && !request[key].is_null()) value = request[key];
+    if (const std::optional<JsonNode> given = request.find(key)) value = ordered(*given);
   }
   return echo;
 }
@@ -306,16 +258,16 @@ nlohmann::json call_item(const std::string& id, const ToolCall& call, bool is_do
 
 ResponseRequest parse_response(std::string_view body, const ServedModel& model,
                                std::uint64_t random_seed) {
-  const OrderedJson request = ordered(parse_body(body).root());
+  const Json request = parse_body(body);
   ResponseRequest result;
-  const ChatBody chat = chat_body(request);
+  const ChatBody chat = chat_body(request.root());
   try {
     result.completion = parse_chat_completion(chat.json.dump(), model, random_seed);
   } catch (const ApiError& error) {
     throw chat.clients_error(error);
   }
   result.completion.grammar_field = chat.clients_name(result.completion.grammar_field);
-  result.echo = echo_of(request).dump();
+  result.echo = echo_of(request.root()).dump();
   return result;
 }
 
