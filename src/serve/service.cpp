@@ -1,5 +1,6 @@
 #include "serve/service.h"
 
+#include <array>
 #include <charconv>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -12,7 +13,7 @@ namespace stagecraft {
 namespace {
 
 constexpr const char* kJson = "application/json";
-constexpr std::string_view kModels = "/v1/models";
+constexpr std::string_view kModelsFolder = "/v1/models/";
 
 HttpAnswer json_answer(const nlohmann::json& json) {
   return {200, kJson, json_text(json) + "\n", {}};
@@ -34,14 +35,6 @@ bool is_local_name(std::string_view header) {
   const bool is_v6 = header.starts_with('[');
   const std::string host = lower(header.substr(0, is_v6 ? header.find(']') + 1 : header.find(':')));
   return host == "localhost" || host == "127.0.0.1" || host == "[::1]";
-}
-
-std::optional<GlassView> glass_view(std::string_view path) {
-  if (path == "/glass/choices") return GlassView::Choices;
-  if (path == "/glass/attention") return GlassView::Attention;
-  if (path == "/glass/layers") return GlassView::Layers;
-  if (path == "/glass/steps") return GlassView::Steps;
-  return std::nullopt;
 }
 
 bool is_json(std::string_view content_type) {
@@ -79,17 +72,16 @@ Service::Service(const ServedModel& model, const Options& options)
 
 void Service::on_request(ConnectionId connection, HttpRequest request) {
   ++requests_;
-  bool later = false;
-  HttpAnswer answer;
+  Reply reply;
   try {
     check_access(request);
-    answer = route(connection, request, later);
+    reply = route(connection, request);
   } catch (const ApiError& error) {
-    answer = refuse(error);
+    reply = refuse(error);
   } catch (const std::exception& error) {
-    answer = refuse({500, "server_error", "", "", error.what()});
+    reply = refuse({500, "server_error", "", "", error.what()});
   }
-  if (!later) server_->answer(connection, std::move(answer));
+  if (reply) server_->answer(connection, std::move(*reply));
 }
 
 HttpAnswer Service::refuse(const ApiError& error) {
@@ -124,72 +116,73 @@ void Service::check_access(const HttpRequest& request) const {
                              given.empty() ? "none" : "something else"));
 }
 
-void Service::look(ConnectionId connection, GlassRequest request) {
-  const std::optional<LookId> id = glass_box_->submit(std::move(request));
-  if (!id) throw queue_full();
-  lookers_[*id] = connection;
+struct Service::Route {
+  std::string_view method;  // GET also allows HEAD
+  std::string_view path;    // one that ends with / also stands for all paths below it
+  Reply (Service::*handler)(ConnectionId, const HttpRequest&);
+};
+
+// Throws ApiError (404) if the server has no such path.
+const Service::Route& Service::find_route(std::string_view path) {
+  static constexpr std::array<Route, 13> kRoutes = {{
+      {"POST", "/v1/chat/completions", &Service::complete_chat},
+      {"POST", "/v1/completions", &Service::complete},
+      {"POST", "/v1/responses", &Service::respond},
+      {"GET", "/v1/models", &Service::models},
+      {"GET", kModelsFolder, &Service::model},
+      {"POST", "/tokenize", &Service::tokenize},
+      {"GET", "/health", &Service::health},
+      {"GET", "/metrics", &Service::metrics},
+      {"GET", "/glass/model", &Service::describe},
+      {"POST", "/glass/choices", &Service::look<GlassView::Choices>},
+      {"POST", "/glass/attention", &Service::look<GlassView::Attention>},
+      {"POST", "/glass/layers", &Service::look<GlassView::Layers>},
+      {"POST", "/glass/steps", &Service::look<GlassView::Steps>},
+  }};
+  static constexpr Route kPage = {"GET", "", &Service::page};  // page.cpp has the paths
+  if (find_page_file(path) != nullptr) return kPage;
+  std::string paths;
+  for (const Route& route : kRoutes) {
+    const bool is_folder = route.path.ends_with('/');
+    if (is_folder ? path.starts_with(route.path) : path == route.path) return route;
+    paths += fmt::format("{}{}", paths.empty() ? "" : ", ", route.path);
+  }
+  throw ApiError(
+      404, "invalid_request_error", "", "not_found",
+      fmt::format("request: path: expected one of {}, found '{}'", paths, printable(path)));
 }
 
-// Returns the answer, unless it sets `later`: then the answer comes later.
-HttpAnswer Service::route(ConnectionId connection, const HttpRequest& request, bool& later) {
-  const std::string& path = request.path;
-  const PageFile* const file = find_page_file(path);
-  const bool chat = path == "/v1/chat/completions";
-  const bool one_model = path.starts_with(kModels) && path[kModels.size()] == '/';
-  const bool reads = file != nullptr || path == "/health" || path == kModels || one_model ||
-                     path == "/metrics" || path == "/glass/model";
-  const bool response = path == "/v1/responses";
-  const std::optional<GlassView> view = glass_view(path);
-  const bool writes = chat || response || view || path == "/v1/completions" || path == "/tokenize";
-  if (!reads && !writes) {
-    throw ApiError(
-        404, "invalid_request_error", "", "not_found",
-        fmt::format("request: path: expected /v1/chat/completions, /v1/completions, "
-                    "/v1/responses, /v1/models, /tokenize, /health, /metrics or one of /glass/, "
-                    "found '{}'",
-                    printable(path)));
-  }
-  const std::string_view allowed = reads ? "GET, HEAD" : "POST";
-  if (reads ? request.method != "GET" && request.method != "HEAD" : request.method != "POST") {
+Service::Reply Service::route(ConnectionId connection, const HttpRequest& request) {
+  const Route& route = find_route(request.path);
+  const bool reads = route.method == "GET";
+  if (request.method != route.method && !(reads && request.method == "HEAD")) {
+    const std::string allowed = reads ? "GET, HEAD" : "POST";
     HttpAnswer answer = refuse({405, "invalid_request_error", "", "method_not_allowed",
                                 fmt::format("request: method: expected {}, found '{}'", allowed,
                                             printable(request.method))});
-    answer.headers = {{"Allow", std::string(allowed)}};
+    answer.headers = {{"Allow", allowed}};
     return answer;
   }
-  if (file != nullptr) {
-    return {200,
-            std::string(file->content_type),
-            std::string(file->content),
-            {{"Content-Security-Policy", std::string(kPagePolicy)},
-             {"Referrer-Policy", "no-referrer"}}};
-  }
-  if (path == "/health") return json_answer({{"status", "ok"}});
-  if (path == kModels) return models();
-  if (one_model) return model(decoded(path.substr(kModels.size() + 1)));
-  if (path == "/metrics") return metrics();
-  if (path == "/glass/model") return describe();
   // A browser lets any web page send a form to any server, but not application/json.
-  if (!is_json(request.header("content-type"))) {
+  if (!reads && !is_json(request.header("content-type"))) {
     throw ApiError(415, "invalid_request_error", "", "",
                    fmt::format("request: header content-type: expected {}, found '{}'", kJson,
                                printable(request.header("content-type"))));
   }
-  if (path == "/tokenize") return tokenize(request);
-  if (view) {
-    look(connection, parse_glass(request.body, model_, *view));
-    later = true;
-    return {};
-  }
-  const std::uint64_t seed = model_.seed ? *model_.seed : std::random_device()();
-  if (response) {
-    start(connection, parse_response(request.body, model_, seed));
-  } else {
-    start(connection, chat ? parse_chat_completion(request.body, model_, seed)
-                           : parse_completion(request.body, model_, seed));
-  }
-  later = true;
-  return {};
+  return (this->*route.handler)(connection, request);
+}
+
+// The seed of a request without one.
+std::uint64_t Service::seed() const { return model_.seed ? *model_.seed : std::random_device()(); }
+
+Service::Reply Service::complete_chat(ConnectionId connection, const HttpRequest& request) {
+  start(connection, parse_chat_completion(request.body, model_, seed()));
+  return std::nullopt;
+}
+
+Service::Reply Service::complete(ConnectionId connection, const HttpRequest& request) {
+  start(connection, parse_completion(request.body, model_, seed()));
+  return std::nullopt;
 }
 
 void Service::start(ConnectionId connection, CompletionRequest request) {
@@ -215,7 +208,8 @@ void Service::start(ConnectionId connection, CompletionRequest request) {
          std::make_unique<AnswerWriter>(*model_.tokenizer, options));
 }
 
-void Service::start(ConnectionId connection, ResponseRequest request) {
+Service::Reply Service::respond(ConnectionId connection, const HttpRequest& http) {
+  ResponseRequest request = parse_response(http.body, model_, seed());
   ResponseWriter::Options options;
   options.stream = request.completion.stream;
   options.tool_form = request.completion.tool_form;
@@ -226,6 +220,15 @@ void Service::start(ConnectionId connection, ResponseRequest request) {
   options.echo = std::move(request.echo);
   submit(connection, std::move(request.completion.texts),
          std::make_unique<ResponseWriter>(options));
+  return std::nullopt;
+}
+
+template <GlassView view>
+Service::Reply Service::look(ConnectionId connection, const HttpRequest& request) {
+  const std::optional<LookId> id = glass_box_->submit(parse_glass(request.body, model_, view));
+  if (!id) throw queue_full();
+  lookers_[*id] = connection;
+  return std::nullopt;
 }
 
 std::string Service::new_id() { return fmt::format("{:x}{:06x}", began_, ++completions_); }
@@ -328,13 +331,27 @@ void Service::on_gone(ConnectionId connection) {
   forget(connection, it->second.first, it->second.n_texts);
 }
 
-HttpAnswer Service::models() const {
+Service::Reply Service::page(ConnectionId, const HttpRequest& request) {
+  const PageFile* const file = find_page_file(request.path);
+  return HttpAnswer{
+      200,
+      std::string(file->content_type),
+      std::string(file->content),
+      {{"Content-Security-Policy", std::string(kPagePolicy)}, {"Referrer-Policy", "no-referrer"}}};
+}
+
+Service::Reply Service::health(ConnectionId, const HttpRequest&) {
+  return json_answer({{"status", "ok"}});
+}
+
+Service::Reply Service::models(ConnectionId, const HttpRequest&) {
   nlohmann::json data = nlohmann::json::array();
   for (const std::string& name : model_.names) data.push_back(model_json(name));
   return json_answer({{"object", "list"}, {"data", std::move(data)}});
 }
 
-HttpAnswer Service::model(const std::string& name) const {
+Service::Reply Service::model(ConnectionId, const HttpRequest& request) {
+  const std::string name = decoded(request.path.substr(kModelsFolder.size()));
   check_model_name(name, model_);
   return json_answer(model_json(name));
 }
@@ -348,7 +365,7 @@ nlohmann::json Service::model_json(const std::string& name) const {
 }
 
 // The facts about the model that the page needs.
-HttpAnswer Service::describe() const {
+Service::Reply Service::describe(ConnectionId, const HttpRequest&) {
   const GenerationOptions& defaults = model_.defaults.generation;
   return json_answer({{"model", model_.names.front()},
                       {"chat", model_.chat != nullptr},
@@ -365,13 +382,13 @@ HttpAnswer Service::describe() const {
                       {"repeat_penalty", shortest_decimal(defaults.repeat_penalty)}});
 }
 
-HttpAnswer Service::tokenize(const HttpRequest& request) const {
+Service::Reply Service::tokenize(ConnectionId, const HttpRequest& request) {
   const std::vector<TokenId> tokens = parse_tokenize(request.body, model_);
   return json_answer({{"tokens", tokens}, {"count", tokens.size()}});
 }
 
 // Prometheus' text format: https://prometheus.io/docs/instrumenting/exposition_formats/
-HttpAnswer Service::metrics() const {
+Service::Reply Service::metrics(ConnectionId, const HttpRequest&) {
   const SchedulerStats stats = scheduler_->stats();
   std::string text;
   const auto add = [&](const char* name, const char* type, const char* help, double value) {
@@ -394,7 +411,7 @@ HttpAnswer Service::metrics() const {
   add("new_tokens_total", "counter", "Tokens that were generated.", count(stats.new_tokens));
   add("passes_total", "counter", "Forward passes of the model.", count(stats.passes));
   add("pass_seconds_total", "counter", "Time in forward passes.", stats.pass_seconds);
-  return {200, "text/plain; version=0.0.4", std::move(text), {}};
+  return HttpAnswer{200, "text/plain; version=0.0.4", std::move(text), {}};
 }
 
 void SideBySide::on_request(ConnectionId connection, HttpRequest request) {

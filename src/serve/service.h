@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "serve/answer_writer.h"
@@ -46,13 +47,31 @@ class Service : public HttpServer::Handler {
     std::size_t n_texts;
   };
 
-  HttpAnswer route(ConnectionId connection, const HttpRequest& request, bool& later);
+  // nullopt: the answer comes later.
+  using Reply = std::optional<HttpAnswer>;
+  struct Route;
+  static const Route& find_route(std::string_view path);
+  Reply route(ConnectionId connection, const HttpRequest& request);
   void check_access(const HttpRequest& request) const;
+
+  // One per path; they throw ApiError.
+  Reply complete_chat(ConnectionId connection, const HttpRequest& request);
+  Reply complete(ConnectionId connection, const HttpRequest& request);
+  Reply respond(ConnectionId connection, const HttpRequest& http);
+  template <GlassView view>
+  Reply look(ConnectionId connection, const HttpRequest& request);
+  Reply page(ConnectionId, const HttpRequest& request);
+  Reply health(ConnectionId, const HttpRequest&);
+  Reply models(ConnectionId, const HttpRequest&);
+  Reply model(ConnectionId, const HttpRequest& request);
+  Reply tokenize(ConnectionId, const HttpRequest& request);
+  Reply describe(ConnectionId, const HttpRequest&);
+  Reply metrics(ConnectionId, const HttpRequest&);
+
+  std::uint64_t seed() const;
   void start(ConnectionId connection, CompletionRequest request);
-  void start(ConnectionId connection, ResponseRequest request);
   void submit(ConnectionId connection, std::vector<TextRequest> texts,
               std::unique_ptr<Answer> answer);
-  void look(ConnectionId connection, GlassRequest request);
   std::string new_id();
   void answer(ConnectionId connection, Answering& answering, const TextEvent& event);
   void fail(ConnectionId connection, const std::string& problem);
@@ -60,12 +79,7 @@ class Service : public HttpServer::Handler {
   void forget(ConnectionId connection, TextId first, std::size_t n_texts);
   void finish(ConnectionId connection, Answer& answer);
   HttpAnswer refuse(const ApiError& error);
-  HttpAnswer models() const;
-  HttpAnswer model(const std::string& name) const;
   nlohmann::json model_json(const std::string& name) const;
-  HttpAnswer tokenize(const HttpRequest& request) const;
-  HttpAnswer describe() const;
-  HttpAnswer metrics() const;
 
   const ServedModel& model_;
   const Options options_;
