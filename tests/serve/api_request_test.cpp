@@ -213,6 +213,8 @@ TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
   EXPECT_EQ(refused(with(R"([{"role": "user"}])"), true),
             "messages[0].content|request: 'messages[0].content': expected a string or an array, "
             "found none");
+  EXPECT_EQ(refused(with(R"([{"role": "user", "content": "x", "tone": 1}])"), true),
+            "messages[0].tone|request: 'messages[0].tone': unknown field");
   EXPECT_EQ(refused(with(hello, R"(, "top_logprobs": 3)"), true),
             "top_logprobs|request: 'top_logprobs': expected 'logprobs' to be true, found false");
   EXPECT_EQ(refused(with(hello, R"(, "max_tokens": 3, "max_completion_tokens": 4)"), true),

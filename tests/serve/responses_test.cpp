@@ -47,6 +47,13 @@ TEST(Responses, NamesTheFieldsOfTheRequestInErrors) {
        "input|request: 'input': expected a string or an array of items, found 5"},
       {input(""),
        "input|request: 'input': expected an array of at least one message, found an array of 0"},
+      {input(R"({"role": "user", "content": "x", "tone": 1})"),
+       "input[0].tone|request: 'input[0].tone': unknown field"},
+      {input(R"({"role": "user"})"),
+       "input[0].content|request: 'input[0].content': expected a string or an array, found none"},
+      {input(R"({"type": "item_reference"})"),
+       "input[0].type|request: 'input[0].type': expected 'message', 'function_call' or "
+       "'function_call_output', found \"item_reference\""},
       {input("5"), "input[0]|request: 'input[0]': expected an object, found 5"},
       {input(user + "," + user),
        "input[1].role|request: 'input[1].role': expected 'assistant', found \"user\""},
@@ -96,6 +103,8 @@ TEST(Responses, NamesTheFieldsOfTheRequestInErrors) {
       {beside(R"("tools": [{"type": "function", "name": "f"}, {"type": "function", "name": "f"}])"),
        "tools[1].name|request: 'tools[1].name': expected a name that no tool before it has, found "
        "\"f\""},
+      {beside(R"("tools": [{"type": "function", "name": "f", "x": 1}])"),
+       "tools[0].x|request: 'tools[0].x': unknown field"},
       {beside(R"("store": true)"), "store|request: 'store': not supported, found true"},
       {beside(R"("tempreature": 1)"), "tempreature|request: 'tempreature': unknown field"},
   };

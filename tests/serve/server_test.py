@@ -175,6 +175,13 @@ class Answers(unittest.TestCase):
             error = json.loads(answer)["error"]
             self.assertEqual((status, error["code"], error["param"]), (404, "model_not_found", "model"))
         self.assertEqual(self.server.ask("DELETE", "/v1/models/chat")[0], 405)
+        message = json.loads(self.server.ask("GET", "/v1/x")[2])["error"]["message"]
+        paths = re.fullmatch("request: path: expected one of (.*), found '/v1/x'", message)[1].split(", ")
+        self.assertLessEqual({CHATS, COMPLETIONS, "/v1/models", "/health", "/glass/steps"}, set(paths))
+        for path in paths:
+            status, headers, _ = self.server.ask("DELETE", path)
+            self.assertEqual(status, 405, path)
+            self.assertIn(headers["Allow"], ("POST", "GET, HEAD"))
         self.assertEqual(self.server.ask("GET", "/health?x=1")[2], b'{"status":"ok"}\n')
         tokens = self.server.post("/tokenize", {"content": "Hello there"})["tokens"]
         self.assertEqual(",".join(map(str, tokens)) + "\n", subprocess.run(
