@@ -18,6 +18,7 @@
 #include "generation/session.h"
 #include "generation/trace.h"
 #include "generation/visible_text.h"
+#include "model/plan_text.h"
 #include "text/chat_format.h"
 #include "text/tokenizer.h"
 

@@ -19,6 +19,7 @@
 #include "convert/tensor_plan.h"
 #include "model/config_file.h"
 #include "model/description.h"
+#include "model/plan_text.h"
 #include "text/tokenizer.h"
 #include "text/tokenizer_source.h"
 

@@ -20,8 +20,9 @@ namespace stagecraft {
 // backends (what to compute), `info` (memory, parameters), `trace` (the names of the steps),
 // `convert`.
 //
-// A plan describes the arithmetic and nothing else: no number formats of weights, no instruction
-// sets, no threads, no file formats. docs/model-architectures.md prints the plans of real models.
+// A plan describes the arithmetic, and which part of which tensor each weight is. It knows no
+// number formats, no instruction sets, no threads and no file formats. docs/model-architectures.md
+// prints the plans of real models (plan_text.h).
 
 // Indices into Plan::buffers, weights, caches, states and frequencies. kNone: no such object.
 using BufferId = int;
@@ -327,39 +328,6 @@ struct Plan {
   const CacheShape& cache(CacheId id) const { return caches[static_cast<std::size_t>(id)]; }
   const StateShape& state(StateId id) const { return states[static_cast<std::size_t>(id)]; }
 };
-
-// Writes a plan, step by step. The files of architectures/ use it.
-class PlanWriter {
- public:
-  explicit PlanWriter(Plan& plan) : plan_(plan) {}
-
-  BufferId buffer(std::string name, std::size_t width);
-  WeightId weight(Weight weight);
-  CacheId cache(CacheShape shape);
-  StateId state(StateShape shape);
-  FrequenciesId frequencies(Frequencies table);
-
-  void layer(int index) { layer_ = index; }  // the layer of all following steps, or kNone
-  void step(std::string name, StepKind kind);
-
-  // Each adds a step and its weights. linear: `weight` + ".weight" and, if `bias`, `weight` +
-  // ".bias", with the sizes of the buffers; `rows` describes how both are stored (its name and
-  // shape are ignored). norm: the groups are as wide as the weight.
-  void linear(std::string name, BufferId out, BufferId in, const std::string& weight, bool bias,
-              Weight rows = {});
-  void norm(std::string name, BufferId out, BufferId in, Weight weight, float eps);
-
- private:
-  Plan& plan_;
-  int layer_ = kNone;
-};
-
-// ", 8 of 16 columns of each head", or "" if RoPE rotates whole heads. first: the first rotated
-// column.
-std::string rotated_text(std::size_t columns, std::size_t head_dim, std::size_t first = 0);
-
-// The plan as text, one step per line. Equal layers are printed once.
-std::string plan_text(const Plan& plan);
 
 // The buffers that a step reads, in the order of its members.
 std::vector<BufferId> buffers_read(const StepKind& kind);

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "base/error.h"
+#include "model/plan_writer.h"
 
 namespace stagecraft {
 namespace {

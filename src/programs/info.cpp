@@ -11,6 +11,7 @@
 #include "generation/session.h"
 #include "model/description.h"
 #include "model/named_tensors.h"
+#include "model/plan_text.h"
 #include "model/plan_work.h"
 #include "programs/commands.h"
 #include "programs/model_path.h"

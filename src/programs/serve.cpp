@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "checkpoint/model_source.h"
 #include "convert/sources.h"
+#include "model/plan_text.h"
 #include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/model_path.h"

@@ -11,6 +11,7 @@
 #include "checkpoint/gguf_writer.h"
 #include "model/placement.h"
 #include "model/plan_weights.h"
+#include "model/plan_writer.h"
 #include "tensor/matrix.h"
 #include "tests/support/random_blocks.h"
 

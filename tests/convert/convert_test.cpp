@@ -14,6 +14,7 @@
 #include "checkpoint/safetensors.h"
 #include "model/config_file.h"
 #include "model/description.h"
+#include "model/plan_text.h"
 #include "tests/support/engines.h"
 #include "tests/support/logits.h"
 #include "tests/support/same_bits.h"

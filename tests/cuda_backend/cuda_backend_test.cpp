@@ -28,6 +28,7 @@
 #include "model/description.h"
 #include "model/placement.h"
 #include "model/plan_split.h"
+#include "model/plan_writer.h"
 #include "operators/cuda/device.h"
 #include "operators/cuda/operators.h"
 #include "operators/float_to_half.h"

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "checkpoint/model_source.h"
 #include "model/description.h"
+#include "model/plan_text.h"
 #include "tests/support/tiny_models.h"
 
 namespace stagecraft {

@@ -9,6 +9,7 @@
 #include "model/config.h"
 #include "model/config_fields.h"
 #include "model/plan.h"
+#include "model/plan_writer.h"
 
 namespace stagecraft {
 

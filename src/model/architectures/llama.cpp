@@ -7,6 +7,7 @@
 
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
+#include "model/plan_writer.h"
 #include "model/rope_frequencies.h"
 
 namespace stagecraft {

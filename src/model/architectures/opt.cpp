@@ -4,6 +4,7 @@
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
+#include "model/plan_writer.h"
 
 namespace stagecraft {
 namespace {

@@ -1,0 +1,332 @@
+#include "model/plan_text.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/overloaded.h"
+
+namespace stagecraft {
+namespace {
+
+// "q_proj" for "model.layers.3.self_attn.q_proj.weight", "down_proj" for "mlp.experts.down_proj"
+std::string short_name(const std::string& weight) {
+  const std::size_t end = weight.rfind('.');
+  const std::size_t begin = end == std::string::npos ? end : weight.rfind('.', end - 1);
+  if (end == std::string::npos) return weight;
+  if (!weight.ends_with(".weight") && !weight.ends_with(".bias")) return weight.substr(end + 1);
+  return weight.substr(begin == std::string::npos ? 0 : begin + 1,
+                       end - (begin == std::string::npos ? 0 : begin + 1));
+}
+
+class PlanText {
+ public:
+  explicit PlanText(const Plan& plan) : plan_(plan) {}
+
+  std::string text() const {
+    std::string out;
+    for (std::size_t i = 0; i < plan_.steps.size();) {
+      const int layer = plan_.steps[i].layer;
+      if (layer == kNone) {
+        out += indented(lines(i, end_of_layer(i)), 0);
+        i = end_of_layer(i);
+      } else {
+        i = add_layers(i, out);
+      }
+    }
+    return out;
+  }
+
+ private:
+  struct Line {
+    std::string left, right;
+  };
+
+  std::size_t end_of_layer(std::size_t i) const {
+    const int layer = plan_.steps[i].layer;
+    while (i < plan_.steps.size() && plan_.steps[i].layer == layer) ++i;
+    return i;
+  }
+
+  // Adds all layers from step i on; equal layers are printed once.
+  std::size_t add_layers(std::size_t i, std::string& out) const {
+    std::vector<std::pair<std::string, std::vector<int>>> kinds;
+    while (i < plan_.steps.size() && plan_.steps[i].layer != kNone) {
+      const std::size_t end = end_of_layer(i);
+      const std::string text = indented(lines(i, end), 2);
+      auto kind = std::ranges::find(kinds, text, [](const auto& known) { return known.first; });
+      if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {text, {}});
+      kind->second.push_back(plan_.steps[i].layer);
+      i = end;
+    }
+    for (const auto& [text, layers] : kinds) out += layers_text(layers) + "\n" + text;
+    return i;
+  }
+
+  // "layer 3", "layers 0 to 4", "layers 0, 2, 4"
+  static std::string layers_text(const std::vector<int>& layers) {
+    if (layers.size() == 1) return fmt::format("layer {}", layers[0]);
+    const bool whole = layers.back() - layers.front() + 1 == static_cast<int>(layers.size());
+    if (whole) return fmt::format("layers {} to {}", layers.front(), layers.back());
+    return fmt::format("layers {}", fmt::join(layers, ", "));
+  }
+
+  static std::string indented(const std::vector<Line>& lines, std::size_t indent) {
+    std::string out;
+    for (const auto& [left, right] : lines) {
+      out += fmt::format("{:{}}{:<8} {}\n", "", indent, left, right);
+    }
+    return out;
+  }
+
+  // Linears of the same input share a line, and so do buffers that are rotated in the same way.
+  std::vector<Line> lines(std::size_t begin, std::size_t end) const {
+    std::vector<Line> lines;
+    while (begin < end) {
+      std::size_t last = begin + 1;
+      while (last < end && shares_line(plan_.steps[begin], plan_.steps[last])) ++last;
+      lines.push_back(line(begin, last));
+      begin = last;
+    }
+    return lines;
+  }
+
+  static bool shares_line(const Step& a, const Step& b) {
+    const auto* linear = std::get_if<LinearStep>(&a.kind);
+    const auto* next_linear = std::get_if<LinearStep>(&b.kind);
+    if (linear != nullptr && next_linear != nullptr) return linear->in == next_linear->in;
+    const auto* rope = std::get_if<RopeStep>(&a.kind);
+    const auto* next_rope = std::get_if<RopeStep>(&b.kind);
+    return rope != nullptr && next_rope != nullptr && rope->frequencies == next_rope->frequencies &&
+           rope->head_dim == next_rope->head_dim && rope->pairs == next_rope->pairs &&
+           rope->first_column == next_rope->first_column;
+  }
+
+  Line line(std::size_t begin, std::size_t end) const {
+    return std::visit(
+        Overloaded{
+            [&](const EmbedStep& s) {
+              const std::string scale = s.scale == 1.0f ? "" : fmt::format("{:g} * ", s.scale);
+              std::vector<std::string> terms;
+              if (s.table != kNone) terms.push_back(scale + weight(s.table) + "[token]");
+              if (s.positions != kNone) terms.push_back(weight(s.positions) + "[position]");
+              if (terms.empty()) terms.emplace_back("rows given by the caller");
+              return equals(s.out, fmt::format("{}", fmt::join(terms, " + ")));
+            },
+            [&](const NormStep& s) {
+              const bool groups = s.group != plan_.buffer(s.in).width;
+              const bool heads = plan_.steps[begin].layer != kNone;
+              const std::string each =
+                  heads ? ", each head" : fmt::format(", groups of {}", s.group);
+              return equals(
+                  s.out,
+                  fmt::format("{}({}{}{}{})",
+                              s.kind == NormStep::Kind::Rms ? "rms_norm" : "layer_norm",
+                              buffer(s.in), groups ? each : "", norm_weight(s), bias(s.bias)));
+            },
+            [&](const LinearStep& s) {
+              std::vector<std::string> outs, weights;
+              for (std::size_t i = begin; i < end; ++i) {
+                const auto& one = std::get<LinearStep>(plan_.steps[i].kind);
+                outs.push_back(buffer(one.out));
+                weights.push_back(weight(one.weight) + bias(one.bias));
+              }
+              return Line{fmt::format("{}", fmt::join(outs, ", ")),
+                          fmt::format("= linear({}; {})", buffer(s.in), fmt::join(weights, ", "))};
+            },
+            [&](const ActivateStep& s) {
+              const std::string up =
+                  s.up == kNone ? "" : " * " + columns_of_up(s, plan_.steps[begin].layer);
+              if (s.function == ActivateStep::Function::Identity) {
+                return equals(s.out, buffer(s.gate) + up);
+              }
+              return equals(s.out,
+                            fmt::format("{}({}){}", function(s.function), buffer(s.gate), up));
+            },
+            [&](const RouteStep& s) { return equals(s.x, route(s)); },
+            [&](const ExpertsStep& s) {
+              const ExpertsStep::Expert& first = s.experts.front();
+              const std::string limit =
+                  s.limit == 0.0f
+                      ? ""
+                      : fmt::format(" of {:g} * g, g up to {:g}, 1 + u", s.alpha, s.limit);
+              return equals(s.out,
+                            fmt::format("experts({}, {}; {} of {}: {}{}, {}{}, {}{}; {}{})",
+                                        buffer(s.in), buffer(s.shares), most_chosen(plan_, s),
+                                        s.experts.size(), weight(first.gate), bias(first.gate_bias),
+                                        weight(first.up), bias(first.up_bias), weight(first.down),
+                                        bias(first.down_bias), function(s.function), limit));
+            },
+            [&](const AddStep& s) {
+              return Line{buffer(s.x), "+= " + scaled(s.scale, s.in)};
+            },
+            [&](const MapStep& s) {
+              const std::string by = s.by == kNone ? "" : weight(s.by) + " * ";
+              const std::string x = factor(s.scale) + by + buffer(s.x);
+              if (s.clip != 0.0f) {
+                return equals(s.x, fmt::format("clip({}; {:g} to {:g})", x, -s.clip, s.clip));
+              }
+              return equals(s.x, s.soft_cap == 0.0f
+                                     ? x
+                                     : fmt::format("{0:g} * tanh({1} / {0:g})", s.soft_cap, x));
+            },
+            [&](const RopeStep& s) {
+              std::vector<std::string> names;
+              for (std::size_t i = begin; i < end; ++i) {
+                names.push_back(buffer(std::get<RopeStep>(plan_.steps[i].kind).x));
+              }
+              const std::string joined = fmt::format("{}", fmt::join(names, ", "));
+              const Frequencies& table = plan_.frequencies[static_cast<std::size_t>(s.frequencies)];
+              const std::string part =
+                  rotated_text(2 * table.values.size(), s.head_dim, s.first_column);
+              const bool halves = s.pairs == RopeStep::Pairs::Halves;
+              const bool answer = table.positions == Positions::Answer;
+              return Line{joined, fmt::format("= rope({}; {}{}{}{})", joined, table.name, part,
+                                              halves ? "" : ", pairs of neighbours",
+                                              answer ? ", positions in the answer" : "")};
+            },
+            [&](const StoreStep& s) {
+              return Line{"cache", fmt::format("+= {}, {}", buffer(s.k), buffer(s.v))};
+            },
+            [&](const AttentionStep& s) {
+              return equals(s.out, attention(s, plan_.steps[begin].layer));
+            },
+            [&](const ShortConvStep& s) {
+              return equals(s.out, fmt::format("short_conv({}, state; {}{}, {} taps)", buffer(s.in),
+                                               weight(s.taps), bias(s.bias),
+                                               plan_.weight(s.taps).shape.back()));
+            },
+            [&](const DeltaStep& s) {
+              const StateShape& state = plan_.state(s.state);
+              return equals(
+                  s.out,
+                  fmt::format("gated_delta({}, {}, {}, state; {} heads, {} key heads{}, {} x {})",
+                              buffer(s.in), buffer(s.beta), buffer(s.decay), state.rows / s.key_dim,
+                              s.n_key_heads, s.in_turn ? " in turn" : "", s.key_dim, state.width));
+            },
+            [&](const HeadsLinearStep& s) {
+              const std::size_t width = plan_.buffer(s.in).width / s.weights.size();
+              const std::size_t inputs = plan_.weight(s.weights[0]).shape[1];
+              const std::string columns =
+                  inputs == width ? ""
+                                  : fmt::format("[{}:{}]", s.first_column, s.first_column + inputs);
+              return equals(s.out, fmt::format("linear({}{}, each of {} heads; {})", buffer(s.in),
+                                               columns, s.weights.size(), weight(s.weights[0])));
+            },
+            [&](const JoinStep& s) {
+              const std::string heads =
+                  s.n_heads == 1 ? "" : fmt::format(", each of {} heads", s.n_heads);
+              return equals(s.out, fmt::format("[{}, {}]{}", buffer(s.a), buffer(s.b), heads));
+            },
+            [&](const SelectStep& s) {
+              return equals(s.x, fmt::format("rows of {} that need logits", buffer(s.x)));
+            },
+        },
+        plan_.steps[begin].kind);
+  }
+
+  // The layer that stores keys and values in a cache.
+  int layer_of(CacheId cache) const {
+    const auto store = std::ranges::find_if(plan_.steps, [&](const Step& step) {
+      const auto* found = std::get_if<StoreStep>(&step.kind);
+      return found != nullptr && found->cache == cache;
+    });
+    return store == plan_.steps.end() ? kNone : store->layer;
+  }
+
+  std::string attention(const AttentionStep& s, int layer) const {
+    const CacheShape& cache = plan_.cache(s.cache);
+    const int owner = layer_of(s.cache);
+    std::string text =
+        fmt::format("attention({}, cache{}; {} heads", buffer(s.q),
+                    owner == layer ? "" : fmt::format(" of layer {}", owner), s.n_heads);
+    if (cache.n_kv_heads != s.n_heads) text += fmt::format(", {} kv heads", cache.n_kv_heads);
+    text += fmt::format(" of {}, scale {:.4g}", cache.head_dim, s.scale);
+    if (s.soft_cap != 0.0f) text += fmt::format(", soft cap {:g}", s.soft_cap);
+    if (s.window != 0) text += fmt::format(", window {}", s.window);
+    if (s.sinks != kNone) text += ", sinks";
+    if (plan_.prompt) text += ", no causal mask within the prompt";
+    if (!s.slopes.empty()) {
+      const auto [least, most] = std::ranges::minmax(s.slopes);
+      text += fmt::format(", ALiBi slopes {:.4g} to {:.4g}", most, least);
+    }
+    return text + ")";
+  }
+
+  // "softmax(r); the 2 largest / their sum", "2.5 * sigmoid(r); the 8 largest with bias of 4 of 8
+  // groups / their sum"
+  std::string route(const RouteStep& s) const {
+    const bool softmax = s.score == RouteStep::Score::Softmax;
+    const std::size_t n = plan_.buffer(s.x).width;
+    const std::string groups =
+        s.groups.n == 1 ? "" : fmt::format(" of {} of {} groups", s.groups.n_chosen, s.groups.n);
+    return fmt::format("{}{}({}){}{}{}{}", s.scale == 1.0f ? "" : fmt::format("{:g} * ", s.scale),
+                       softmax ? "softmax" : "sigmoid", buffer(s.x),
+                       s.n_chosen == n ? "" : fmt::format("; the {} largest", s.n_chosen),
+                       s.bias == kNone ? "" : " with " + weight(s.bias), groups,
+                       s.normed ? " / their sum" : "");
+  }
+
+  static const char* function(ActivateStep::Function function) {
+    constexpr const char* kNames[kActivationFunctions] = {"silu", "gelu_tanh", "gelu",
+                                                          "relu", "sigmoid",   "identity"};
+    return kNames[static_cast<std::size_t>(function)];
+  }
+
+  Line equals(BufferId out, const std::string& right) const { return {buffer(out), "= " + right}; }
+  const std::string& buffer(BufferId id) const { return plan_.buffer(id).name; }
+  // "0.22 * o"
+  std::string scaled(float scale, BufferId id) const { return factor(scale) + buffer(id); }
+  static std::string factor(float scale) {
+    return scale == 1.0f ? "" : fmt::format("{:g} * ", scale);
+  }
+  // "u"; if u is wider than out: "c[8:12]", or "c[this layer's 4]" if each layer has its own
+  // columns
+  std::string columns_of_up(const ActivateStep& s, int layer) const {
+    const std::size_t width = plan_.buffer(s.out).width;
+    if (plan_.buffer(s.up).width == width) return buffer(s.up);
+    if (layer != kNone && s.first_column == static_cast<std::size_t>(layer) * width) {
+      return fmt::format("{}[this layer's {}]", buffer(s.up), width);
+    }
+    return fmt::format("{}[{}:{}]", buffer(s.up), s.first_column, s.first_column + width);
+  }
+  // "q_proj"; "qkv_proj[96:128]": rows of a larger tensor; "[0:8 of each 24]": rows that alternate
+  // with rows of other weights; "c_fc^T": stored transposed
+  std::string weight(WeightId id) const {
+    const Weight& one = plan_.weight(id);
+    const std::string text = short_name(one.name) + (one.transposed ? "^T" : "");
+    if (one.of_inputs != 0) {
+      return text + fmt::format("[{}:{}]", one.first_input, one.first_input + one.shape[1]);
+    }
+    if (one.of_rows == 0) return text;
+    if (one.row_block != 0) {
+      return text + fmt::format("[{}:{} of each {}]", one.first_row, one.first_row + one.row_block,
+                                one.row_stride);
+    }
+    return text + fmt::format("[{}:{}]", one.first_row, one.first_row + one.shape.front());
+  }
+  static const char* bias(WeightId id) { return id == kNone ? "" : " + bias"; }
+  // "; norm + 1", "; q_norm[each head]"
+  std::string norm_weight(const NormStep& s) const {
+    if (s.weight == kNone) return "";
+    const Weight& one = plan_.weight(s.weight);
+    return "; " + weight(s.weight) + (one.shape.front() == s.group ? "" : "[each head]") +
+           (one.plus == 0.0f ? "" : fmt::format(" + {:g}", one.plus));
+  }
+
+  const Plan& plan_;
+};
+
+}  // namespace
+
+std::string rotated_text(std::size_t columns, std::size_t head_dim, std::size_t first) {
+  if (columns == head_dim) return "";
+  return fmt::format(", {} of {} columns of each head{}", columns, head_dim,
+                     first == 0 ? "" : fmt::format(" from column {}", first));
+}
+
+std::string plan_text(const Plan& plan) { return PlanText(plan).text(); }
+
+}  // namespace stagecraft
