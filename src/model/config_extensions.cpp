@@ -47,11 +47,6 @@ constexpr std::array kForeignArithmetic = {
     ForeignArithmetic{"per_layer_config", 0},
 };
 
-// Defaults of transformers for fields that a file leaves out. ("sliding_window": null means no
-// window.)
-constexpr std::size_t kDefaultWindow = 4096;
-constexpr std::size_t kDefaultMaxWindowLayers = 28;
-
 constexpr std::string_view kOriginalContext = "original_max_position_embeddings";
 
 bool is_false(JsonNode value) { return value.is_boolean() && !value.boolean(); }
@@ -234,7 +229,6 @@ PartialRope parse_partial_rope(const ConfigFields& fields, std::size_t max_seq_l
 // Newer files list a type for each layer. Older files of Qwen give the first layer that has a
 // window, and whether windows are used at all. In files of Mistral, every layer has the window.
 std::vector<std::size_t> parse_windows(const ConfigFields& fields, const Config& config) {
-  std::vector<std::size_t> windows(config.n_layers, 0);
   const bool qwen = config.model_type == "qwen2" || config.model_type == "qwen3";
   for (const std::string_view key : {"sliding_window", "layer_types"}) {
     const bool read = qwen || (key == "sliding_window" && config.model_type == "mistral");
@@ -243,51 +237,74 @@ std::vector<std::size_t> parse_windows(const ConfigFields& fields, const Config&
                   config.model_type);
     }
   }
-  if (config.model_type == "llama") return windows;
+  if (config.model_type == "llama") return std::vector<std::size_t>(config.n_layers, 0);
   const bool used = !qwen || fields.flag_or("use_sliding_window", false);
   const bool none = !used || fields.is_null("sliding_window");
-  const std::size_t window = none ? 0 : fields.size_or("sliding_window", kDefaultWindow);
-  if (fields.has("layer_types")) return parse_layer_types(fields, config.n_layers, window);
-  const std::size_t first =
-      qwen ? fields.size_or("max_window_layers", kDefaultMaxWindowLayers, 0) : 0;
-  for (std::size_t i = first; i < config.n_layers; ++i) windows[i] = window;
-  return windows;
+  const std::size_t window = none ? 0 : parse_window(fields);
+  const std::size_t first = qwen ? parse_max_window_layers(fields) : 0;
+  return parse_sliding_layers(fields, config.n_layers, window,
+                              [&](std::size_t i) { return i >= first; });
 }
 
-std::vector<std::size_t> parse_layer_types(const ConfigFields& fields, std::size_t n_layers,
-                                           std::size_t window) {
+std::vector<bool> parse_attention_layers(const ConfigFields& fields, std::size_t n_layers,
+                                         std::string_view other) {
   const JsonNode types = *fields.find("layer_types");
   if (!types.is_array() || types.size() != n_layers) {
     throw Error("{}: 'layer_types': expected one type for each of {} layers, found {}",
                 fields.where(), n_layers, types.describe());
   }
-  std::vector<std::size_t> windows(n_layers, 0);
-  std::size_t i = 0;
+  std::vector<bool> attends;
   for (const JsonNode element : types.elements()) {
     const std::string type = json_string(element, fields.where(), "layer_types");
-    if (type == "sliding_attention") {
-      if (window == 0) {
-        throw Error("{}: 'layer_types': layer {} has a window, but 'sliding_window' gives no size",
-                    fields.where(), i);
-      }
-      windows[i] = window;
-    } else if (type != "full_attention") {
-      throw Error("{}: 'layer_types': '{}' is not supported", fields.where(), printable(type));
+    if (type != "full_attention" && type != other) {
+      throw Error("{}: 'layer_types': expected 'full_attention' or '{}', found '{}'",
+                  fields.where(), other, printable(type));
     }
-    ++i;
+    attends.push_back(type == "full_attention");
+  }
+  return attends;
+}
+
+std::vector<bool> every_nth_layer(std::size_t n_layers, std::size_t n) {
+  std::vector<bool> chosen(n_layers);
+  for (std::size_t i = 0; i < n_layers; ++i) chosen[i] = (i + 1) % n == 0;
+  return chosen;
+}
+
+std::size_t parse_window(const ConfigFields& fields, std::size_t usual) {
+  if (!fields.is_null("sliding_window")) return fields.size_or("sliding_window", usual);
+  throw Error("{}: 'sliding_window': expected a size, found null", fields.where());
+}
+
+std::size_t parse_max_window_layers(const ConfigFields& fields) {
+  return fields.has("layer_types") ? 0 : fields.size_or("max_window_layers", 28, 0);
+}
+
+std::vector<std::size_t> parse_sliding_layers(const ConfigFields& fields, std::size_t n_layers,
+                                              std::size_t window,
+                                              const std::function<bool(std::size_t)>& slides) {
+  std::vector<std::size_t> windows(n_layers, 0);
+  if (!fields.has("layer_types")) {
+    for (std::size_t i = 0; i < n_layers; ++i) windows[i] = slides(i) ? window : 0;
+    return windows;
+  }
+  const std::vector<bool> full = parse_attention_layers(fields, n_layers, "sliding_attention");
+  for (std::size_t i = 0; i < n_layers; ++i) {
+    if (full[i]) continue;
+    if (window == 0) {
+      throw Error("{}: 'layer_types': layer {} has a window, but 'sliding_window' gives no size",
+                  fields.where(), i);
+    }
+    windows[i] = window;
   }
   return windows;
 }
 
-std::vector<std::size_t> parse_sliding_layers(const ConfigFields& fields, std::size_t n_layers,
-                                              std::size_t pattern) {
-  const bool none = fields.is_null("sliding_window");
-  const std::size_t window = none ? 0 : fields.size_or("sliding_window", kDefaultWindow);
-  if (fields.has("layer_types")) return parse_layer_types(fields, n_layers, window);
-  if (none) throw Error("{}: 'sliding_window': expected a size, found null", fields.where());
-  std::vector<std::size_t> windows(n_layers);
-  for (std::size_t i = 0; i < n_layers; ++i) windows[i] = (i + 1) % pattern == 0 ? 0 : window;
-  return windows;
+std::vector<std::size_t> parse_window_pattern(const ConfigFields& fields, std::size_t n_layers,
+                                              std::size_t pattern, std::size_t usual) {
+  const bool none = fields.is_null("sliding_window") && fields.has("layer_types");
+  return parse_sliding_layers(fields, n_layers, none ? 0 : parse_window(fields, usual),
+                              [&](std::size_t i) { return (i + 1) % pattern != 0; });
 }
 
 std::vector<TokenId> parse_eos_ids(const ConfigFields& fields, std::size_t vocab_size) {

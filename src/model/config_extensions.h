@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <span>
 #include <string_view>
@@ -71,15 +72,29 @@ PartialRope parse_partial_rope(const ConfigFields& fields, std::size_t max_seq_l
 // Needs config.model_type and config.n_layers.
 std::vector<std::size_t> parse_windows(const ConfigFields& fields, const Config& config);
 
-// "layer_types": `window` for each "sliding_attention", 0 for each "full_attention". [n_layers]
-// Throws Error for another type, another number of layers, or a sliding layer if `window` is 0.
-std::vector<std::size_t> parse_layer_types(const ConfigFields& fields, std::size_t n_layers,
-                                           std::size_t window);
+// "layer_types" of an architecture whose layers are either "full_attention" or `other`: true for
+// "full_attention". [n_layers] Needs the field. Throws Error for a third type, or another number of
+// layers.
+std::vector<bool> parse_attention_layers(const ConfigFields& fields, std::size_t n_layers,
+                                         std::string_view other);
+// True for each nth layer: the last of n layers, the last of the next n layers ... [n_layers]
+std::vector<bool> every_nth_layer(std::size_t n_layers, std::size_t n);
 
-// "layer_types"; without it, each `pattern`th layer has no window and the other layers have
-// "sliding_window". [n_layers]
+// "sliding_window" in positions; `usual` is the default of transformers. Throws Error for null,
+// which means no window: architectures that allow it ask before.
+std::size_t parse_window(const ConfigFields& fields, std::size_t usual = 4096);
+// "max_window_layers", by which older files of Qwen say which layers have a window. Not read if the
+// file has "layer_types", which takes precedence.
+std::size_t parse_max_window_layers(const ConfigFields& fields);
+// The window of each layer; 0: no window. The layers that "layer_types" calls "sliding_attention"
+// have `window`; without "layer_types", the layers i for which slides(i) is true. [n_layers]
+// Throws Error as parse_attention_layers, or if `window` is 0 and "layer_types" has such a layer.
 std::vector<std::size_t> parse_sliding_layers(const ConfigFields& fields, std::size_t n_layers,
-                                              std::size_t pattern);
+                                              std::size_t window,
+                                              const std::function<bool(std::size_t)>& slides);
+// The same with "sliding_window" in all layers but each `pattern`th.
+std::vector<std::size_t> parse_window_pattern(const ConfigFields& fields, std::size_t n_layers,
+                                              std::size_t pattern, std::size_t usual = 4096);
 
 // "eos_token_id": one token or several; empty if it is missing.
 std::vector<TokenId> parse_eos_ids(const ConfigFields& fields, std::size_t vocab_size);

@@ -189,7 +189,7 @@ const BadModel kBadConfigs[] = {
      "config.json: 'layer_types': expected one type for each of 2 layers, found an array of 1"},
     {"has_an_unknown_layer_type",
      config(R"({"model_type": "qwen2", "layer_types": ["full_attention", "mamba"]})"),
-     "config.json: 'layer_types': 'mamba' is not supported"},
+     "config.json: 'layer_types': expected 'full_attention' or 'sliding_attention', found 'mamba'"},
     {"has_a_layer_that_slides_without_a_window",
      config(R"({"model_type": "qwen2", "layer_types": ["full_attention", "sliding_attention"]})"),
      "config.json: 'layer_types': layer 1 has a window, but 'sliding_window' gives no size"},

@@ -37,7 +37,7 @@ Plan cohere_plan(const ConfigFields& fields) {
   const bool qk_norm = fields.flag_or("use_qk_norm", false);
   const double logit_scale = fields.number_or("logit_scale", kLogitScale, kMinScale, kMaxScale);
   const std::vector<std::size_t> windows =
-      second ? parse_sliding_layers(fields, sizes.n_layers,
+      second ? parse_window_pattern(fields, sizes.n_layers,
                                     fields.size_or("sliding_window_pattern", 4))
              : std::vector<std::size_t>(sizes.n_layers);
   const float scale = sizes.score_scale();

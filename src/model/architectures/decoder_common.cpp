@@ -110,25 +110,6 @@ RopeConfig parse_rope_of(const ConfigFields& fields, std::size_t max_seq_len,
                     kind.honoured);
 }
 
-std::vector<bool> parse_attention_layers(const ConfigFields& fields, std::size_t n_layers,
-                                         std::string_view other) {
-  const JsonNode types = *fields.find("layer_types");
-  if (!types.is_array() || types.size() != n_layers) {
-    throw Error("{}: 'layer_types': expected one type for each of {} layers, found {}",
-                fields.where(), n_layers, types.describe());
-  }
-  std::vector<bool> attends;
-  for (const JsonNode element : types.elements()) {
-    const std::string type = json_string(element, fields.where(), "layer_types");
-    if (type != "full_attention" && type != other) {
-      throw Error("{}: 'layer_types': expected 'full_attention' or '{}', found '{}'",
-                  fields.where(), other, printable(type));
-    }
-    attends.push_back(type == "full_attention");
-  }
-  return attends;
-}
-
 std::optional<float> parse_clip_qkv(const ConfigFields& fields) {
   constexpr double kMin = 1e-6, kMax = 1e6;
   if (!fields.has("clip_qkv")) return std::nullopt;

@@ -95,10 +95,6 @@ struct RopeOfKind {
 };
 RopeConfig parse_rope_of(const ConfigFields& fields, std::size_t max_seq_len,
                          const RopeOfKind& kind);
-// "layer_types" of an architecture whose layers are either "full_attention" or `other`: true for
-// "full_attention". Throws Error for a third type, or another number of layers.
-std::vector<bool> parse_attention_layers(const ConfigFields& fields, std::size_t n_layers,
-                                         std::string_view other);
 // "clip_qkv"; nullopt if the file does not have it.
 std::optional<float> parse_clip_qkv(const ConfigFields& fields);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "model/config_extensions.h"
+
 namespace stagecraft {
 namespace {
 
@@ -31,9 +33,7 @@ ExpertSizes parse_experts(const ConfigFields& fields, std::size_t n_layers,
 
 std::vector<bool> parse_expert_layers(const ConfigFields& fields, std::size_t n_layers) {
   constexpr std::string_view kDense = "mlp_only_layers";
-  const std::size_t step = fields.size_or("decoder_sparse_step", 1);
-  std::vector<bool> has(n_layers);
-  for (std::size_t i = 0; i < n_layers; ++i) has[i] = (i + 1) % step == 0;
+  std::vector<bool> has = every_nth_layer(n_layers, fields.size_or("decoder_sparse_step", 1));
   const std::optional<JsonNode> dense = fields.find(kDense);
   if (!dense) return has;
   if (!dense->is_array()) {

@@ -9,15 +9,6 @@ namespace {
 
 constexpr double kMaxSoftCap = 1e6;
 
-// The even layers have a window, or the layers that "layer_types" lists.
-std::vector<std::size_t> gemma2_windows(const ConfigFields& fields, std::size_t n_layers) {
-  const std::size_t window =
-      fields.is_null("sliding_window") ? 0 : fields.size_or("sliding_window", 4096);
-  std::vector<std::size_t> windows(n_layers);
-  for (std::size_t i = 0; i < n_layers; i += 2) windows[i] = window;
-  return fields.has("layer_types") ? parse_layer_types(fields, n_layers, window) : windows;
-}
-
 float cap_of(const ConfigFields& fields, std::string_view key, double fallback) {
   if (fields.is_null(key)) return 0.0f;
   return static_cast<float>(fields.number_or(key, fallback, 1e-3, kMaxSoftCap));
@@ -33,7 +24,9 @@ Plan gemma2_plan(const ConfigFields& fields) {
   const DecoderSizes sizes = parse_sizes(
       fields,
       {.vocab_size = 256'000, .max_seq_len = 8192, .tied = true, .n_kv_heads = 4, .head_dim = 256});
-  const std::vector<std::size_t> windows = gemma2_windows(fields, sizes.n_layers);
+  const std::size_t window = fields.is_null("sliding_window") ? 0 : parse_window(fields);
+  const std::vector<std::size_t> windows = parse_sliding_layers(
+      fields, sizes.n_layers, window, [](std::size_t i) { return i % 2 == 0; });
   GemmaLayer layer;
   layer.scale = gemma_attention_scale(fields);
   layer.soft_cap = cap_of(fields, "attn_logit_softcapping", 50.0);

@@ -20,7 +20,7 @@ Plan gemma3_plan(const ConfigFields& fields) {
                                                   .n_kv_heads = 4,
                                                   .head_dim = 256});
   const std::vector<std::size_t> windows =
-      parse_sliding_layers(fields, sizes.n_layers, fields.size_or("sliding_window_pattern", 6));
+      parse_window_pattern(fields, sizes.n_layers, fields.size_or("sliding_window_pattern", 6));
   GemmaLayer layer;
   layer.scale = gemma_attention_scale(fields);
   layer.bias = fields.flag_or("attention_bias", false);

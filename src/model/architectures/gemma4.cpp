@@ -48,12 +48,9 @@ struct Gemma4 {
 
 // By default, each sixth layer is global. The last layer is always global.
 std::vector<bool> global_layers(const ConfigFields& fields, std::size_t n_layers) {
-  std::vector<bool> is_global;
-  if (fields.has("layer_types")) {
-    is_global = parse_attention_layers(fields, n_layers, "sliding_attention");
-  } else {
-    for (std::size_t i = 0; i < n_layers; ++i) is_global.push_back((i + 1) % kGlobalPattern == 0);
-  }
+  std::vector<bool> is_global = fields.has("layer_types")
+                                    ? parse_attention_layers(fields, n_layers, "sliding_attention")
+                                    : every_nth_layer(n_layers, kGlobalPattern);
   is_global.back() = true;
   return is_global;
 }

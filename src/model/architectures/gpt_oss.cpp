@@ -13,18 +13,7 @@ namespace {
 
 constexpr std::string_view kApart = "stored_experts_apart";  // kStoredFields
 constexpr double kMaxLimit = 1e6;
-constexpr std::size_t kSlidingWindow = 128;
-
-// Every other layer has a window, the first one included.
-std::vector<std::size_t> gpt_oss_windows(const ConfigFields& fields, std::size_t n_layers) {
-  const bool none = fields.is_null("sliding_window");
-  const std::size_t window = none ? 0 : fields.size_or("sliding_window", kSlidingWindow);
-  if (fields.has("layer_types")) return parse_layer_types(fields, n_layers, window);
-  if (none) throw Error("{}: 'sliding_window': expected a size, found null", fields.where());
-  std::vector<std::size_t> windows(n_layers, 0);
-  for (std::size_t i = 0; i < n_layers; i += 2) windows[i] = window;
-  return windows;
-}
+constexpr std::size_t kSlidingWindow = 128, kSlidingPattern = 2;
 
 RopeConfig rope_of(const ConfigFields& fields, std::size_t max_seq_len) {
   constexpr std::array<std::string_view, 1> kYarn = {kAttentionFactor};
@@ -113,7 +102,8 @@ Plan gpt_oss_plan(const ConfigFields& fields) {
   experts.alpha = static_cast<float>(fields.number_or("swiglu_alpha", 1.702, 1e-3, kMaxLimit));
   experts.apart = fields.flag_or(kApart, false);
   const bool bias = fields.flag_or("attention_bias", true);
-  const std::vector<std::size_t> windows = gpt_oss_windows(fields, sizes.n_layers);
+  const std::vector<std::size_t> windows =
+      parse_window_pattern(fields, sizes.n_layers, kSlidingPattern, kSlidingWindow);
   const RopeConfig rope = rope_of(fields, sizes.max_seq_len);
   const auto stretched = static_cast<float>(rope.attention_factor * rope.attention_factor);
 

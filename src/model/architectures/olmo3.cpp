@@ -34,7 +34,7 @@ Plan olmo3_plan(const ConfigFields& fields) {
   const DecoderSizes sizes =
       parse_sizes(fields, {.vocab_size = 50'304, .max_seq_len = 2048, .norm_eps = 1e-5});
   const std::vector<std::size_t> windows =
-      parse_sliding_layers(fields, sizes.n_layers, kOlmo3Pattern);
+      parse_window_pattern(fields, sizes.n_layers, kOlmo3Pattern);
   constexpr std::array<std::string_view, 1> kYarn = {kAttentionFactor};
   const RopeConfig ropes[] = {
       parse_rope_of(fields, sizes.max_seq_len, {.theta = kTheta, .honoured = kYarn}),

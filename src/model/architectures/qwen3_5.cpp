@@ -49,10 +49,7 @@ DeltaSizes parse_delta(const ConfigFields& fields) {
 std::vector<bool> full_attention_layers(const ConfigFields& fields, std::size_t n_layers) {
   if (fields.has("layer_types"))
     return parse_attention_layers(fields, n_layers, "linear_attention");
-  const std::size_t interval = fields.size_or("full_attention_interval", 4);
-  std::vector<bool> attends;
-  for (std::size_t i = 0; i < n_layers; ++i) attends.push_back((i + 1) % interval == 0);
-  return attends;
+  return every_nth_layer(n_layers, fields.size_or("full_attention_interval", 4));
 }
 
 // Released models also read images, so the fields of the text model are in a separate object.

@@ -10,8 +10,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kQwenMoeWindow = 4096, kMaxWindowLayers = 28;
-
 // The properties in which the two differ.
 struct QwenMoe {
   DecoderSizes sizes;
@@ -24,16 +22,10 @@ struct QwenMoe {
 
 // Every second layer has a window, up to layer max_window_layers.
 std::vector<std::size_t> qwen2_windows(const ConfigFields& fields, std::size_t n_layers) {
-  const bool slides = fields.flag_or("use_sliding_window", false);
-  if (slides && fields.is_null("sliding_window")) {
-    throw Error("{}: 'sliding_window': expected a size, found null", fields.where());
-  }
-  const std::size_t window = slides ? fields.size_or("sliding_window", kQwenMoeWindow) : 0;
-  if (fields.has("layer_types")) return parse_layer_types(fields, n_layers, window);
-  const std::size_t last = fields.size_or("max_window_layers", kMaxWindowLayers, 0);
-  std::vector<std::size_t> windows(n_layers, 0);
-  for (std::size_t i = 0; i < std::min(last, n_layers); i += 2) windows[i] = window;
-  return windows;
+  const std::size_t window = fields.flag_or("use_sliding_window", false) ? parse_window(fields) : 0;
+  const std::size_t last = parse_max_window_layers(fields);
+  return parse_sliding_layers(fields, n_layers, window,
+                              [&](std::size_t i) { return i < last && i % 2 == 0; });
 }
 
 // The steps of the shared expert: x += sigmoid(its gate) * its result.
@@ -116,8 +108,7 @@ Plan qwen3_moe_plan(const ConfigFields& fields) {
   model.head_norms = true;
   const bool slides =
       fields.flag_or("use_sliding_window", false) && !fields.is_null("sliding_window");
-  model.windows.assign(model.sizes.n_layers,
-                       slides ? fields.size_or("sliding_window", kQwenMoeWindow) : 0);
+  model.windows.assign(model.sizes.n_layers, slides ? parse_window(fields) : 0);
   return qwen_moe_plan(fields, "qwen3_moe", model);
 }
 

@@ -10,10 +10,9 @@ namespace {
 // "no_rope_layers": per layer, 1 for RoPE and 0 for none. Without it, each
 // "no_rope_layer_interval"th layer has none.
 std::vector<bool> rope_layers(const ConfigFields& fields, std::size_t n_layers) {
-  std::vector<bool> rope(n_layers);
-  const std::size_t interval = fields.size_or("no_rope_layer_interval", 4);
+  std::vector<bool> rope = every_nth_layer(n_layers, fields.size_or("no_rope_layer_interval", 4));
+  rope.flip();
   const std::optional<JsonNode> list = fields.find("no_rope_layers");
-  for (std::size_t i = 0; i < n_layers; ++i) rope[i] = (i + 1) % interval != 0;
   if (!list) return rope;
   if (!list->is_array() || list->size() != n_layers) {
     throw Error("{}: 'no_rope_layers': expected one number for each of {} layers, found {}",
@@ -26,18 +25,6 @@ std::vector<bool> rope_layers(const ConfigFields& fields, std::size_t n_layers) 
   return rope;
 }
 
-// "use_sliding_window": the layers that "layer_types" lists have a window; without "layer_types",
-// the layers without RoPE.
-std::vector<std::size_t> smollm3_windows(const ConfigFields& fields,
-                                         const std::vector<bool>& rope) {
-  const bool slides = fields.flag_or("use_sliding_window", false) && fields.has("sliding_window");
-  const std::size_t window = slides ? fields.size("sliding_window") : 0;
-  if (fields.has("layer_types")) return parse_layer_types(fields, rope.size(), window);
-  std::vector<std::size_t> windows;
-  for (const bool with_rope : rope) windows.push_back(with_rope ? 0 : window);
-  return windows;
-}
-
 Plan smollm3_plan(const ConfigFields& fields) {
   refuse_foreign_arithmetic(fields, {"no_rope_layers", "no_rope_layer_interval"});
   expect_text(fields, "hidden_act", {"silu", "swish"});
@@ -46,7 +33,11 @@ Plan smollm3_plan(const ConfigFields& fields) {
   const bool attention_bias = fields.flag_or("attention_bias", false);
   const bool mlp_bias = fields.flag_or("mlp_bias", false);
   const std::vector<bool> with_rope = rope_layers(fields, sizes.n_layers);
-  const std::vector<std::size_t> windows = smollm3_windows(fields, with_rope);
+  // By default, the layers without RoPE have the window.
+  const bool slides = fields.flag_or("use_sliding_window", false) && fields.has("sliding_window");
+  const std::vector<std::size_t> windows =
+      parse_sliding_layers(fields, sizes.n_layers, slides ? parse_window(fields) : 0,
+                           [&](std::size_t i) { return !with_rope[i]; });
   const float scale = sizes.score_scale();
 
   Plan plan;
