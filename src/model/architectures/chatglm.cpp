@@ -135,25 +135,6 @@ DecoderSizes chatglm2_sizes(const ConfigFields& fields, bool shared) {
                       .norm_eps = "layernorm_epsilon"});
 }
 
-// q, k and v are parts of one matrix, one after the other.
-void whole_qkv(DecoderWriter& w, const DecoderSizes& sizes, const std::string& weight, bool bias) {
-  const std::size_t q_dim = sizes.q_dim(), kv_dim = sizes.kv_dim();
-  const auto rows = [&](std::size_t first) {
-    return Weight{.name = {}, .shape = {}, .first_row = first, .of_rows = q_dim + 2 * kv_dim};
-  };
-  w.linear("q", w.q, w.n, weight, bias, rows(0));
-  w.linear("k", w.k, w.n, weight, bias, rows(q_dim));
-  w.linear("v", w.v, w.n, weight, bias, rows(q_dim + kv_dim));
-}
-
-void gate_and_up(DecoderWriter& w, std::size_t ffn_dim, const std::string& weight, bool bias) {
-  const auto rows = [&](std::size_t first) {
-    return Weight{.name = {}, .shape = {}, .first_row = first, .of_rows = 2 * ffn_dim};
-  };
-  w.linear("gate", w.g, w.n, weight, bias, rows(0));
-  w.linear("up", w.u, w.n, weight, bias, rows(ffn_dim));
-}
-
 Plan chatglm2_plan(const ConfigFields& fields) {
   refuse_other_layers(fields);
   const bool shared = fields.flag_or("multi_query_attention", false);
@@ -177,7 +158,7 @@ Plan chatglm2_plan(const ConfigFields& fields) {
     const std::string at = w.layer(i), self = at + "self_attention.", mlp = at + "mlp.";
     w.norm("attn_norm", w.n, w.x, at + "input_layernorm");
     if (shared) {
-      whole_qkv(w, sizes, self + "query_key_value", qkv_bias);
+      w.stacked_qkv(w.n, self + "query_key_value", qkv_bias);
     } else {
       w.fused_qkv(w.n, self + "query_key_value", qkv_bias);
     }
@@ -187,8 +168,7 @@ Plan chatglm2_plan(const ConfigFields& fields) {
     w.add("attn_residual");
 
     w.norm("mlp_norm", w.n, w.x, at + "post_attention_layernorm");
-    gate_and_up(w, sizes.ffn_dim, mlp + "dense_h_to_4h", bias);
-    w.activate(ActivateStep::Function::Silu);
+    w.stacked_gate(w.n, mlp + "dense_h_to_4h", ActivateStep::Function::Silu, bias);
     w.linear("down", w.o, w.g, mlp + "dense_4h_to_h", bias);
     w.add("mlp_residual");
   }

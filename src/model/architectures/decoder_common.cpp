@@ -144,6 +144,15 @@ std::string rope_text(const RopeConfig& rope) {
   return text;
 }
 
+Weight rows_of(std::size_t of, std::size_t first, std::size_t block, std::size_t stride) {
+  return {.name = {},
+          .shape = {},
+          .first_row = first,
+          .of_rows = of,
+          .row_block = block,
+          .row_stride = stride};
+}
+
 DecoderWriter::DecoderWriter(std::string model_type, const DecoderSizes& sizes, Plan& plan,
                              DecoderStyle style)
     : x(PlanWriter(plan).buffer("x", sizes.dim)),
@@ -231,14 +240,6 @@ void DecoderWriter::linear(std::string name, BufferId out, BufferId in, const st
   writer_.linear(std::move(name), out, in, weight, bias, rows);
 }
 
-void DecoderWriter::linear_rows(std::string name, BufferId out, BufferId in,
-                                const std::string& weight, std::size_t first_row,
-                                std::size_t of_rows) {
-  const std::vector<std::size_t> shape = {plan_.buffer(out).width, plan_.buffer(in).width};
-  const WeightId rows = writer_.weight({weight + ".weight", shape, "", 0.0f, first_row, of_rows});
-  writer_.step(std::move(name), LinearStep{out, in, rows});
-}
-
 void DecoderWriter::qkv(BufferId in, const std::string& at, bool bias) {
   linear("q", q, in, at + "q_proj", bias);
   linear("k", k, in, at + "k_proj", bias);
@@ -253,19 +254,26 @@ void DecoderWriter::clip_qkv(std::optional<float> limit) {
 }
 
 void DecoderWriter::fused_qkv(BufferId in, const std::string& weight, bool bias) {
-  if (style_.qkv_apart) return qkv(in, weight.substr(0, weight.rfind('.') + 1), bias);
+  // With one key head, both orders are the same.
+  if (style_.qkv_apart || sizes_.n_kv_heads == 1) return stacked_qkv(in, weight, bias);
   const std::size_t head = sizes_.head_dim, queries = sizes_.q_dim() / sizes_.n_kv_heads;
-  const std::size_t stride = queries + 2 * head;
-  const auto rows = [&](std::size_t first, std::size_t block) {
-    Weight part{.name = {}, .shape = {}, .first_row = first, .of_rows = sizes_.n_kv_heads * stride};
-    if (sizes_.n_kv_heads == 1) return part;
-    part.row_block = block;
-    part.row_stride = stride;
-    return part;
-  };
-  linear("q", q, in, weight, bias, rows(0, queries));
-  linear("k", k, in, weight, bias, rows(queries, head));
-  linear("v", v, in, weight, bias, rows(queries + head, head));
+  const std::size_t stride = queries + 2 * head, all = sizes_.n_kv_heads * stride;
+  linear("q", q, in, weight, bias, rows_of(all, 0, queries, stride));
+  linear("k", k, in, weight, bias, rows_of(all, queries, head, stride));
+  linear("v", v, in, weight, bias, rows_of(all, queries + head, head, stride));
+}
+
+void DecoderWriter::stacked_qkv(BufferId in, const std::string& weight, bool bias,
+                                bool transposed) {
+  if (style_.qkv_apart) return qkv(in, weight.substr(0, weight.rfind('.') + 1), bias);
+  const std::size_t q_dim = sizes_.q_dim(), kv_dim = sizes_.kv_dim();
+  Weight rows = rows_of(q_dim + 2 * kv_dim, 0);
+  rows.transposed = transposed;
+  linear("q", q, in, weight, bias, rows);
+  rows.first_row = q_dim;
+  linear("k", k, in, weight, bias, rows);
+  rows.first_row = q_dim + kv_dim;
+  linear("v", v, in, weight, bias, rows);
 }
 
 void DecoderWriter::rope(FrequenciesId rope) {
@@ -295,6 +303,13 @@ void DecoderWriter::gate(BufferId in, const std::string& at, ActivateStep::Funct
                          bool bias) {
   linear("gate", g, in, at + "gate_proj", bias);
   linear("up", u, in, at + "up_proj", bias);
+  activate(function);
+}
+
+void DecoderWriter::stacked_gate(BufferId in, const std::string& weight,
+                                 ActivateStep::Function function, bool bias) {
+  linear("gate", g, in, weight, bias, rows_of(2 * sizes_.ffn_dim, 0));
+  linear("up", u, in, weight, bias, rows_of(2 * sizes_.ffn_dim, sizes_.ffn_dim));
   activate(function);
 }
 

@@ -119,8 +119,13 @@ struct DecoderStyle {
   std::string layers = "model.layers.";
   std::string final_norm = "model.norm";
   std::string head = "lm_head";
-  bool qkv_apart = false;  // true: fused_qkv reads q_proj, k_proj and v_proj (kQkvApart)
+  // Whether fused_qkv and stacked_qkv read q_proj, k_proj and v_proj instead (kQkvApart).
+  bool qkv_apart = false;
 };
+
+// How a linear is stored that is some rows of a larger matrix with `of` rows: those from row
+// `first` on. With a block, these are `block` rows of each `stride` rows (Weight::row_block).
+Weight rows_of(std::size_t of, std::size_t first, std::size_t block = 0, std::size_t stride = 0);
 
 // A model file of another format may store q, k and v as three matrices where a folder has one
 // (kStoredFields).
@@ -166,12 +171,9 @@ class DecoderWriter {
             std::size_t group = 0);
   // LayerNorm of each head of q or k, with a weight per head and no bias.
   void norm_of_heads(std::string name, BufferId heads, const std::string& weight);
-  // rows: how the weight and its bias are stored (PlanWriter::linear).
+  // rows: how the weight and its bias are stored (PlanWriter::linear), for example rows_of.
   void linear(std::string name, BufferId out, BufferId in, const std::string& weight,
               bool bias = false, const Weight& rows = {});
-  // The same with some rows of a larger matrix, which has of_rows rows.
-  void linear_rows(std::string name, BufferId out, BufferId in, const std::string& weight,
-                   std::size_t first_row, std::size_t of_rows);
   // q, k, v = linear(in; at + "q_proj", ...)
   void qkv(BufferId in, const std::string& at, bool bias);
   // Clips every number of q, k and v to the range from -limit to limit. Does nothing without a
@@ -180,6 +182,9 @@ class DecoderWriter {
   // As qkv, but q, k and v are rows of one matrix: the rows of the queries that share the first key
   // head, of this key head, of its value head; then those for the next key head.
   void fused_qkv(BufferId in, const std::string& weight, bool bias);
+  // As fused_qkv, but all rows of q come first, then those of k, then those of v. transposed: the
+  // matrix is stored as [inputs, outputs].
+  void stacked_qkv(BufferId in, const std::string& weight, bool bias, bool transposed = false);
   void rope(FrequenciesId rope);  // rotates q and k
   // Stores k and v in a new cache; a = attention(q, cache).
   void attention(float scale, std::size_t window = 0, float soft_cap = 0.0f,
@@ -189,6 +194,9 @@ class DecoderWriter {
                   std::size_t n_taps, bool bias);
   // g = f(linear(in; at + "gate_proj")) * linear(in; at + "up_proj")
   void gate(BufferId in, const std::string& at, ActivateStep::Function function, bool bias = false);
+  // As gate, but gate and up are rows of one matrix: first those of gate, then those of up.
+  void stacked_gate(BufferId in, const std::string& weight, ActivateStep::Function function,
+                    bool bias = false);
   void activate(ActivateStep::Function function);  // g = f(g) * u
   // The shares of the experts: how.x = linear(in; router), then the RouteStep `how`. prefix: of the
   // names of both steps. bias: whether the linear has a bias.

@@ -236,24 +236,16 @@ void latent_norm(DecoderWriter& w, const char* name, BufferId x, std::size_t wid
 void write_latent_attention(DecoderWriter& w, const DeepSeek& model, const LatentBuffers& b,
                             FrequenciesId rope, float scale, const std::string& self) {
   const LatentSizes& s = model.latent;
-  const auto rows = [](std::size_t first, std::size_t of) {
-    return Weight{.name = {}, .shape = {}, .first_row = first, .of_rows = of};
-  };
-  // Selects the plain or the rotated part of each head.
-  const auto of_heads = [&](std::size_t first, std::size_t n) {
-    Weight part = rows(first, s.n_heads * (s.plain + s.rope));
-    part.row_block = n;
-    part.row_stride = s.plain + s.rope;
-    return part;
-  };
+  // The rows of a query's head: the plain part, then the part that RoPE rotates.
+  const std::size_t head = s.plain + s.rope, queries = s.n_heads * head;
   const std::string kv = self + "kv_a_proj_with_mqa";
   if (s.has_query) w.linear("q_latent", b.query, w.n, self + "q_a_proj", model.bias);
-  w.linear("latent", b.latent, w.n, kv, model.bias, rows(0, s.latent + s.rope));
-  w.linear("k", b.key, w.n, kv, model.bias, rows(s.latent, s.latent + s.rope));
+  w.linear("latent", b.latent, w.n, kv, model.bias, rows_of(s.latent + s.rope, 0));
+  w.linear("k", b.key, w.n, kv, model.bias, rows_of(s.latent + s.rope, s.latent));
   if (s.has_query) latent_norm(w, "q_latent_norm", b.query, s.query, self + "q_a_layernorm");
   const std::string q = self + (s.has_query ? "q_b_proj" : "q_proj");
-  w.linear("q_plain", b.plain, b.query, q, false, of_heads(0, s.plain));
-  w.linear("q", b.rotated, b.query, q, false, of_heads(s.plain, s.rope));
+  w.linear("q_plain", b.plain, b.query, q, false, rows_of(queries, 0, s.plain, head));
+  w.linear("q", b.rotated, b.query, q, false, rows_of(queries, s.plain, s.rope, head));
   latent_norm(w, "latent_norm", b.latent, s.latent, self + "kv_a_layernorm");
 
   HeadMatrices matrices = head_matrices(w, s, self, model.heads_apart);

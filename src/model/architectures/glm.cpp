@@ -22,7 +22,6 @@ Plan glm_plan(const ConfigFields& fields) {
   const bool bias = fields.flag_or("attention_bias", true);
   const PartialRope partial =
       parse_partial_rope(fields, sizes.max_seq_len, sizes.head_dim, {"partial_rotary_factor", 0.5});
-  const std::size_t ffn_dim = sizes.ffn_dim;
   const float scale = sizes.score_scale();
 
   Plan plan;
@@ -40,9 +39,7 @@ Plan glm_plan(const ConfigFields& fields) {
     w.add("attn_residual");
 
     w.norm("mlp_norm", w.n, w.x, at + "post_attention_layernorm");
-    w.linear_rows("gate", w.g, w.n, mlp + "gate_up_proj", 0, 2 * ffn_dim);
-    w.linear_rows("up", w.u, w.n, mlp + "gate_up_proj", ffn_dim, 2 * ffn_dim);
-    w.activate(function);
+    w.stacked_gate(w.n, mlp + "gate_up_proj", function);
     w.linear("down", w.o, w.g, mlp + "down_proj");
     if (post_norms) w.norm("mlp_post_norm", w.o, w.o, at + "post_mlp_layernorm");
     w.add("mlp_residual");

@@ -33,14 +33,9 @@ Plan gpt2_plan(const ConfigFields& fields) {
   const auto function = parse_activation(fields, "activation_function", "gelu_new");
   const bool scaled = fields.flag_or("scale_attn_weights", true);
   const bool by_layer = fields.flag_or("scale_attn_by_inverse_layer_idx", false);
-  const std::size_t dim = sizes.dim;
   // Conv1D stores [inputs, outputs]. q, k and v are columns of one matrix, except with kQkvApart.
   const bool apart = fields.flag_or(kQkvApart, false);
   const Weight transposed{.name = {}, .shape = {}, .transposed = !apart};
-  const auto third = [&](std::size_t i) {
-    return Weight{
-        .name = {}, .shape = {}, .first_row = i * dim, .of_rows = 3 * dim, .transposed = true};
-  };
 
   Plan plan;
   plan.optional_prefix = "transformer.";
@@ -50,20 +45,15 @@ Plan gpt2_plan(const ConfigFields& fields) {
                                .gated = false,
                                .embedding = "transformer.wte",
                                .layers = "transformer.h.",
-                               .final_norm = "transformer.ln_f"});
+                               .final_norm = "transformer.ln_f",
+                               .qkv_apart = apart});
   w.embedding_with_positions("transformer.wpe");
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {
     const std::string at = w.layer(i);
     const float scale =
         (scaled ? sizes.score_scale() : 1.0f) / (by_layer ? static_cast<float>(i + 1) : 1.0f);
     w.norm("attn_norm", w.n, w.x, at + "ln_1");
-    if (apart) {
-      w.qkv(w.n, at + "attn.", true);
-    } else {
-      w.linear("q", w.q, w.n, at + "attn.c_attn", true, third(0));
-      w.linear("k", w.k, w.n, at + "attn.c_attn", true, third(1));
-      w.linear("v", w.v, w.n, at + "attn.c_attn", true, third(2));
-    }
+    w.stacked_qkv(w.n, at + "attn.c_attn", true, !apart);
     w.attention(scale);
     w.linear("attn_proj", w.o, w.a, at + "attn.c_proj", true, transposed);
     w.add("attn_residual");

@@ -74,12 +74,9 @@ struct ShortConv {
 void write_short_conv(DecoderWriter& w, const ShortConv& conv, std::size_t dim,
                       const std::string& at) {
   using Function = ActivateStep::Function;
-  const auto third = [&](std::size_t i) {
-    return Weight{.name = {}, .shape = {}, .first_row = i * dim, .of_rows = 3 * dim};
-  };
-  w.linear("conv_b", conv.b, w.n, at + "in_proj", conv.bias, third(0));
-  w.linear("conv_c", conv.c, w.n, at + "in_proj", conv.bias, third(1));
-  w.linear("conv_x", conv.u, w.n, at + "in_proj", conv.bias, third(2));
+  w.linear("conv_b", conv.b, w.n, at + "in_proj", conv.bias, rows_of(3 * dim, 0));
+  w.linear("conv_c", conv.c, w.n, at + "in_proj", conv.bias, rows_of(3 * dim, dim));
+  w.linear("conv_x", conv.u, w.n, at + "in_proj", conv.bias, rows_of(3 * dim, 2 * dim));
   w.step("conv_in", ActivateStep{conv.u, conv.b, conv.u, Function::Identity});
   w.short_conv("conv", conv.y, conv.u, at + "conv", conv.n_taps, conv.bias);
   w.step("conv_out", ActivateStep{conv.y, conv.c, conv.y, Function::Identity});

@@ -18,8 +18,6 @@ Plan phi3_plan(const ConfigFields& fields) {
                 rope_config.type == RopeConfig::Type::Linear ? "linear" : "llama3");
   }
   const std::size_t window = fields.size_or("sliding_window", 0);
-  const std::size_t q_dim = sizes.q_dim(), kv_dim = sizes.kv_dim(), qkv_dim = q_dim + 2 * kv_dim;
-  const std::size_t ffn_dim = sizes.ffn_dim;
   const float scale = sizes.score_scale();
 
   Plan plan;
@@ -29,18 +27,14 @@ Plan phi3_plan(const ConfigFields& fields) {
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {
     const std::string at = w.layer(i), self = at + "self_attn.", mlp = at + "mlp.";
     w.norm("attn_norm", w.n, w.x, at + "input_layernorm");
-    w.linear_rows("q", w.q, w.n, self + "qkv_proj", 0, qkv_dim);
-    w.linear_rows("k", w.k, w.n, self + "qkv_proj", q_dim, qkv_dim);
-    w.linear_rows("v", w.v, w.n, self + "qkv_proj", q_dim + kv_dim, qkv_dim);
+    w.stacked_qkv(w.n, self + "qkv_proj", false);
     w.rope(rope);
     w.attention(scale, window);
     w.linear("attn_proj", w.o, w.a, self + "o_proj");
     w.add("attn_residual");
 
     w.norm("mlp_norm", w.n, w.x, at + "post_attention_layernorm");
-    w.linear_rows("gate", w.g, w.n, mlp + "gate_up_proj", 0, 2 * ffn_dim);
-    w.linear_rows("up", w.u, w.n, mlp + "gate_up_proj", ffn_dim, 2 * ffn_dim);
-    w.activate(ActivateStep::Function::Silu);
+    w.stacked_gate(w.n, mlp + "gate_up_proj", ActivateStep::Function::Silu);
     w.linear("down", w.o, w.g, mlp + "down_proj");
     w.add("mlp_residual");
   }

@@ -68,16 +68,9 @@ struct MixerBuffers {
 void write_gated_attention(DecoderWriter& w, const MixerBuffers& b, const DecoderSizes& sizes,
                            FrequenciesId rope, bool bias, const std::string& self) {
   // The rows of q_proj: for each head, those of its query, then those of its gate.
-  const auto half = [&](std::size_t first) {
-    return Weight{.name = {},
-                  .shape = {},
-                  .first_row = first,
-                  .of_rows = 2 * sizes.q_dim(),
-                  .row_block = sizes.head_dim,
-                  .row_stride = 2 * sizes.head_dim};
-  };
-  w.linear("q", w.q, w.n, self + "q_proj", bias, half(0));
-  w.linear("attn_gate", b.z, w.n, self + "q_proj", bias, half(sizes.head_dim));
+  const std::size_t head = sizes.head_dim, all = 2 * sizes.q_dim();
+  w.linear("q", w.q, w.n, self + "q_proj", bias, rows_of(all, 0, head, 2 * head));
+  w.linear("attn_gate", b.z, w.n, self + "q_proj", bias, rows_of(all, head, head, 2 * head));
   w.linear("k", w.k, w.n, self + "k_proj", bias);
   w.linear("v", w.v, w.n, self + "v_proj", bias);
   w.norm("q_norm", w.q, w.q, self + "q_norm", sizes.head_dim);
