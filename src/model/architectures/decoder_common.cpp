@@ -144,6 +144,20 @@ std::string rope_text(const RopeConfig& rope) {
   return text;
 }
 
+TextModel text_config(const ConfigFields& fields, std::string_view alone) {
+  const bool is_alone = fields.text_or("model_type", "") == alone;
+  const std::optional<ConfigFields> inside = fields.object_of("text_config");
+  if (!is_alone && !inside) {
+    throw Error("{}: 'text_config': expected an object, found none", fields.where());
+  }
+  const std::string prefix = is_alone ? "model." : "model.language_model.";
+  return {is_alone ? fields : *inside,
+          prefix,
+          {.embedding = prefix + "embed_tokens",
+           .layers = prefix + "layers.",
+           .final_norm = prefix + "norm"}};
+}
+
 Weight rows_of(std::size_t of, std::size_t first, std::size_t block, std::size_t stride) {
   return {.name = {},
           .shape = {},

@@ -127,6 +127,17 @@ struct DecoderStyle {
 // `first` on. With a block, these are `block` rows of each `stride` rows (Weight::row_block).
 Weight rows_of(std::size_t of, std::size_t first, std::size_t block = 0, std::size_t stride = 0);
 
+// The text model of a release that may also read images. Such a release keeps the text model's
+// fields in an object "text_config", and its tensors below "model.language_model.".
+struct TextModel {
+  ConfigFields fields;
+  std::string prefix;  // of the names of its tensors
+  DecoderStyle style;  // with this prefix
+};
+// alone: the "model_type" of a file that contains only the text model. Throws Error if a file of
+// another type has no "text_config".
+TextModel text_config(const ConfigFields& fields, std::string_view alone);
+
 // A model file of another format may store q, k and v as three matrices where a folder has one
 // (kStoredFields).
 inline constexpr std::string_view kQkvApart = "stored_qkv_apart";

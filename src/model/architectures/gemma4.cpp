@@ -198,10 +198,10 @@ Gemma4 parse(const ConfigFields& fields) {
 
 class Gemma4Writer {
  public:
-  Gemma4Writer(Gemma4 model, Plan& plan, const DecoderStyle& style, const std::string& prefix)
+  Gemma4Writer(Gemma4 model, Plan& plan, const TextModel& text)
       : model_(std::move(model)),
-        w_("gemma4_text", model_.sizes, plan, style),
-        prefix_(prefix),
+        w_("gemma4_text", model_.sizes, plan, text.style),
+        prefix_(text.prefix),
         eps_(model_.sizes.norm_eps) {}
 
   void write(Frequencies local_rope, Frequencies global_rope) {
@@ -367,29 +367,20 @@ class Gemma4Writer {
 };
 
 Plan gemma4_plan(const ConfigFields& fields) {
-  const bool text_alone = fields.text_or("model_type", "") == "gemma4_text";
-  const auto inside = fields.object_of("text_config");
-  if (!text_alone && !inside) {
-    throw Error("{}: 'text_config': expected an object, found none", fields.where());
-  }
-  const ConfigFields& text = text_alone ? fields : *inside;
-  const std::string prefix = text_alone ? "model." : "model.language_model.";
-  DecoderStyle style;
-  style.embedding = prefix + "embed_tokens";
-  style.layers = prefix + "layers.";
-  style.final_norm = prefix + "norm";
-  Gemma4 model = parse(text);
+  const TextModel text = text_config(fields, "gemma4_text");
+  Gemma4 model = parse(text.fields);
   Plan plan;
   plan.unused = {"model.vision_tower.", "model.audio_tower.", "model.embed_vision.",
                  "model.embed_audio."};
   for (std::size_t i = 0; i < model.sizes.n_layers; ++i) {
     if (!model.is_shared(i)) continue;  // files may contain these tensors all the same
     for (const char* name : {"k_proj.", "v_proj.", "k_norm."}) {
-      plan.unused.push_back(fmt::format("{}layers.{}.self_attn.{}", prefix, i, name));
+      plan.unused.push_back(fmt::format("{}{}.self_attn.{}", text.style.layers, i, name));
     }
   }
-  Frequencies local = parse_rope_of(text, model, false), global = parse_rope_of(text, model, true);
-  Gemma4Writer(std::move(model), plan, style, prefix).write(std::move(local), std::move(global));
+  Frequencies local = parse_rope_of(text.fields, model, false),
+              global = parse_rope_of(text.fields, model, true);
+  Gemma4Writer(std::move(model), plan, text).write(std::move(local), std::move(global));
   return plan;
 }
 

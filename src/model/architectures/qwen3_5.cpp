@@ -52,12 +52,6 @@ std::vector<bool> full_attention_layers(const ConfigFields& fields, std::size_t 
   return every_nth_layer(n_layers, fields.size_or("full_attention_interval", 4));
 }
 
-// Released models also read images, so the fields of the text model are in a separate object.
-ConfigFields text_fields(const ConfigFields& fields) {
-  if (const auto text = fields.object_of("text_config")) return *text;
-  throw Error("{}: 'text_config': expected an object, found none", fields.where());
-}
-
 // Buffers for both kinds of layers that other decoders do not have.
 struct MixerBuffers {
   BufferId z;     // the gate of attention
@@ -142,15 +136,9 @@ Plan text_plan(const ConfigFields& fields, const DecoderStyle& style) {
 }
 
 Plan qwen3_5_plan(const ConfigFields& fields) {
-  DecoderStyle style{.norm_plus = 1.0f};
-  const bool text_alone = fields.text_or("model_type", "") == "qwen3_5_text";
-  if (!text_alone) {
-    const std::string text = "model.language_model.";
-    style.embedding = text + "embed_tokens";
-    style.layers = text + "layers.";
-    style.final_norm = text + "norm";
-  }
-  Plan plan = text_plan(text_alone ? fields : text_fields(fields), style);
+  TextModel text = text_config(fields, "qwen3_5_text");
+  text.style.norm_plus = 1.0f;
+  Plan plan = text_plan(text.fields, text.style);
   plan.unused = {"model.visual.", "mtp."};  // images, and layers that predict further tokens
   return plan;
 }
