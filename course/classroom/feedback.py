@@ -47,6 +47,8 @@ def head(record):
                                 if record.mark is not None else course.say("class_no_mark")) + "\n"
     if record.newest is not None:
         yield course.say("class_seen", record.newest.sha[:10], when(record.newest.at))
+        if record.started and not any(record.started.values()):
+            yield "\n" + course.say("class_nothing_begun")
     if record.rules.late_days:
         yield "\n" + course.say("class_late_days", record.late_days_used, record.rules.late_days)
     if record.problem and record.newest is not None:

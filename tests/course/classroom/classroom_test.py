@@ -784,6 +784,12 @@ class Tables(Records):
         record.problem = "no <img src=x> `here`"
         self.assertIn(r"no \<img src=x\> \`here\`", "\n".join(feedback.markdown(record)))
 
+    def test_feedback_about_nothing_begun_names_the_branch_that_is_read(self):
+        record = self.record("ann", {stage.id: ("unwritten",) for stage in STAGES})
+        self.assertNotIn("default branch", "\n".join(feedback.markdown(record)))
+        record.started = dict.fromkeys(record.started)
+        self.assertIn("default branch", "\n".join(feedback.markdown(record)))
+
     def test_not_graded_is_not_0_in_tables_feedback_and_page(self):
         seen = [self.unseen("bob"), self.ungraded("cat"), self.record("dan", {9: ("unjudged", 3)})]
         for record in seen:
