@@ -163,13 +163,12 @@ class Classroom:
     def refuse_second(self, name):
         """Two rosters in one folder would overwrite each other's results."""
         path = self.folder / ".roster"
-        if not path.exists():
-            path.write_text(f"{name}\n", encoding="utf-8")
-        other = path.read_text(encoding="utf-8").strip()
-        if other != name and (self.folder / other).exists():
+        other = path.read_text(encoding="utf-8").strip() if path.exists() else None
+        if other == name:
+            return
+        if other and (self.folder / other).exists():  # else it was renamed
             raise course.Problem(course.say("class_two_rosters", self.folder, other, name))
-        if other != name:  # it was renamed
-            path.write_text(f"{name}\n", encoding="utf-8")
+        write(path, f"{name}\n")
 
     def lock(self, what):
         """Only one process at a time may write these files; the lock ends with the process. A pull has its own lock:

@@ -300,11 +300,10 @@ void add_gguf_end_tokens(GgufWriter& writer, std::span<const TokenId> eos_ids,
   }
 }
 
-void add_gguf_vocabulary(GgufWriter& writer, const Json& description, const std::string& where,
-                         std::size_t n_rows, std::span<const TokenId> eos_ids,
-                         const SpecialTokens& special) {
-  const Tokenizer tokenizer = Tokenizer::read(description);
-  const JsonNode root = description.root();
+void add_gguf_vocabulary(GgufWriter& writer, const SourceTokenizer& source, std::size_t n_rows,
+                         std::span<const TokenId> eos_ids) {
+  const std::string& where = source.where;
+  const JsonNode root = source.description.root();
   const JsonNode model = root.at("model");
   if (type_of(model) != "BPE" && type_of(model) != "none") {
     throw Error("{}: its tokenizer cannot be expressed in GGUF: a model of type {}", where,
@@ -338,10 +337,10 @@ void add_gguf_vocabulary(GgufWriter& writer, const Json& description, const std:
     }
     to.add("tokenizer.ggml.tokens", vocabulary.texts);
     to.add("tokenizer.ggml.token_type", vocabulary.kinds);
-    add_frame(to, tokenizer, eos_ids, special, where);
+    add_frame(to, source.tokenizer, eos_ids, source.special_tokens, where);
   };
   add_to(pairs);
-  check_same_ids(pairs, tokenizer, where);
+  check_same_ids(pairs, source.tokenizer, where);
   add_to(writer);
 }
 

@@ -17,13 +17,13 @@ namespace fs = std::filesystem;
 namespace {
 
 SourceTokenizer with_chat(const Conversion& conversion, Json description, std::string where) {
-  const Tokenizer tokenizer = Tokenizer::read(description);
+  Tokenizer tokenizer = Tokenizer::read(description);
   const ModelSource& from = conversion.tokenizer ? *conversion.tokenizer : conversion.model;
   SpecialTokens special = read_chat_template(from, tokenizer).special_tokens;
   // A tokenizer may be a single file, without a tokenizer_config.json.
   if (special.empty()) special = read_chat_template(conversion.model, tokenizer).special_tokens;
-  return {std::move(description), std::move(where), chat_template_of(conversion),
-          std::move(special)};
+  return {std::move(description), std::move(tokenizer), std::move(where),
+          chat_template_of(conversion), std::move(special)};
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace stagecraft {
 // The tokenizer and the chat template of a model of any format.
 struct SourceTokenizer {
   Json description;           // the tokenizer in the form of a tokenizer.json
+  Tokenizer tokenizer;        // made from it
   std::string where;          // the tokenizer's file, for errors
   std::string chat_template;  // Jinja; "" if there is none
   SpecialTokens special_tokens;

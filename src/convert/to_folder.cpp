@@ -164,7 +164,7 @@ std::string folder_config(const ModelSource& model, const Plan& plan, DType dtyp
 // Writes tokenizer.json and tokenizer_config.json for a source that is not a folder.
 void write_tokenizer(const AtomicFolder& folder, const Conversion& conversion, const Plan& plan) {
   const SourceTokenizer source = source_tokenizer(conversion);
-  const Tokenizer tokenizer = Tokenizer::read(source.description);
+  const Tokenizer& tokenizer = source.tokenizer;
   folder.write("tokenizer.json", json_text(source.description.root()));
   nlohmann::json json = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                          {"clean_up_tokenization_spaces", false},

@@ -10,9 +10,9 @@ namespace stagecraft {
 // Computes the next tokens of a sequence, in passes of at most engine.max_rows() tokens.
 //
 //   tokens     at least one
-//   logits     [1, vocab_size]  written in the last pass: the logits after the last token
+//   logits     [n, vocab_size]  written: the logits after the last n tokens; 1 <= n <= their number
 //   go_on      if not empty, called between two passes; false ends the function
-//   likeliest  if not null, the last pass is Backend::forward_greedy
+//   likeliest  if not null, the last pass is Backend::forward_greedy; then n is 1
 //
 // Returns whether all tokens have been computed. Throws Error as Backend::forward does. The passes
 // before the end or the error stay in the sequence.

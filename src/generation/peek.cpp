@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/usable_memory.h"
 #include "generation/broken_model.h"
+#include "generation/feed_tokens.h"
 #include "generation/session.h"
 #include "operators/softmax.h"
 
@@ -38,24 +38,6 @@ void check_memory_of_peek(const Engine& engine, std::size_t seq_len, std::size_t
       seq_len, session_bytes(engine.plan(), engine.options(), seq_len) + sizeof(float) * results);
 }
 
-// Computes the text in passes, so that a pass needs little memory however long the text is.
-//
-//   logits  [shown, vocab_size]  written: the scores after the last tokens
-void feed_and_score(Engine& engine, Sequence& sequence, std::span<const TokenId> ids,
-                    MatrixView<float> logits) {
-  const std::size_t first_scored = ids.size() - logits.rows();
-  std::size_t row = 0;
-  for (std::size_t begin = 0; begin < ids.size();) {
-    const std::size_t n = std::min(ids.size() - begin, engine.max_rows());
-    const std::size_t end = begin + n;
-    const std::size_t scored = end - std::clamp(first_scored, begin, end);
-    const Input input{&sequence, ids.subspan(begin, n), scored};
-    engine.forward({&input, 1}, logits.row_range(row, scored));
-    row += scored;
-    begin = end;
-  }
-}
-
 }  // namespace
 
 Peek peek(Engine& engine, std::span<const TokenId> ids, std::size_t shown, const HeadIndex* head) {
@@ -79,7 +61,7 @@ Peek peek(Engine& engine, std::span<const TokenId> ids, std::size_t shown, const
                     }
                   });
   }
-  feed_and_score(engine, *sequence, ids, result.next.view());
+  feed_tokens(engine, *sequence, ids, result.next.view());
   if (head != nullptr) check_attention(result.attention.view(), *head);
   for (std::size_t i = 0; i < shown; ++i) {
     check_logits(result.next.view().row(i));

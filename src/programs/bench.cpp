@@ -58,8 +58,8 @@ struct TokenCost {
     for (const FusedStep& step : fused.steps) {
       std::vector<FusedMatrix> matrices = matrices_of(step);
       if (const auto* experts = std::get_if<FusedExperts>(&step)) {
-        matrices.resize(3 *
-                        most_chosen(engine.plan(), experts->step));  // gate, up and down of each
+        // Of each chosen expert gate, up and down.
+        matrices.resize(3 * most_chosen(engine.plan(), experts->step));
       }
       for (const auto& [id, scored_only] : matrices) {
         const Weight& weight = engine.plan().weight(id);

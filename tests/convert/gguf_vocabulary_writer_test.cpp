@@ -14,7 +14,10 @@ constexpr std::size_t kRows = 1000;  // more than the tokens of any of them
 
 Tokenizer by_way_of_gguf(const std::string& json) {
   GgufWriter writer;
-  add_gguf_vocabulary(writer, Json(json, "x.json"), "x.json", kRows, {}, {});
+  Json description(json, "x.json");
+  Tokenizer tokenizer = Tokenizer::read(description);
+  add_gguf_vocabulary(writer, {std::move(description), std::move(tokenizer), "x.json", "", {}},
+                      kRows, {});
   const TemporaryFolder folder;
   write_file(folder.file("x.gguf"), writer.header_without_tensors());
   return Tokenizer::open(folder.file("x.gguf"));

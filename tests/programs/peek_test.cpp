@@ -10,16 +10,18 @@ constexpr const char* kUtf8 = "LC_ALL=C.UTF-8";
 constexpr const char* kAscii = "LC_ALL=C";
 
 // A fixed model of ten tokens, 2 layers, 2 heads.
+constexpr RandomModelSizes kSizes = {.vocab_size = 11,
+                                     .dim = 8,
+                                     .ffn_dim = 12,
+                                     .n_layers = 2,
+                                     .n_heads = 2,
+                                     .n_kv_heads = 1,
+                                     .gain = 0.9f};
+
 class PeekProgram : public testing::Test {
  protected:
   PeekProgram() {
-    write_random_model(folder_.path(), {.vocab_size = 11,
-                                        .dim = 8,
-                                        .ffn_dim = 12,
-                                        .n_layers = 2,
-                                        .n_heads = 2,
-                                        .n_kv_heads = 1,
-                                        .gain = 0.9f});
+    write_random_model(folder_.path(), kSizes);
     write_file(folder_.file("tokenizer.json"), R"({
       "version": "1.0",
       "added_tokens": [{"id": 0, "content": "<s>", "special": true, "normalized": false}],
@@ -157,13 +159,9 @@ TEST_F(PeekProgram, NamesTheRangeOfLayersAndHeads) {
 }
 
 TEST_F(PeekProgram, RefusesALayerWithoutAttention) {
-  write_random_model(folder_.path(), {.vocab_size = 11,
-                                      .dim = 8,
-                                      .ffn_dim = 12,
-                                      .n_layers = 2,
-                                      .n_heads = 2,
-                                      .n_kv_heads = 1,
-                                      .convolves = true});
+  RandomModelSizes convolving = kSizes;
+  convolving.convolves = true;
+  write_random_model(folder_.path(), convolving);
   const ProgramResult result = peek("ab", {"--attention", "0.0"});
   EXPECT_EQ(result.code, 2);
   EXPECT_EQ(result.err,
