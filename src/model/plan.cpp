@@ -3,100 +3,29 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/overloaded.h"
 
 namespace stagecraft {
 
+Ids ExpertsStep::parameters() const {
+  Ids ids;
+  for (const Expert& one : experts) {
+    ids.insert(ids.end(), {one.gate, one.up, one.down, one.gate_bias, one.up_bias, one.down_bias});
+  }
+  return ids;
+}
+
 std::vector<BufferId> buffers_read(const StepKind& kind) {
-  using Ids = std::vector<BufferId>;
-  return std::visit(Overloaded{
-                        [](const EmbedStep&) { return Ids{}; },
-                        [](const NormStep& s) { return Ids{s.in}; },
-                        [](const LinearStep& s) { return Ids{s.in}; },
-                        [](const ActivateStep& s) {
-                          return s.up == kNone ? Ids{s.gate} : Ids{s.gate, s.up};
-                        },
-                        [](const RouteStep& s) { return Ids{s.x}; },
-                        [](const ExpertsStep& s) {
-                          return Ids{s.in, s.shares};
-                        },
-                        [](const AddStep& s) {
-                          return Ids{s.x, s.in};
-                        },
-                        [](const MapStep& s) { return Ids{s.x}; },
-                        [](const RopeStep& s) { return Ids{s.x}; },
-                        [](const StoreStep& s) {
-                          return Ids{s.k, s.v};
-                        },
-                        [](const AttentionStep& s) { return Ids{s.q}; },
-                        [](const ShortConvStep& s) { return Ids{s.in}; },
-                        [](const DeltaStep& s) {
-                          return Ids{s.in, s.beta, s.decay};
-                        },
-                        [](const HeadsLinearStep& s) { return Ids{s.in}; },
-                        [](const JoinStep& s) {
-                          return Ids{s.a, s.b};
-                        },
-                        [](const SelectStep& s) { return Ids{s.x}; },
-                    },
-                    kind);
+  Ids ids = std::visit([](const auto& step) { return step.inputs(); }, kind);
+  std::erase(ids, kNone);
+  return ids;
 }
 
 BufferId buffer_written(const StepKind& kind) {
-  return std::visit(Overloaded{
-                        [](const EmbedStep& s) { return s.out; },
-                        [](const NormStep& s) { return s.out; },
-                        [](const LinearStep& s) { return s.out; },
-                        [](const ActivateStep& s) { return s.out; },
-                        [](const RouteStep& s) { return s.x; },
-                        [](const ExpertsStep& s) { return s.out; },
-                        [](const AddStep& s) { return s.x; },
-                        [](const MapStep& s) { return s.x; },
-                        [](const RopeStep& s) { return s.x; },
-                        [](const StoreStep&) { return kNone; },
-                        [](const AttentionStep& s) { return s.out; },
-                        [](const ShortConvStep& s) { return s.out; },
-                        [](const DeltaStep& s) { return s.out; },
-                        [](const HeadsLinearStep& s) { return s.out; },
-                        [](const JoinStep& s) { return s.out; },
-                        [](const SelectStep& s) { return s.x; },
-                    },
-                    kind);
+  return std::visit([](const auto& step) { return step.output(); }, kind);
 }
 
 std::vector<WeightId> weights_read(const StepKind& kind) {
-  using Ids = std::vector<WeightId>;
-  Ids ids = std::visit(Overloaded{
-                           [](const EmbedStep& s) {
-                             return Ids{s.table, s.positions};
-                           },
-                           [](const NormStep& s) {
-                             return Ids{s.weight, s.bias};
-                           },
-                           [](const LinearStep& s) {
-                             return Ids{s.weight, s.bias};
-                           },
-                           [](const RouteStep& s) { return Ids{s.bias}; },
-                           [](const MapStep& s) { return Ids{s.by}; },
-                           [](const ExpertsStep& s) {
-                             Ids all;
-                             for (const ExpertsStep::Expert& one : s.experts) {
-                               all.insert(all.end(), {one.gate, one.up, one.down, one.gate_bias,
-                                                      one.up_bias, one.down_bias});
-                             }
-                             return all;
-                           },
-                           [](const AttentionStep& s) { return Ids{s.sinks}; },
-                           [](const ShortConvStep& s) {
-                             return Ids{s.taps, s.bias};
-                           },
-                           [](const DeltaStep& s) {
-                             return Ids{s.rate, s.shift};
-                           },
-                           [](const HeadsLinearStep& s) { return s.weights; },
-                           [](const auto&) { return Ids{}; },
-                       },
-                       kind);
+  Ids ids = std::visit([](const auto& step) { return step.parameters(); }, kind);
   std::erase(ids, kNone);
   return ids;
 }
@@ -157,8 +86,25 @@ void check_next_tokens(const Plan& plan, std::span<const TokenId> tokens, std::s
 }
 
 bool writes_state(const StepKind& kind) {
-  return std::holds_alternative<StoreStep>(kind) || std::holds_alternative<ShortConvStep>(kind) ||
-         std::holds_alternative<DeltaStep>(kind);
+  return std::holds_alternative<StoreStep>(kind) || state_of(kind) != kNone;
+}
+
+CacheId cache_of(const StepKind& kind) {
+  return std::visit(
+      [](const auto& step) {
+        if constexpr (requires { step.cache; }) return step.cache;
+        return kNone;
+      },
+      kind);
+}
+
+StateId state_of(const StepKind& kind) {
+  return std::visit(
+      [](const auto& step) {
+        if constexpr (requires { step.state; }) return step.state;
+        return kNone;
+      },
+      kind);
 }
 
 std::size_t max_heads(const Plan& plan) {

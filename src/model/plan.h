@@ -116,7 +116,13 @@ struct StateShape {
 };
 
 // ---- steps ------------------------------------------------------------------------------------
-// `out` is written; the other buffers are read, except x, which is read and written.
+// `out` is written; the other buffers are read, except x, which is read and written. Each kind of
+// step says which objects of the plan it uses; kNone may be among the ids:
+//   inputs()      the buffers that it reads
+//   output()      the buffer that it writes; kNone: it only stores keys and values
+//   parameters()  its weights: for an embedding its whole tables, for experts those of all experts
+//   cache, state  a step that uses a cache or a state has a member with this name
+using Ids = std::vector<int>;
 
 // out[t] = scale * table[token t] + positions[position of t]; the term of an absent table is left
 // out. Without both tables, out[t] is the row that the caller of the pass provides for token t
@@ -126,6 +132,10 @@ struct EmbedStep {
   WeightId table;  // [vocab_size, width], or kNone
   float scale = 1.0f;
   WeightId positions = kNone;  // [Plan::max_positions, width]
+
+  Ids inputs() const { return {}; }
+  BufferId output() const { return out; }
+  Ids parameters() const { return {table, positions}; }
 };
 
 // The norm of each group of columns of a row; out may be in:
@@ -139,6 +149,10 @@ struct NormStep {
   float eps = 0.0f;
   Kind kind = Kind::Rms;
   WeightId bias = kNone;  // [group], only for Layer; kNone: 0
+
+  Ids inputs() const { return {in}; }
+  BufferId output() const { return out; }
+  Ids parameters() const { return {weight, bias}; }
 };
 
 // out = in * weight^T + bias
@@ -146,6 +160,10 @@ struct LinearStep {
   BufferId out, in;
   WeightId weight;  // [outputs, inputs]
   WeightId bias = kNone;
+
+  Ids inputs() const { return {in}; }
+  BufferId output() const { return out; }
+  Ids parameters() const { return {weight, bias}; }
 };
 
 // An activation function, times the buffer that it gates; out may be gate or up:
@@ -156,6 +174,10 @@ struct ActivateStep {
   BufferId out, gate, up;  // up may be kNone
   Function function = Function::Silu;
   std::size_t first_column = 0;  // of up
+
+  Ids inputs() const { return {gate, up}; }
+  BufferId output() const { return out; }
+  Ids parameters() const { return {}; }
 };
 
 // Chooses the experts of each row, in place. Before the step, x holds one score per expert. After
@@ -175,6 +197,10 @@ struct RouteStep {
   WeightId bias = kNone;  // [width of x]
   float scale = 1.0f;
   RouteGroups groups = {};
+
+  Ids inputs() const { return {x}; }
+  BufferId output() const { return x; }
+  Ids parameters() const { return {bias}; }
 };
 
 // A feed-forward block of many experts (Shazeer et al. 2017). An expert is computed only for the
@@ -193,12 +219,20 @@ struct ExpertsStep {
   ActivateStep::Function function = ActivateStep::Function::Silu;
   float limit = 0.0f;  // 0: no limit
   float alpha = 1.0f;  // used only with a limit
+
+  Ids inputs() const { return {in, shares}; }
+  BufferId output() const { return out; }
+  Ids parameters() const;
 };
 
 // x += scale * in
 struct AddStep {
   BufferId x, in;
   float scale = 1.0f;
+
+  Ids inputs() const { return {x, in}; }
+  BufferId output() const { return x; }
+  Ids parameters() const { return {}; }
 };
 
 // x = scale * by * x, then one of two ways to keep every number in a range:
@@ -210,6 +244,10 @@ struct MapStep {
   float soft_cap = 0.0f;  // 0: no soft cap
   float clip = 0.0f;      // 0: no clip
   WeightId by = kNone;    // [1], or [width of x]: one number per column; kNone: 1
+
+  Ids inputs() const { return {x}; }
+  BufferId output() const { return x; }
+  Ids parameters() const { return {by}; }
 };
 
 // Rotary position embedding of every head of x, in place. With fewer than head_dim / 2 frequencies,
@@ -223,12 +261,20 @@ struct RopeStep {
   std::size_t head_dim;
   Pairs pairs = Pairs::Halves;
   std::size_t first_column = 0;  // of each head that is rotated
+
+  Ids inputs() const { return {x}; }
+  BufferId output() const { return x; }
+  Ids parameters() const { return {}; }
 };
 
 // Appends the keys and values of this pass to the cache.
 struct StoreStep {
   CacheId cache;
   BufferId k, v;
+
+  Ids inputs() const { return {k, v}; }
+  BufferId output() const { return kNone; }
+  Ids parameters() const { return {}; }
 };
 
 // Attention of q over the tokens that each token sees (Placement), usually all positions up to its
@@ -246,6 +292,10 @@ struct AttentionStep {
   float soft_cap = 0.0f;   // 0: no soft cap
   std::vector<float> slopes = {};  // [n_heads], of ALiBi (Press et al. 2021); empty: no ALiBi
   WeightId sinks = kNone;          // [n_heads]; kNone: no sinks
+
+  Ids inputs() const { return {q}; }
+  BufferId output() const { return out; }
+  Ids parameters() const { return {sinks}; }
 };
 
 // A causal convolution of each column of `in` by itself, over its last n_taps rows:
@@ -256,6 +306,10 @@ struct ShortConvStep {
   WeightId taps;     // [width, n_taps]
   StateId state;     // [n_taps - 1, width]
   WeightId bias = kNone;
+
+  Ids inputs() const { return {in}; }
+  BufferId output() const { return out; }
+  Ids parameters() const { return {taps, bias}; }
 };
 
 // The gated delta rule (Yang et al. 2024; operators/gated_delta.h). Each head keeps a matrix, which
@@ -269,6 +323,10 @@ struct DeltaStep {
   StateId state;         // [heads * key_dim, value_dim]
   std::size_t n_key_heads = 0, key_dim = 0;
   bool in_turn = false;  // as DeltaShape::in_turn
+
+  Ids inputs() const { return {in, beta, decay}; }
+  BufferId output() const { return out; }
+  Ids parameters() const { return {rate, shift}; }
 };
 
 // Multiplies each head of `in` by its own matrix: out_h = weights[h] . in_h. It uses the columns of
@@ -277,17 +335,29 @@ struct HeadsLinearStep {
   BufferId out, in;               // each of weights.size() heads
   std::vector<WeightId> weights;  // [width of a head of out, inputs], all of the same shape
   std::size_t first_column = 0;
+
+  Ids inputs() const { return {in}; }
+  BufferId output() const { return out; }
+  Ids parameters() const { return weights; }
 };
 
 // Each head of `out` is the head of `a` followed by the head of `b`.
 struct JoinStep {
   BufferId out, a, b;
   std::size_t n_heads = 1;
+
+  Ids inputs() const { return {a, b}; }
+  BufferId output() const { return out; }
+  Ids parameters() const { return {}; }
 };
 
 // From this step on, buffers hold only the rows whose logits are wanted.
 struct SelectStep {
   BufferId x;  // the buffer that later steps read
+
+  Ids inputs() const { return {x}; }
+  BufferId output() const { return x; }
+  Ids parameters() const { return {}; }
 };
 
 using StepKind = std::variant<EmbedStep, NormStep, LinearStep, ActivateStep, RouteStep, ExpertsStep,
@@ -327,11 +397,13 @@ struct Plan {
   const Weight& weight(WeightId id) const { return weights[static_cast<std::size_t>(id)]; }
   const CacheShape& cache(CacheId id) const { return caches[static_cast<std::size_t>(id)]; }
   const StateShape& state(StateId id) const { return states[static_cast<std::size_t>(id)]; }
+  const Frequencies& table(FrequenciesId id) const {
+    return frequencies[static_cast<std::size_t>(id)];
+  }
 };
 
-// The buffers that a step reads, in the order of its members.
+// Of a step of any kind, without kNone: its inputs(), output() and parameters().
 std::vector<BufferId> buffers_read(const StepKind& kind);
-// The weights of a step: for an embedding its whole tables, for experts the weights of all experts.
 std::vector<WeightId> weights_read(const StepKind& kind);
 BufferId buffer_written(const StepKind& kind);  // kNone for a step that only writes a cache
 // By WeightId: whether a step reads the weight. Always true, except in a part of a model
@@ -357,6 +429,9 @@ void check_next_tokens(const Plan& plan, std::span<const TokenId> tokens, std::s
 
 // Whether a step writes something that outlives the pass: keys and values, or a state.
 bool writes_state(const StepKind& kind);
+// The cache or the state that a step uses, or kNone.
+CacheId cache_of(const StepKind& kind);
+StateId state_of(const StepKind& kind);
 
 // The largest number of query heads of a layer; 0 if no layer has attention.
 std::size_t max_heads(const Plan& plan);

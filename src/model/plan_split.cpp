@@ -25,13 +25,13 @@ struct Kept {
   Kept(const Plan& plan, std::span<const Step> steps)
       : caches(plan.caches.size()), states(plan.states.size()) {
     for (const Step& step : steps) {
-      if (const auto* store = std::get_if<StoreStep>(&step.kind)) use(caches, store->cache);
-      if (const auto* attend = std::get_if<AttentionStep>(&step.kind)) use(caches, attend->cache);
-      if (const auto* conv = std::get_if<ShortConvStep>(&step.kind)) use(states, conv->state);
-      if (const auto* delta = std::get_if<DeltaStep>(&step.kind)) use(states, delta->state);
+      use(caches, cache_of(step.kind));
+      use(states, state_of(step.kind));
     }
   }
-  static void use(std::vector<bool>& used, int id) { used[static_cast<std::size_t>(id)] = true; }
+  static void use(std::vector<bool>& used, int id) {
+    if (id != kNone) used[static_cast<std::size_t>(id)] = true;
+  }
 };
 
 bool have_common(const std::vector<bool>& a, const std::vector<bool>& b) {

@@ -178,7 +178,7 @@ class PlanText {
                 names.push_back(buffer(std::get<RopeStep>(plan_.steps[i].kind).x));
               }
               const std::string joined = fmt::format("{}", fmt::join(names, ", "));
-              const Frequencies& table = plan_.frequencies[static_cast<std::size_t>(s.frequencies)];
+              const Frequencies& table = plan_.table(s.frequencies);
               const std::string part =
                   rotated_text(2 * table.values.size(), s.head_dim, s.first_column);
               const bool halves = s.pairs == RopeStep::Pairs::Halves;

@@ -6,7 +6,8 @@
 
 namespace stagecraft {
 
-// Writes a plan, step by step. The files of architectures/ use it.
+// Writes a plan, step by step. The files of architectures/ use it through DecoderWriter. The plan
+// must outlive the writer.
 class PlanWriter {
  public:
   explicit PlanWriter(Plan& plan) : plan_(plan) {}
@@ -23,12 +24,14 @@ class PlanWriter {
   // Each adds a step and its weights. linear: `weight` + ".weight" and, if `bias`, `weight` +
   // ".bias", with the sizes of the buffers; `rows` describes how both are stored (its name and
   // shape are ignored). norm: the groups are as wide as the weight.
-  void linear(std::string name, BufferId out, BufferId in, const std::string& weight, bool bias,
-              Weight rows = {});
+  void linear(std::string name, BufferId out, BufferId in, const std::string& weight,
+              bool bias = false, Weight rows = {});
   void norm(std::string name, BufferId out, BufferId in, Weight weight, float eps);
 
- private:
+ protected:
   Plan& plan_;
+
+ private:
   int layer_ = kNone;
 };
 

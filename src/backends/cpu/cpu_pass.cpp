@@ -55,7 +55,7 @@ class Pass {
   }
 
  private:
-  void compute(const FusedEmbed& step) {
+  void compute(const EmbedStep& step) {
     std::size_t row = 0;
     const Range share = slice_.share(rows_);
     const auto out = buffer(step.out);
@@ -69,12 +69,12 @@ class Pass {
           std::ranges::fill(out.row(row), 0.0f);
         } else {
           const auto token = static_cast<std::size_t>(one.tokens[t]);
-          read_row(weights_.stored[static_cast<std::size_t>(step.table)], token, out.row(row));
+          read_row(weights_.table(step.table), token, out.row(row));
           if (step.scale != 1.0f) k_.scale(step.scale, out.cols(), out.row(row).data());
         }
         if (step.positions != kNone) {
           const auto learned = scratch_row(out.cols());
-          read_row(weights_.stored[static_cast<std::size_t>(step.positions)], position, learned);
+          read_row(weights_.table(step.positions), position, learned);
           k_.add(learned.data(), out.cols(), out.row(row).data());
         }
         write_angles(row, one.cache->placement, position);
@@ -436,8 +436,7 @@ class Pass {
     return {slice_.scratch().prepared.f32.data(), width};
   }
   MatrixView<float> buffer(BufferId id) const {
-    if (id == program_.plan.logits) return logits_;
-    return w_.buffers[static_cast<std::size_t>(id)].view();
+    return id == program_.plan.logits ? logits_ : w_.buffer(id);
   }
 
   const CpuProgram& program_;

@@ -20,7 +20,7 @@ std::size_t prepared_width(const Plan& plan, const FusedPlan& fused) {
     const LinearInput* input = nullptr;
     if (const auto* group = std::get_if<FusedLinears>(&step)) input = &group->input;
     if (const auto* gate = std::get_if<FusedGate>(&step)) input = &gate->input;
-    if (const auto* embed = std::get_if<FusedEmbed>(&step); embed && embed->positions != kNone) {
+    if (const auto* embed = std::get_if<EmbedStep>(&step); embed && embed->positions != kNone) {
       width = std::max(width, plan.buffer(embed->out).width);
     }
     if (input != nullptr) width = std::max(width, plan.buffer(input->in).width);

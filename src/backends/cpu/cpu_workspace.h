@@ -93,6 +93,8 @@ struct CpuWorkspace {
   CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kernels& table, std::size_t rows,
                std::size_t n_threads);
 
+  MatrixView<float> buffer(BufferId id) { return buffers[static_cast<std::size_t>(id)].view(); }
+
   const Kernels& kernels;
   std::size_t max_rows;
   std::vector<FloatRows> buffers;  // by BufferId, [max_rows, width]; empty if not stored

@@ -43,10 +43,6 @@ class Fuser {
 
   // Fuses as many steps as possible from step i on. Returns the index of the first step after them.
   std::size_t fuse_at(std::size_t i) {
-    if (const auto* embed = at<EmbedStep>(i)) {
-      fused_.steps.push_back(FusedEmbed{embed->out, embed->table, embed->scale, embed->positions});
-      return i + 1;
-    }
     if (at<LinearStep>(i) != nullptr) return linears(i, {at<LinearStep>(i)->in});
     if (const auto end = norm_and_linears(i)) return *end;
     if (const auto end = norm_and_add(i)) return *end;
@@ -62,7 +58,7 @@ class Fuser {
     }
     if (at<ExpertsStep>(i) != nullptr) return experts(i);
     if ((at<DeltaStep>(i) == nullptr || owns_inputs(i)) && takes_over(i)) {
-      if (i == last_state_) select(i);
+      if (has_state_ && i == last_state_) select(i);
       return i + 1;
     }
     if (at<SelectStep>(i) != nullptr) {
@@ -231,8 +227,7 @@ class Fuser {
         rotation.ropes.push_back(rope->frequencies);
         rotation.pairs = rope->pairs;
         one.head_dim = rope->head_dim;
-        one.columns +=
-            2 * plan_.frequencies[static_cast<std::size_t>(rope->frequencies)].values.size();
+        one.columns += 2 * plan_.table(rope->frequencies).values.size();
       } else {
         break;
       }
@@ -317,8 +312,7 @@ FusedPlan fuse(const Plan& plan) { return Fuser(plan).run(); }
 
 std::vector<BufferId> buffers_of(const FusedStep& step) {
   using Buffers = std::vector<BufferId>;
-  return std::visit(Overloaded{[](const FusedEmbed& s) { return Buffers{s.out}; },
-                               [](const FusedLinears& s) {
+  return std::visit(Overloaded{[](const FusedLinears& s) {
                                  Buffers buffers = {s.input.in};
                                  for (const FusedLinear& linear : s.linears)
                                    buffers.push_back(linear.out);
@@ -377,7 +371,7 @@ std::vector<FusedMatrix> matrices_of(const FusedStep& step) {
             return matrices;
           },
           // All others have vectors only. (The taps of a ShortConvStep are not packed.)
-          [](const OneOf<FusedEmbed, FusedAttention, FusedAdd, FusedNorm, FusedSelect, ActivateStep,
+          [](const OneOf<EmbedStep, FusedAttention, FusedAdd, FusedNorm, FusedSelect, ActivateStep,
                          MapStep, RouteStep, ShortConvStep, DeltaStep, JoinStep> auto&) {
             return Matrices{};
           }},

@@ -22,13 +22,6 @@ namespace stagecraft {
 //   select                                 FusedSelect, moved up behind the last step that writes a
 //                                          state or attends: later steps compute scored rows only
 
-struct FusedEmbed {
-  BufferId out;
-  WeightId table;
-  float scale;
-  WeightId positions;
-};
-
 // A norm of the rows that a fused step reads.
 struct RowNorm {
   NormStep::Kind kind = NormStep::Kind::Rms;
@@ -110,7 +103,7 @@ struct FusedSelect {
   std::vector<BufferId> buffers;
 };
 
-using FusedStep = std::variant<FusedEmbed, FusedLinears, FusedGate, FusedExperts, FusedAttention,
+using FusedStep = std::variant<EmbedStep, FusedLinears, FusedGate, FusedExperts, FusedAttention,
                                FusedAdd, FusedNorm, ActivateStep, MapStep, RouteStep, ShortConvStep,
                                DeltaStep, HeadsLinearStep, JoinStep, FusedSelect>;
 

@@ -36,8 +36,8 @@ void PackedAttention::run(const FusedAttention& step, const CacheShape& shape, b
                     round_up(shape.head_dim, kPanelOutputs),
                     heads(step.step.q, step.q_rotation),
                     stores ? heads(step.k, step.k_rotation) : Heads{{}, step.k_rotation, {}},
-                    stores ? buffer(step.v) : MatrixView<float>(),
-                    buffer(step.step.out)};
+                    stores ? w_.buffer(step.v) : MatrixView<float>(),
+                    w_.buffer(step.step.out)};
   // If each sequence has one token, the thread that computes a head stores its key first.
   // Otherwise, all keys must be stored before the first query is computed.
   const bool store_first = stores && (!single_ || only_scored);

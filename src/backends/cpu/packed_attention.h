@@ -44,12 +44,9 @@ class PackedAttention {
     Heads q, k;
     MatrixView<float> v, out;
   };
-  MatrixView<float> buffer(BufferId id) const {
-    return w_.buffers[static_cast<std::size_t>(id)].view();
-  }
   Place place_of(std::size_t row) const;
   Heads heads(BufferId id, const HeadRotation& rotation) const {
-    return {buffer(id), rotation, weights_.norm(rotation.norm)};
+    return {w_.buffer(id), rotation, weights_.norm(rotation.norm)};
   }
   // Norms and rotates head `index` of a row. out: [head_dim], not in the row.
   void rotate(const Heads& heads, std::size_t row, std::size_t index, std::size_t head_dim,

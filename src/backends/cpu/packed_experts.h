@@ -22,7 +22,7 @@ class PackedExperts {
   void multiply_down(const ExpertsStep& step, const Slots& slots, MatrixView<const float> hidden,
                      MatrixView<float> out, bool add) const;
   MatrixView<float> buffer(BufferId id, std::size_t n_rows) const {
-    return w_.buffers[static_cast<std::size_t>(id)].view().row_range(0, n_rows);
+    return w_.buffer(id).row_range(0, n_rows);
   }
 
   const Plan& plan_;

@@ -51,6 +51,7 @@ struct PackedWeights {
   const float* vector(WeightId id) const {
     return id == kNone ? nullptr : vectors[static_cast<std::size_t>(id)].data();
   }
+  const StoredTensor& table(WeightId id) const { return stored[static_cast<std::size_t>(id)]; }
   PackedNorm norm(const RowNorm& norm) const {
     const bool own =
         norm.weight != kNone && vectors[static_cast<std::size_t>(norm.weight)].size() > norm.group;

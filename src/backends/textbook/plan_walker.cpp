@@ -11,7 +11,6 @@
 #include "operators/clamped_swiglu.h"
 #include "operators/exact_gelu.h"
 #include "operators/gated_delta.h"
-#include "operators/geglu.h"
 #include "operators/gelu_tanh.h"
 #include "operators/layer_norm.h"
 #include "operators/neighbour_rope.h"
@@ -129,7 +128,6 @@ class Walk {
     using Function = ActivateStep::Function;
     if (up.empty()) return activate(function, gate, out);
     if (function == Function::Silu) return swiglu(gate, up, out);
-    if (function == Function::GeluTanh) return geglu(gate, up, out);
     for (std::size_t i = 0; i < out.size(); ++i) {
       float activated = 0.0f;
       activate(function, gate.subspan(i, 1), {&activated, 1});
@@ -218,7 +216,7 @@ class Walk {
   }
 
   void compute(const RopeStep& s) {
-    const Frequencies& table = plan_.frequencies[static_cast<std::size_t>(s.frequencies)];
+    const Frequencies& table = plan_.table(s.frequencies);
     if (!placement_.apart) return rotate(s, table.values, rows(s.x), cache_.length());
     for (std::size_t t = 0; t < rows_; ++t) {  // several tokens may have the same position
       const std::size_t position = placement_.position(table.positions, cache_.length() + t);

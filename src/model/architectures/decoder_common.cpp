@@ -169,18 +169,17 @@ Weight rows_of(std::size_t of, std::size_t first, std::size_t block, std::size_t
 
 DecoderWriter::DecoderWriter(std::string model_type, const DecoderSizes& sizes, Plan& plan,
                              DecoderStyle style)
-    : x(PlanWriter(plan).buffer("x", sizes.dim)),
-      n(PlanWriter(plan).buffer("n", sizes.dim)),
-      q(PlanWriter(plan).buffer("q", sizes.q_dim())),
-      k(PlanWriter(plan).buffer("k", sizes.kv_dim())),
-      v(PlanWriter(plan).buffer("v", sizes.kv_dim())),
-      a(PlanWriter(plan).buffer("a", sizes.q_dim())),
-      o(PlanWriter(plan).buffer("o", sizes.dim)),
-      g(PlanWriter(plan).buffer("g", sizes.ffn_dim)),
-      u(style.gated ? PlanWriter(plan).buffer("u", sizes.ffn_dim) : kNone),
+    : PlanWriter(plan),
+      x(buffer("x", sizes.dim)),
+      n(buffer("n", sizes.dim)),
+      q(buffer("q", sizes.q_dim())),
+      k(buffer("k", sizes.kv_dim())),
+      v(buffer("v", sizes.kv_dim())),
+      a(buffer("a", sizes.q_dim())),
+      o(buffer("o", sizes.dim)),
+      g(buffer("g", sizes.ffn_dim)),
+      u(style.gated ? buffer("u", sizes.ffn_dim) : kNone),
       sizes_(sizes),
-      plan_(plan),
-      writer_(plan),
       style_(std::move(style)) {
   plan.model_type = std::move(model_type);
   plan.vocab_size = sizes.vocab_size;
@@ -195,24 +194,24 @@ WeightId DecoderWriter::table(bool head, BufferId buffer) {
   const std::string& name = head ? last : first;
   const std::string& other = head ? first : last;
   const std::size_t width = plan_.buffer(buffer).width;
-  return writer_.weight({name, {sizes_.vocab_size, width}, sizes_.tied ? other : ""});
+  return weight({name, {sizes_.vocab_size, width}, sizes_.tied ? other : ""});
 }
 
 void DecoderWriter::embedding_to(BufferId out, float scale) {
-  writer_.step("embedding", EmbedStep{out, table(false, out), scale});
+  step("embedding", EmbedStep{out, table(false, out), scale});
 }
 
-void DecoderWriter::embedding_with_positions(const std::string& weight, std::size_t first_row) {
+void DecoderWriter::embedding_with_positions(const std::string& tensor, std::size_t first_row) {
   const WeightId tokens = table(false, x);
-  writer_.step("embedding", EmbedStep{x, tokens, 1.0f, positions(weight, first_row)});
+  step("embedding", EmbedStep{x, tokens, 1.0f, positions(tensor, first_row)});
 }
 
-WeightId DecoderWriter::positions(const std::string& weight, std::size_t first_row) {
+WeightId DecoderWriter::positions(const std::string& tensor, std::size_t first_row) {
   plan_.max_positions = sizes_.max_seq_len;
-  Weight rows{weight + ".weight", {sizes_.max_seq_len, sizes_.dim}};
+  Weight rows{tensor + ".weight", {sizes_.max_seq_len, sizes_.dim}};
   rows.first_row = first_row;
   rows.of_rows = first_row == 0 ? 0 : first_row + sizes_.max_seq_len;
-  return writer_.weight(std::move(rows));
+  return weight(std::move(rows));
 }
 
 FrequenciesId DecoderWriter::frequencies(const RopeConfig& rope) {
@@ -220,38 +219,33 @@ FrequenciesId DecoderWriter::frequencies(const RopeConfig& rope) {
 }
 
 FrequenciesId DecoderWriter::frequencies(const RopeConfig& rope, std::size_t columns) {
-  return writer_.frequencies({rope_text(rope), rope_frequencies(rope, columns)});
+  return frequencies({rope_text(rope), rope_frequencies(rope, columns)});
 }
 
 std::string DecoderWriter::layer(std::size_t index) {
-  writer_.layer(static_cast<int>(index));
+  PlanWriter::layer(static_cast<int>(index));
   return fmt::format("{}{}.", style_.layers, index);
 }
 
-void DecoderWriter::norm(std::string name, BufferId out, BufferId in, const std::string& weight,
+void DecoderWriter::norm(std::string name, BufferId out, BufferId in, const std::string& tensor,
                          std::size_t group) {
   const std::size_t width = group == 0 ? plan_.buffer(in).width : group;
-  Weight scale{weight + ".weight", {width}, "", style_.norm_plus};
+  Weight scale{tensor + ".weight", {width}, "", style_.norm_plus};
   if (style_.norm == NormStep::Kind::Rms) {
-    return writer_.norm(std::move(name), out, in, std::move(scale), sizes_.norm_eps);
+    return PlanWriter::norm(std::move(name), out, in, std::move(scale), sizes_.norm_eps);
   }
-  NormStep step{out, in, kNone, width, sizes_.norm_eps, style_.norm};
-  if (style_.norm_weight) step.weight = writer_.weight(std::move(scale));
-  if (style_.norm_bias) step.bias = writer_.weight({weight + ".bias", {width}});
-  writer_.step(std::move(name), step);
+  NormStep norm{out, in, kNone, width, sizes_.norm_eps, style_.norm};
+  if (style_.norm_weight) norm.weight = weight(std::move(scale));
+  if (style_.norm_bias) norm.bias = weight({tensor + ".bias", {width}});
+  step(std::move(name), norm);
 }
 
-void DecoderWriter::norm_of_heads(std::string name, BufferId heads, const std::string& weight) {
+void DecoderWriter::norm_of_heads(std::string name, BufferId heads, const std::string& tensor) {
   const std::size_t width = plan_.buffer(heads).width;
-  Weight scale{weight + ".weight", {width}};
+  Weight scale{tensor + ".weight", {width}};
   scale.folded_rows = width / sizes_.head_dim;
-  writer_.step(std::move(name), NormStep{heads, heads, writer_.weight(std::move(scale)),
-                                         sizes_.head_dim, sizes_.norm_eps, NormStep::Kind::Layer});
-}
-
-void DecoderWriter::linear(std::string name, BufferId out, BufferId in, const std::string& weight,
-                           bool bias, const Weight& rows) {
-  writer_.linear(std::move(name), out, in, weight, bias, rows);
+  step(std::move(name), NormStep{heads, heads, weight(std::move(scale)), sizes_.head_dim,
+                                 sizes_.norm_eps, NormStep::Kind::Layer});
 }
 
 void DecoderWriter::qkv(BufferId in, const std::string& at, bool bias) {
@@ -262,54 +256,54 @@ void DecoderWriter::qkv(BufferId in, const std::string& at, bool bias) {
 
 void DecoderWriter::clip_qkv(std::optional<float> limit) {
   if (!limit) return;
-  writer_.step("q_clip", MapStep{q, 1.0f, 0.0f, *limit});
-  writer_.step("k_clip", MapStep{k, 1.0f, 0.0f, *limit});
-  writer_.step("v_clip", MapStep{v, 1.0f, 0.0f, *limit});
+  step("q_clip", MapStep{q, 1.0f, 0.0f, *limit});
+  step("k_clip", MapStep{k, 1.0f, 0.0f, *limit});
+  step("v_clip", MapStep{v, 1.0f, 0.0f, *limit});
 }
 
-void DecoderWriter::fused_qkv(BufferId in, const std::string& weight, bool bias) {
+void DecoderWriter::fused_qkv(BufferId in, const std::string& tensor, bool bias) {
   // With one key head, both orders are the same.
-  if (style_.qkv_apart || sizes_.n_kv_heads == 1) return stacked_qkv(in, weight, bias);
+  if (style_.qkv_apart || sizes_.n_kv_heads == 1) return stacked_qkv(in, tensor, bias);
   const std::size_t head = sizes_.head_dim, queries = sizes_.q_dim() / sizes_.n_kv_heads;
   const std::size_t stride = queries + 2 * head, all = sizes_.n_kv_heads * stride;
-  linear("q", q, in, weight, bias, rows_of(all, 0, queries, stride));
-  linear("k", k, in, weight, bias, rows_of(all, queries, head, stride));
-  linear("v", v, in, weight, bias, rows_of(all, queries + head, head, stride));
+  linear("q", q, in, tensor, bias, rows_of(all, 0, queries, stride));
+  linear("k", k, in, tensor, bias, rows_of(all, queries, head, stride));
+  linear("v", v, in, tensor, bias, rows_of(all, queries + head, head, stride));
 }
 
-void DecoderWriter::stacked_qkv(BufferId in, const std::string& weight, bool bias,
+void DecoderWriter::stacked_qkv(BufferId in, const std::string& tensor, bool bias,
                                 bool transposed) {
-  if (style_.qkv_apart) return qkv(in, weight.substr(0, weight.rfind('.') + 1), bias);
+  if (style_.qkv_apart) return qkv(in, tensor.substr(0, tensor.rfind('.') + 1), bias);
   const std::size_t q_dim = sizes_.q_dim(), kv_dim = sizes_.kv_dim();
   Weight rows = rows_of(q_dim + 2 * kv_dim, 0);
   rows.transposed = transposed;
-  linear("q", q, in, weight, bias, rows);
+  linear("q", q, in, tensor, bias, rows);
   rows.first_row = q_dim;
-  linear("k", k, in, weight, bias, rows);
+  linear("k", k, in, tensor, bias, rows);
   rows.first_row = q_dim + kv_dim;
-  linear("v", v, in, weight, bias, rows);
+  linear("v", v, in, tensor, bias, rows);
 }
 
 void DecoderWriter::rope(FrequenciesId rope) {
-  writer_.step("q_rope", RopeStep{q, rope, sizes_.head_dim, style_.pairs});
-  writer_.step("k_rope", RopeStep{k, rope, sizes_.head_dim, style_.pairs});
+  step("q_rope", RopeStep{q, rope, sizes_.head_dim, style_.pairs});
+  step("k_rope", RopeStep{k, rope, sizes_.head_dim, style_.pairs});
 }
 
 void DecoderWriter::attention(float scale, std::size_t window, float soft_cap,
                               std::vector<float> slopes, WeightId sinks) {
-  const CacheId cache = writer_.cache({sizes_.n_kv_heads, sizes_.head_dim});
-  writer_.step("", StoreStep{cache, k, v});
-  writer_.step("attn_out", AttentionStep{a, q, cache, sizes_.n_heads, scale, window, soft_cap,
-                                         std::move(slopes), sinks});
+  const CacheId keys = cache({sizes_.n_kv_heads, sizes_.head_dim});
+  step("", StoreStep{keys, k, v});
+  step("attn_out", AttentionStep{a, q, keys, sizes_.n_heads, scale, window, soft_cap,
+                                 std::move(slopes), sinks});
 }
 
 void DecoderWriter::short_conv(std::string name, BufferId out, BufferId in,
-                               const std::string& weight, std::size_t n_taps, bool bias) {
+                               const std::string& tensor, std::size_t n_taps, bool bias) {
   const std::size_t width = plan_.buffer(in).width;
-  Weight taps{weight + ".weight", {width, n_taps}};
+  Weight taps{tensor + ".weight", {width, n_taps}};
   taps.taps = true;
-  ShortConvStep conv{out, in, writer_.weight(std::move(taps)), writer_.state({n_taps - 1, width})};
-  if (bias) conv.bias = writer_.weight({weight + ".bias", {width}});
+  ShortConvStep conv{out, in, weight(std::move(taps)), state({n_taps - 1, width})};
+  if (bias) conv.bias = weight({tensor + ".bias", {width}});
   step(std::move(name), conv);
 }
 
@@ -320,15 +314,15 @@ void DecoderWriter::gate(BufferId in, const std::string& at, ActivateStep::Funct
   activate(function);
 }
 
-void DecoderWriter::stacked_gate(BufferId in, const std::string& weight,
+void DecoderWriter::stacked_gate(BufferId in, const std::string& tensor,
                                  ActivateStep::Function function, bool bias) {
-  linear("gate", g, in, weight, bias, rows_of(2 * sizes_.ffn_dim, 0));
-  linear("up", u, in, weight, bias, rows_of(2 * sizes_.ffn_dim, sizes_.ffn_dim));
+  linear("gate", g, in, tensor, bias, rows_of(2 * sizes_.ffn_dim, 0));
+  linear("up", u, in, tensor, bias, rows_of(2 * sizes_.ffn_dim, sizes_.ffn_dim));
   activate(function);
 }
 
 void DecoderWriter::activate(ActivateStep::Function function) {
-  writer_.step(gated_name(function), ActivateStep{g, g, u, function});
+  step(gated_name(function), ActivateStep{g, g, u, function});
 }
 
 void DecoderWriter::route(const std::string& prefix, BufferId in, const std::string& router,
@@ -343,9 +337,8 @@ ExpertsStep::Expert DecoderWriter::expert(BufferId in, BufferId out, std::size_t
                                           const std::string& gate, const std::string& up,
                                           const std::string& down) {
   const std::size_t inputs = plan_.buffer(in).width, outputs = plan_.buffer(out).width;
-  return {writer_.weight({gate + ".weight", {width, inputs}}),
-          writer_.weight({up + ".weight", {width, inputs}}),
-          writer_.weight({down + ".weight", {outputs, width}})};
+  return {weight({gate + ".weight", {width, inputs}}), weight({up + ".weight", {width, inputs}}),
+          weight({down + ".weight", {outputs, width}})};
 }
 
 void DecoderWriter::mlp(BufferId in, const std::string& first, const std::string& second,
@@ -353,12 +346,12 @@ void DecoderWriter::mlp(BufferId in, const std::string& first, const std::string
   linear("up", g, in, first, bias, rows);
   constexpr const char* kNames[kActivationFunctions] = {"silu", "gelu",    "gelu",
                                                         "relu", "sigmoid", "product"};
-  writer_.step(kNames[static_cast<std::size_t>(function)], ActivateStep{g, g, kNone, function});
+  step(kNames[static_cast<std::size_t>(function)], ActivateStep{g, g, kNone, function});
   linear("down", o, g, second, bias, rows);
 }
 
 void DecoderWriter::add(std::string name, float scale) {
-  writer_.step(std::move(name), AddStep{x, o, scale});
+  step(std::move(name), AddStep{x, o, scale});
 }
 
 void DecoderWriter::logits(float scale, float soft_cap) {
@@ -368,18 +361,18 @@ void DecoderWriter::logits(float scale, float soft_cap) {
 }
 
 void DecoderWriter::select() {
-  writer_.layer(kNone);
-  writer_.step("", SelectStep{x});
+  PlanWriter::layer(kNone);
+  step("", SelectStep{x});
 }
 
 void DecoderWriter::head(BufferId in, float scale, float soft_cap) {
-  plan_.logits = writer_.buffer("logits", sizes_.vocab_size);
+  plan_.logits = buffer("logits", sizes_.vocab_size);
   const bool mapped = scale != 1.0f || soft_cap != 0.0f;
   const char* const raw = soft_cap != 0.0f ? "uncapped_logits" : "unscaled_logits";
   LinearStep linear{plan_.logits, in, table(true, in)};
-  if (style_.head_bias) linear.bias = writer_.weight({style_.head + ".bias", {sizes_.vocab_size}});
-  writer_.step(mapped ? raw : "logits", linear);
-  if (mapped) writer_.step("logits", MapStep{plan_.logits, scale, soft_cap});
+  if (style_.head_bias) linear.bias = weight({style_.head + ".bias", {sizes_.vocab_size}});
+  step(mapped ? raw : "logits", linear);
+  if (mapped) step("logits", MapStep{plan_.logits, scale, soft_cap});
 }
 
 }  // namespace stagecraft

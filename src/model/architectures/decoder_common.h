@@ -147,7 +147,7 @@ inline constexpr std::string_view kQkvApart = "stored_qkv_apart";
 //   q, k, v, a  of attention      o  the result of a block, which is added to x
 //   g, u  of the feed-forward block
 // Plan and sizes must outlive the writer.
-class DecoderWriter {
+class DecoderWriter : public PlanWriter {
  public:
   DecoderWriter(std::string model_type, const DecoderSizes& sizes, Plan& plan,
                 DecoderStyle style = {});
@@ -159,32 +159,20 @@ class DecoderWriter {
   // x = embedding[token] + positions[position]; `positions` is a tensor's name without ".weight".
   // Position 0 is row first_row of this tensor.
   void embedding_with_positions(const std::string& positions, std::size_t first_row = 0);
-  WeightId positions(const std::string& weight, std::size_t first_row);
+  WeightId positions(const std::string& tensor, std::size_t first_row);
+  using PlanWriter::frequencies;
   FrequenciesId frequencies(const RopeConfig& rope);
   // For RoPE of the first columns of each head.
   FrequenciesId frequencies(const RopeConfig& rope, std::size_t columns);
-  FrequenciesId frequencies(Frequencies table) { return writer_.frequencies(std::move(table)); }
-
-  // More buffers, weights, ... for parts that other decoders do not have.
-  BufferId buffer(std::string name, std::size_t width) {
-    return writer_.buffer(std::move(name), width);
-  }
-  WeightId weight(Weight weight) { return writer_.weight(std::move(weight)); }
-  CacheId cache(CacheShape shape) { return writer_.cache(shape); }
-  StateId state(StateShape shape) { return writer_.state(shape); }
-  void step(std::string name, StepKind kind) { writer_.step(std::move(name), std::move(kind)); }
 
   // Begins a layer; returns the prefix of the names of its tensors: "model.layers.3."
   std::string layer(std::size_t index);
 
-  // `weight` is a tensor's name without ".weight". group: numbers per group; 0: a row is one group.
-  void norm(std::string name, BufferId out, BufferId in, const std::string& weight,
+  // tensor: its name without ".weight". group: numbers per group; 0: a row is one group.
+  void norm(std::string name, BufferId out, BufferId in, const std::string& tensor,
             std::size_t group = 0);
   // LayerNorm of each head of q or k, with a weight per head and no bias.
-  void norm_of_heads(std::string name, BufferId heads, const std::string& weight);
-  // rows: how the weight and its bias are stored (PlanWriter::linear), for example rows_of.
-  void linear(std::string name, BufferId out, BufferId in, const std::string& weight,
-              bool bias = false, const Weight& rows = {});
+  void norm_of_heads(std::string name, BufferId heads, const std::string& tensor);
   // q, k, v = linear(in; at + "q_proj", ...)
   void qkv(BufferId in, const std::string& at, bool bias);
   // Clips every number of q, k and v to the range from -limit to limit. Does nothing without a
@@ -192,21 +180,21 @@ class DecoderWriter {
   void clip_qkv(std::optional<float> limit);
   // As qkv, but q, k and v are rows of one matrix: the rows of the queries that share the first key
   // head, of this key head, of its value head; then those for the next key head.
-  void fused_qkv(BufferId in, const std::string& weight, bool bias);
+  void fused_qkv(BufferId in, const std::string& tensor, bool bias);
   // As fused_qkv, but all rows of q come first, then those of k, then those of v. transposed: the
   // matrix is stored as [inputs, outputs].
-  void stacked_qkv(BufferId in, const std::string& weight, bool bias, bool transposed = false);
+  void stacked_qkv(BufferId in, const std::string& tensor, bool bias, bool transposed = false);
   void rope(FrequenciesId rope);  // rotates q and k
   // Stores k and v in a new cache; a = attention(q, cache).
   void attention(float scale, std::size_t window = 0, float soft_cap = 0.0f,
                  std::vector<float> slopes = {}, WeightId sinks = kNone);
   // out = short_conv(in), with a new state.
-  void short_conv(std::string name, BufferId out, BufferId in, const std::string& weight,
+  void short_conv(std::string name, BufferId out, BufferId in, const std::string& tensor,
                   std::size_t n_taps, bool bias);
   // g = f(linear(in; at + "gate_proj")) * linear(in; at + "up_proj")
   void gate(BufferId in, const std::string& at, ActivateStep::Function function, bool bias = false);
   // As gate, but gate and up are rows of one matrix: first those of gate, then those of up.
-  void stacked_gate(BufferId in, const std::string& weight, ActivateStep::Function function,
+  void stacked_gate(BufferId in, const std::string& tensor, ActivateStep::Function function,
                     bool bias = false);
   void activate(ActivateStep::Function function);  // g = f(g) * u
   // The shares of the experts: how.x = linear(in; router), then the RouteStep `how`. prefix: of the
@@ -235,8 +223,6 @@ class DecoderWriter {
   WeightId table(bool head, BufferId buffer);
 
   const DecoderSizes& sizes_;
-  Plan& plan_;
-  PlanWriter writer_;
   const DecoderStyle style_;
 };
 

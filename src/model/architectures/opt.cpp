@@ -38,12 +38,12 @@ Plan opt_plan(const ConfigFields& fields) {
                                .gated = false,
                                .embedding = model + "embed_tokens",
                                .layers = model + "layers."});
-  const BufferId e = narrow ? PlanWriter(plan).buffer("e", table_width) : w.x;
+  const BufferId e = narrow ? w.buffer("e", table_width) : w.x;
   const std::string positions = model + "embed_positions";
   if (narrow) {
     w.embedding_to(e);
     const WeightId table = w.positions(positions, kUnusedPositions);
-    PlanWriter(plan).step("positions", EmbedStep{w.x, kNone, 1.0f, table});
+    w.step("positions", EmbedStep{w.x, kNone, 1.0f, table});
     w.linear("project_in", w.o, e, model + "project_in");
     w.add("embedding_sum");
   } else {
