@@ -96,9 +96,9 @@ bool prefetches_itself() {
 #endif
 }
 
-// On a core of an Intel Xeon (family 6, model 167) the bf16 kernel reaches 123 Gop/s with
-// vdpbf16ps, and 199 with a shift to f32 and multiply-adds. On AMD's Zen 4 and Zen 5, vdpbf16ps is
-// twice as fast as f32 (docs/kernels.md).
+// On a core of an Intel Xeon with AMX, the bf16 kernel reaches 123 Gop/s with vdpbf16ps, and 199
+// with a shift to f32 and multiply-adds. On AMD's Zen 4 and Zen 5, vdpbf16ps is twice as fast as
+// f32 (docs/kernels.md).
 bool is_slower_here([[maybe_unused]] std::string_view name) {
 #if defined(__x86_64__)
   return name == "avx512_bf16" && __builtin_cpu_is("intel") != 0;
