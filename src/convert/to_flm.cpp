@@ -8,8 +8,8 @@
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/flm.h"
 #include "convert/convert.h"
+#include "convert/output_tensors.h"
 #include "convert/sources.h"
-#include "convert/tensor_plan.h"
 #include "model/config_file.h"
 #include "text/chat_format.h"
 #include "text/chat_template_source.h"
@@ -54,10 +54,10 @@ bool add_chat(std::map<std::string, std::string>& pairs, const ModelSource& mode
 }
 
 // FastLLM expects a tensor of this name even if the embeddings are tied.
-void add_head(std::vector<PlannedTensor>& plan) {
-  if (plan.back().name == "lm_head.weight") return;
-  plan.push_back(plan.front());
-  plan.back().name = "lm_head.weight";
+void add_head(std::vector<OutputTensor>& tensors) {
+  if (tensors.back().name == "lm_head.weight") return;
+  tensors.push_back(tensors.front());
+  tensors.back().name = "lm_head.weight";
 }
 
 std::string pairs_text(const Conversion& conversion, const Plan& plan,
@@ -108,8 +108,8 @@ Converted convert_to_flm(const Conversion& conversion) {
   const bool chatglm = description.plan.model_type == "chatglm";  // FastLLM reads it unchanged
   if (!chatglm) llama_config(description, conversion.model, ".flm");
   refuse_rope_factors(description, conversion.model);
-  std::vector<PlannedTensor> plan = plan_tensors(description.plan, checkpoint);
-  if (!chatglm) add_head(plan);
+  std::vector<OutputTensor> tensors = output_tensors(description.plan, checkpoint);
+  if (!chatglm) add_head(tensors);
   std::optional<Tokenizer> tokenizer;
   if (conversion.with_tokenizer) {
     tokenizer = Tokenizer::open(conversion.tokenizer.value_or(conversion.model));
@@ -118,7 +118,7 @@ Converted convert_to_flm(const Conversion& conversion) {
                              description.plan.vocab_size);
     }
   }
-  Converted result = {plan.size(), 0, {}};
+  Converted result = {tensors.size(), 0, {}};
   note_no_end(conversion, description.plan, result);
   AtomicFile file(conversion.out, conversion.replace);
   std::string head;
@@ -126,10 +126,10 @@ Converted convert_to_flm(const Conversion& conversion) {
   file.write(head + pairs_text(conversion, description.plan, tokenizer, result.notes) +
              vocabulary_text(tokenizer));
   std::string count;
-  put(count, plan.size());
+  put(count, tensors.size());
   file.write(count);
   ThreadPool threads(usable_cores());
-  for (PlannedTensor& tensor : plan) {
+  for (OutputTensor& tensor : tensors) {
     tensor.dtype = DType::F32;
     std::string entry;
     put_text(entry, tensor.name);

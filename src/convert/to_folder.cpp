@@ -15,8 +15,8 @@
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/safetensors.h"
 #include "convert/convert.h"
+#include "convert/output_tensors.h"
 #include "convert/sources.h"
-#include "convert/tensor_plan.h"
 #include "model/config_file.h"
 #include "model/description.h"
 #include "model/plan_text.h"
@@ -228,18 +228,18 @@ Converted convert_to_folder(const Conversion& conversion) {
   const ModelDescription description = describe_model(conversion.model);
   const Plan& plan = description.plan;
   refuse_rope_factors(description, conversion.model);
-  std::vector<PlannedTensor> planned = plan_tensors(plan, checkpoint);
-  std::vector<StoredTensor> tensors;
+  std::vector<OutputTensor> tensors = output_tensors(plan, checkpoint);
+  std::vector<StoredTensor> listed;  // for the header of the file
   std::vector<std::size_t> sizes;
   Converted result;
   std::map<DType, std::size_t> n_quantized;
-  for (PlannedTensor& tensor : planned) {
+  for (OutputTensor& tensor : tensors) {
     if (is_quantized(tensor.dtype)) {
       if (!conversion.dtype) ++n_quantized[tensor.dtype];
       tensor.dtype = DType::F32;
     }
     if (!tensor.exact) tensor.dtype = conversion.dtype.value_or(tensor.dtype);
-    tensors.push_back({tensor.name, tensor.dtype, tensor.stored->shape, {}});
+    listed.push_back({tensor.name, tensor.dtype, tensor.stored->shape, {}});
     sizes.push_back(bytes_as(*tensor.stored, tensor.dtype));
   }
   for (const auto& [dtype, n] : n_quantized) {
@@ -253,7 +253,7 @@ Converted convert_to_folder(const Conversion& conversion) {
                            plan.vocab_size);
   }
   const AtomicFolder folder(conversion.out, conversion.replace);
-  folder.write("config.json", folder_config(conversion.model, plan, planned.front().dtype));
+  folder.write("config.json", folder_config(conversion.model, plan, tensors.front().dtype));
   std::error_code ignored;
   const fs::path generation = conversion.model.path() / "generation_config.json";
   if (fs::exists(generation, ignored)) {
@@ -263,14 +263,14 @@ Converted convert_to_folder(const Conversion& conversion) {
   note_no_end(conversion, plan, result);
   if (conversion.with_tokenizer) copy_or_write_tokenizer(folder, conversion, plan);
   AtomicFile file(folder.file("model.safetensors"), true);
-  file.write(safetensors_header(tensors, sizes, {{"format", "pt"}}));
+  file.write(safetensors_header(listed, sizes, {{"format", "pt"}}));
   ThreadPool threads(usable_cores());
-  for (const PlannedTensor& tensor : planned) {
+  for (const OutputTensor& tensor : tensors) {
     write_tensor(tensor, checkpoint, threads, file, conversion.check);
   }
   file.commit();
   folder.commit();
-  result.n_tensors = planned.size();
+  result.n_tensors = tensors.size();
   result.bytes = file.size();
   return result;
 }

@@ -12,8 +12,8 @@
 #include "convert/convert.h"
 #include "convert/gguf_keys.h"
 #include "convert/gguf_vocabulary_writer.h"
+#include "convert/output_tensors.h"
 #include "convert/sources.h"
-#include "convert/tensor_plan.h"
 
 namespace stagecraft {
 namespace {
@@ -38,10 +38,10 @@ std::optional<std::uint32_t> file_type(DType dtype) {
   }
 }
 
-void choose_types(std::vector<PlannedTensor>& plan, const Conversion& conversion,
+void choose_types(std::vector<OutputTensor>& tensors, const Conversion& conversion,
                   Converted& result) {
   std::size_t n_others = 0;
-  for (PlannedTensor& tensor : plan) {
+  for (OutputTensor& tensor : tensors) {
     const bool matrix = tensor.stored->shape.size() == 2;
     if (!matrix) {
       tensor.dtype = DType::F32;
@@ -58,8 +58,8 @@ void choose_types(std::vector<PlannedTensor>& plan, const Conversion& conversion
 }
 
 // The GGUF architecture "llama" stores the rows of q and k as RoPE pairs.
-void reorder_heads(std::vector<PlannedTensor>& plan, const Config& config) {
-  for (PlannedTensor& tensor : plan) {
+void reorder_heads(std::vector<OutputTensor>& tensors, const Config& config) {
+  for (OutputTensor& tensor : tensors) {
     if (tensor.name.find(".q_proj.") != std::string::npos) tensor.pairs = config.n_heads;
     if (tensor.name.find(".k_proj.") != std::string::npos) tensor.pairs = config.n_kv_heads;
   }
@@ -67,7 +67,7 @@ void reorder_heads(std::vector<PlannedTensor>& plan, const Config& config) {
 
 // quantize() refuses NaN in matrices. This function refuses NaN and infinity in norms and biases,
 // which are too small for the check to cost anything.
-void refuse_nan(const PlannedTensor& tensor, const std::string& where) {
+void refuse_nan(const OutputTensor& tensor, const std::string& where) {
   std::size_t at = 0;
   convert_tensor(*tensor.stored, DType::F32, where, [&](std::span<const std::byte> piece) {
     for (std::size_t i = 0; i < piece.size(); i += sizeof(float), ++at) {
@@ -80,10 +80,10 @@ void refuse_nan(const PlannedTensor& tensor, const std::string& where) {
   });
 }
 
-void write_data(AtomicFile& file, const std::vector<PlannedTensor>& plan,
+void write_data(AtomicFile& file, const std::vector<OutputTensor>& tensors,
                 const Checkpoint& checkpoint, const std::function<void()>& check) {
   ThreadPool threads(usable_cores());
-  for (const PlannedTensor& tensor : plan) {
+  for (const OutputTensor& tensor : tensors) {
     write_tensor(tensor, checkpoint, threads, file, check);
     file.write(GgufWriter::padding(file.size()));
   }
@@ -98,15 +98,15 @@ Converted convert_to_gguf(const Conversion& conversion) {
   const Config config = llama_config(description, conversion.model, "GGUF");
   const std::string where = conversion.model.name();
   Converted result;
-  std::vector<PlannedTensor> plan = plan_tensors(description.plan, checkpoint);
-  choose_types(plan, conversion, result);
-  if (gguf_architecture(config, where) == "llama") reorder_heads(plan, config);
+  std::vector<OutputTensor> tensors = output_tensors(description.plan, checkpoint);
+  choose_types(tensors, conversion, result);
+  if (gguf_architecture(config, where) == "llama") reorder_heads(tensors, config);
 
   GgufWriter writer;
   add_gguf_config(writer, config, where);
   writer.add("general.name", std::string_view(model_name(conversion.model)));
   writer.add("general.quantization_version", std::uint32_t{2});
-  if (const auto type = file_type(conversion.dtype.value_or(plan.front().dtype))) {
+  if (const auto type = file_type(conversion.dtype.value_or(tensors.front().dtype))) {
     writer.add("general.file_type", *type);
   }
   if (conversion.with_tokenizer) {
@@ -126,20 +126,20 @@ Converted convert_to_gguf(const Conversion& conversion) {
                     DType::F32,
                     {factors.size()},
                     std::as_bytes(std::span(factors))};
-  if (!factors.empty()) plan.insert(plan.begin(), {rope.name, &rope, DType::F32});
-  for (const PlannedTensor& tensor : plan) {
+  if (!factors.empty()) tensors.insert(tensors.begin(), {rope.name, &rope, DType::F32});
+  for (const OutputTensor& tensor : tensors) {
     const std::string name = &rope == tensor.stored ? rope.name : gguf_name(tensor.name);
     writer.add_tensor(name, tensor.dtype, tensor.stored->shape);
   }
   const bool quantizes = conversion.dtype && is_quantized(*conversion.dtype);
-  for (const PlannedTensor& tensor : plan) {
+  for (const OutputTensor& tensor : tensors) {
     if (quantizes && tensor.stored->shape.size() == 1) refuse_nan(tensor, checkpoint.name());
   }
   AtomicFile file(conversion.out, conversion.replace);
   file.write(writer.header());
-  write_data(file, plan, checkpoint, conversion.check);
+  write_data(file, tensors, checkpoint, conversion.check);
   file.commit();
-  result.n_tensors = plan.size();
+  result.n_tensors = tensors.size();
   result.bytes = file.size();
   return result;
 }

@@ -170,8 +170,8 @@ class OperatorBench {
     for (const std::size_t rows : kSweep) fmt::print("{:>7}", rows);
     fmt::print("\n");
     for (const WeightLayout layout :
-         {WeightLayout::F32, WeightLayout::BF16, WeightLayout::RoundedBF16, WeightLayout::Q8,
-          WeightLayout::Q4}) {
+         {WeightLayout::F32, WeightLayout::BF16, WeightLayout::RoundedBF16, WeightLayout::Q8_0,
+          WeightLayout::Q4_0}) {
       sweep(layout);
     }
     compare_instruction_sets();

@@ -5,8 +5,20 @@
 
 #include "serve/api_error.h"
 #include "serve/scheduler.h"
+#include "text/tool_calls.h"
 
 namespace stagecraft {
+
+// What a request says about the form of its answer.
+struct AnswerForm {
+  bool chat = false;
+  bool stream = false;
+  bool include_usage = false;  // in a stream; other answers always have it
+  bool logprobs = false;
+  std::size_t n = 1;                    // texts per prompt
+  ToolForm tool_form = ToolForm::None;  // how the model writes calls; None: it may write no calls
+  std::string grammar_field;            // the field that gives the grammar; "": none does
+};
 
 // Writes the answer to one request for text from the events of its texts: either one JSON object at
 // the end, or a stream of server-sent events. It does not know the connection.

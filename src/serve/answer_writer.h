@@ -12,20 +12,13 @@ namespace stagecraft {
 // Writes a completion (/v1/completions, /v1/chat/completions) as OpenAI defines it.
 class AnswerWriter : public Answer {
  public:
-  struct Options {
-    bool chat = false;
-    bool stream = false;
-    bool include_usage = false;
-    bool logprobs = false;
+  struct Options : AnswerForm {
     // The token ids of each prompt. If they are set, the answer contains them and the token ids of
     // each text, in the fields of vLLM: prompt_token_ids and token_ids.
-    std::optional<std::vector<std::vector<TokenId>>> prompts;
+    std::optional<std::vector<std::vector<TokenId>>> prompts = {};
     std::size_t n_texts = 1;
-    std::size_t n = 1;  // texts per prompt
-    ToolForm tool_form = ToolForm::None;
-    std::string grammar_field;  // see error_of
-    std::string id;             // "chatcmpl-1f"
-    std::string model;
+    std::string id = {};  // "chatcmpl-1f"
+    std::string model = {};
     std::time_t created = 0;
   };
   // The tokenizer must outlive the writer.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "serve/answer.h"
 #include "serve/glass_box.h"
 #include "serve/scheduler.h"
 #include "text/chat_format.h"
@@ -30,15 +31,8 @@ struct ServedModel {
 };
 
 // A request for text, parsed and checked.
-struct CompletionRequest {
-  bool chat = false;
-  bool stream = false;
-  bool include_usage = false;  // in a stream; other answers always have it
-  bool logprobs = false;
-  bool token_ids = false;               // put the token ids of prompts and texts into the answer
-  std::size_t n = 1;                    // texts per prompt
-  ToolForm tool_form = ToolForm::None;  // how the model writes calls; None: it may write no calls
-  std::string grammar_field;            // the field that gives the grammar; "": none does
+struct CompletionRequest : AnswerForm {
+  bool token_ids = false;  // put the token ids of prompts and texts into the answer
   // The texts to generate: n per prompt, all texts of a prompt together. If the request has the
   // seed s, choice i of a prompt has the seed s + i.
   std::vector<TextRequest> texts;

@@ -26,14 +26,11 @@ ResponseRequest parse_response(std::string_view body, const ServedModel& model,
 
 class ResponseWriter : public Answer {
  public:
-  struct Options {
-    bool stream = false;
-    ToolForm tool_form = ToolForm::None;
-    std::string grammar_field;  // see error_of
-    std::string id;             // "6b01706e000001"
-    std::string model;
+  struct Options : AnswerForm {
+    std::string id = {};  // "6b01706e000001"
+    std::string model = {};
     std::time_t created = 0;
-    std::string echo;
+    std::string echo = {};
   };
   explicit ResponseWriter(const Options& options);
 

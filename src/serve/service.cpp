@@ -186,11 +186,7 @@ Service::Reply Service::complete(ConnectionId connection, const HttpRequest& req
 }
 
 void Service::start(ConnectionId connection, CompletionRequest request) {
-  AnswerWriter::Options options;
-  options.chat = request.chat;
-  options.stream = request.stream;
-  options.include_usage = request.include_usage;
-  options.logprobs = request.logprobs;
+  AnswerWriter::Options options{AnswerForm(request)};
   if (request.token_ids) {
     auto& prompts = options.prompts.emplace();
     for (std::size_t i = 0; i < request.texts.size(); i += request.n) {
@@ -198,9 +194,6 @@ void Service::start(ConnectionId connection, CompletionRequest request) {
     }
   }
   options.n_texts = request.texts.size();
-  options.n = request.n;
-  options.tool_form = request.tool_form;
-  options.grammar_field = std::move(request.grammar_field);
   options.id = fmt::format("{}-{}", request.chat ? "chatcmpl" : "cmpl", new_id());
   options.model = model_.names.front();
   options.created = std::time(nullptr);
@@ -210,10 +203,7 @@ void Service::start(ConnectionId connection, CompletionRequest request) {
 
 Service::Reply Service::respond(ConnectionId connection, const HttpRequest& http) {
   ResponseRequest request = parse_response(http.body, model_, seed());
-  ResponseWriter::Options options;
-  options.stream = request.completion.stream;
-  options.tool_form = request.completion.tool_form;
-  options.grammar_field = std::move(request.completion.grammar_field);
+  ResponseWriter::Options options{AnswerForm(request.completion)};
   options.id = new_id();
   options.model = model_.names.front();
   options.created = std::time(nullptr);

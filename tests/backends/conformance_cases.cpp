@@ -666,7 +666,7 @@ const CacheFormat* cache_format(DType name) {
       {DType::F32, KvType::F32, WeightLayout::F32, CacheNumbers::Exact, CacheNumbers::Exact},
       {DType::F16, KvType::F16, WeightLayout::F16, CacheNumbers::F16, CacheNumbers::F16},
       {DType::BF16, KvType::BF16, WeightLayout::RoundedBF16, CacheNumbers::BF16, {}},
-      {DType::Q8_0, KvType::Q8_0, WeightLayout::Q8, CacheNumbers::Q8, CacheNumbers::Q8_0}};
+      {DType::Q8_0, KvType::Q8_0, WeightLayout::Q8_0, CacheNumbers::Q8, CacheNumbers::Q8_0}};
   const auto found = std::ranges::find(kFormats, name, &CacheFormat::name);
   return found == std::end(kFormats) ? nullptr : found;
 }

@@ -289,7 +289,7 @@ Kernels broken_table(std::size_t which) {
       }>(table);
       break;
     case 13:  // the scale of the first block is used for all
-      break_tiles<WeightLayout::Q8, [](Tile tile, TileArgs args, std::size_t n) {
+      break_tiles<WeightLayout::Q8_0, [](Tile tile, TileArgs args, std::size_t n) {
         const std::vector<float> scales(kTileRows * args.block_stride, args.scales[0]);
         args.scales = scales.data();
         tile(args, n);

@@ -39,7 +39,7 @@ const Kernels& kernels_of(std::string_view isa) {
 }
 
 constexpr WeightLayout kCacheKinds[] = {WeightLayout::F32, WeightLayout::F16,
-                                        WeightLayout::RoundedBF16, WeightLayout::Q8};
+                                        WeightLayout::RoundedBF16, WeightLayout::Q8_0};
 
 // A model with its weights packed, for passes with kernels and threads of the test's choice.
 struct Packed {
@@ -206,7 +206,7 @@ TEST_P(CpuRandom, GivesTheSameBitsAfterGoingBack) {
 // Sequences of different lengths join and leave the batch. Each gets the logits that it gets alone.
 TEST_P(CpuRandom, GivesEachSequenceOfABatchWhatItIsGivenAlone) {
   for (const std::size_t n_threads : {1, 3}) {
-    const WeightLayout kind = n_threads == 1 ? WeightLayout::F32 : WeightLayout::Q8;
+    const WeightLayout kind = n_threads == 1 ? WeightLayout::F32 : WeightLayout::Q8_0;
     const Matrix<float> alone = logits_of(*model_, kernels(), ids_, {150}, 1, kind);
     CpuWorkspace workspace(model_->plan, model_->fused, kernels(), 64, n_threads);
     std::vector<PackedKvCache> caches;

@@ -19,7 +19,7 @@ namespace stagecraft {
 namespace {
 
 constexpr WeightLayout kKinds[] = {WeightLayout::F32, WeightLayout::F16, WeightLayout::RoundedBF16,
-                                   WeightLayout::Q8};
+                                   WeightLayout::Q8_0};
 
 // Two layers.
 std::vector<CacheShape> shapes_of(std::size_t head_dim) { return {{3, head_dim}, {3, head_dim}}; }
@@ -392,7 +392,7 @@ TEST_P(RoundedAttention, IsThatOfTheBytesAndAsNearToTheExactAsTheyAre) {
     std::vector<TokenId> ids(100);
     std::mt19937 engine(3);
     for (TokenId& id : ids) id = static_cast<TokenId>(engine() % config.vocab_size);
-    PackedKvCache cache(plan.caches, ids.size(), WeightLayout::Q8);
+    PackedKvCache cache(plan.caches, ids.size(), WeightLayout::Q8_0);
     CpuWorkspace w(plan, fused, k, ids.size(), 1);
     Matrix<float> logits(ids.size(), config.vocab_size);  // all are scored, so all attend
     const SequenceTokens one{&cache, ids, ids.size()};

@@ -167,8 +167,8 @@ INSTANTIATE_TEST_SUITE_P(
                                      Product{DType::BF16, WeightLayout::BF16, 78},
                                      Product{DType::BF16, WeightLayout::F32, 77},
                                      Product{DType::BF16, WeightLayout::RoundedBF16, 78},
-                                     Product{DType::Q8_0, WeightLayout::Q8, 96},
-                                     Product{DType::Q4_0, WeightLayout::Q4, 96},
+                                     Product{DType::Q8_0, WeightLayout::Q8_0, 96},
+                                     Product{DType::Q4_0, WeightLayout::Q4_0, 96},
                                      Product{DType::Q4_1, WeightLayout::Q4_1, 96},
                                      Product{DType::Q5_0, WeightLayout::Q5_0, 96},
                                      Product{DType::Q5_1, WeightLayout::Q5_1, 96},
@@ -242,8 +242,8 @@ TEST_P(EveryTable, MultipliesTheExtremesOfBytesExactly) {
         block[o * 34 + 1] = std::byte{0x3c};  // a scale of 1
         for (std::size_t i = 0; i < 32; ++i) block[o * 34 + 2 + i] = static_cast<std::byte>(weight);
       }
-      std::vector<std::byte> panel(panel_bytes(WeightLayout::Q8, 32));
-      pack_panel({"w", DType::Q8_0, {32, 32}, block}, WeightLayout::Q8, 0, panel);
+      std::vector<std::byte> panel(panel_bytes(WeightLayout::Q8_0, 32));
+      pack_panel({"w", DType::Q8_0, {32, 32}, block}, WeightLayout::Q8_0, 0, panel);
       std::vector<float> row(32, x);
       std::int8_t bytes[32];
       float scale;
@@ -251,9 +251,9 @@ TEST_P(EveryTable, MultipliesTheExtremesOfBytesExactly) {
       k_.to_q8(row.data(), 32, bytes, &scale, &sums);
       EXPECT_EQ(sums.all, x > 0.0f ? 32 * 127 : -32 * 127);
       EXPECT_EQ(sums.first_half, x > 0.0f ? 16 * 127 : -16 * 127);
-      for (const std::size_t rows : {std::size_t{1}, k_.matmul(WeightLayout::Q8).max_rows}) {
+      for (const std::size_t rows : {std::size_t{1}, k_.matmul(WeightLayout::Q8_0).max_rows}) {
         std::vector<float> out(rows * 32);  // the same row many times: the strides are 0
-        k_.matmul(WeightLayout::Q8)
+        k_.matmul(WeightLayout::Q8_0)
             .tile({panel.data(), 32, bytes, 0, &scale, &sums, 0, out.data(), 32}, rows);
         for (const float got : out) EXPECT_FLOAT_EQ(got, 32.0f * x * static_cast<float>(weight));
       }
@@ -330,10 +330,10 @@ TEST_P(EveryTable, LosesNoNumberThatIsNone) {
       k_.to_q8(x.data(), 96, bytes.data(), scales, sums);
       EXPECT_TRUE(std::isfinite(scales[0]) && std::isnan(scales[1]) && std::isfinite(scales[2]));
       const Stored stored(DType::Q8_0, 32, 96);
-      std::vector<std::byte> panel(panel_bytes(WeightLayout::Q8, 96));
-      pack_panel(stored.tensor, WeightLayout::Q8, 0, panel);
+      std::vector<std::byte> panel(panel_bytes(WeightLayout::Q8_0, 96));
+      pack_panel(stored.tensor, WeightLayout::Q8_0, 0, panel);
       std::vector<float> out(32);
-      k_.matmul(WeightLayout::Q8)
+      k_.matmul(WeightLayout::Q8_0)
           .tile({panel.data(), 96, bytes.data(), 96, scales, sums, 3, out.data(), 32}, 1);
       for (const float got : out) EXPECT_TRUE(std::isnan(got));
     }

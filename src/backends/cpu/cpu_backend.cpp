@@ -17,9 +17,9 @@ namespace {
 constexpr std::size_t kRows = 512;
 
 WeightLayout cache_layout(KvType type) {
-  constexpr WeightLayout kLayouts[] = {WeightLayout::F32, WeightLayout::F16,
-                                       WeightLayout::RoundedBF16, WeightLayout::Q8};
-  return kLayouts[static_cast<std::size_t>(type)];
+  constexpr WeightLayout kLayoutOf[] = {WeightLayout::F32, WeightLayout::F16,
+                                        WeightLayout::RoundedBF16, WeightLayout::Q8_0};
+  return kLayoutOf[static_cast<std::size_t>(type)];
 }
 
 // Adds n to a count as long as it exists.

@@ -2,7 +2,10 @@
 
 #include <memory>
 
-#include "backends/engine.h"
+#include "backends/backend.h"
+#include "backends/engine_options.h"
+#include "checkpoint/checkpoint.h"
+#include "model/plan.h"
 #include "operators/kernels/kernels.h"
 
 namespace stagecraft {

@@ -10,13 +10,13 @@ namespace stagecraft {
 namespace {
 
 PanelMatrix keys_of(const CacheShape& shape, WeightLayout kind) {
-  const bool padded = kind == WeightLayout::Q8 || kind == WeightLayout::RoundedBF16;
+  const bool padded = kind == WeightLayout::Q8_0 || kind == WeightLayout::RoundedBF16;
   const std::size_t inputs = round_up(shape.head_dim, padded ? kQuantBlock : 1);
   return {kind, PackedKvCache::kChunk, inputs, nullptr, panel_bytes(kind, inputs)};
 }
 
 PanelMatrix values_of(const CacheShape& shape, WeightLayout kind) {
-  const WeightLayout layout = kind == WeightLayout::Q8 ? WeightLayout::Q8ByInput : kind;
+  const WeightLayout layout = kind == WeightLayout::Q8_0 ? WeightLayout::Q8ByInput : kind;
   return {layout, shape.head_dim, PackedKvCache::kChunk, nullptr,
           panel_bytes(layout, PackedKvCache::kChunk)};
 }
@@ -93,7 +93,8 @@ struct Block {
   }
 };
 
-// Writes it as output `output` of a block of a Q8 panel: [8][32][4] bytes + 128, then [32] scales.
+// Writes it as output `output` of a block of a Q8_0 panel: [8][32][4] bytes + 128, then [32]
+// scales.
 void put_key(const Block& block, std::size_t output, std::byte* to) {
   constexpr std::size_t kWords = kQuantBlock / 4;
   for (std::size_t w = 0; w < kWords; ++w) {

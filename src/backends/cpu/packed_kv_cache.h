@@ -20,11 +20,11 @@ namespace stagecraft {
 //   F32    F32                   F32
 //   F16    F16                   F16
 //   BF16   RoundedBF16           RoundedBF16
-//   Q8     Q8                    Q8ByInput
+//   Q8_0   Q8_0                  Q8ByInput
 //
-// Q8 rounds 32 neighbouring numbers of a key or a value to bytes that share a scale. In a matrix of
-// keys these numbers are inputs, in a matrix of values outputs. So there are two layouts; both can
-// store a position without reading others. In Q8 and BF16, heads are padded with zeros to a
+// Q8_0 rounds 32 neighbouring numbers of a key or a value to bytes that share a scale. In a matrix
+// of keys these numbers are inputs, in a matrix of values outputs. So there are two layouts; both
+// can store a position without reading others. In Q8_0 and BF16, heads are padded with zeros to a
 // multiple of 32; zeros add nothing.
 //
 // The chunks of all layers and heads for the same 64 positions lie in one page. Caches of texts
@@ -34,8 +34,8 @@ class PackedKvCache {
   static constexpr std::size_t kChunk = 64;
 
   // shapes: one per cache of the plan. capacity: in positions. kind: how keys and values are
-  // stored: F32, F16, RoundedBF16 or Q8. pages: the memory that caches of the same shapes and kind
-  // share; null: this cache has its own, enough for its capacity. Throws std::bad_alloc.
+  // stored: F32, F16, RoundedBF16 or Q8_0. pages: the memory that caches of the same shapes and
+  // kind share; null: this cache has its own, enough for its capacity. Throws std::bad_alloc.
   PackedKvCache(std::span<const CacheShape> shapes, std::size_t capacity, WeightLayout kind,
                 std::shared_ptr<KvPages> pages = nullptr);
 

@@ -3,7 +3,10 @@
 #include <memory>
 #include <string_view>
 
-#include "backends/engine.h"
+#include "backends/backend.h"
+#include "backends/engine_options.h"
+#include "checkpoint/checkpoint.h"
+#include "model/plan.h"
 
 namespace stagecraft {
 

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "backends/engine.h"
+#include "backends/engine_options.h"
+#include "model/plan.h"
 #include "operators/cuda/operators.h"
 
 // How much memory the CUDA backend needs. sequence_bytes() asks for it in every program, also in

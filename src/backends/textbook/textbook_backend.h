@@ -2,7 +2,9 @@
 
 #include <memory>
 
-#include "backends/engine.h"
+#include "backends/backend.h"
+#include "backends/engine_options.h"
+#include "model/description.h"
 
 namespace stagecraft {
 

@@ -79,7 +79,7 @@ STAGECRAFT_INLINE Vec load_powers(const std::byte* at) {
 // minima.
 template <WeightLayout kLayout>
 struct Block {
-  static constexpr bool kNibbles = kLayout != WeightLayout::Q8;
+  static constexpr bool kNibbles = kLayout != WeightLayout::Q8_0;
   static constexpr bool kFifth = kLayout == WeightLayout::Q5_0 || kLayout == WeightLayout::Q5_1;
   static constexpr bool kMinima = kLayout == WeightLayout::Q4_1 || kLayout == WeightLayout::Q5_1;
   static constexpr bool kPowers = kLayout == WeightLayout::MXFP4;  // the scales are powers of 2
@@ -91,7 +91,7 @@ struct Block {
   // An unpacked weight is a weight + kBias.
   static constexpr std::int32_t kBias = kWholeBytes                     ? kByteBias
                                         : kPowers                       ? 12
-                                        : kLayout == WeightLayout::Q4   ? 8
+                                        : kLayout == WeightLayout::Q4_0 ? 8
                                         : kLayout == WeightLayout::Q5_0 ? 16
                                                                         : 0;
 

@@ -30,7 +30,7 @@ namespace stagecraft {
 //       [3][32] bytes with four numbers of 6 bits. Low bits: the scale and the minimum of the first
 //               block, and the scale of the second. High bits: the minimum of the second, its
 //               lowest two bits in the first byte
-//       twice   [4][32][4] nibbles, as in Q4: byte (w, o, i) holds input 4w + i in its low half
+//       twice   [4][32][4] nibbles, as in Q4_0: byte (w, o, i) holds input 4w + i in its low half
 //                          and input 16 + 4w + i in its high half
 //               Q5_K: [32][4] fifth bits, as the third bits above
 //   Q6_K

@@ -15,8 +15,8 @@ enum class WeightLayout : std::uint8_t {
   F16,
   BF16,         // activations stay f32
   RoundedBF16,  // the same bytes; activations are rounded to bf16 if that is faster
-  Q8,           // this and the following: types of GGUF files; activations are rounded to bytes
-  Q4,
+  Q8_0,         // this and the following: types of GGUF files; activations are rounded to bytes
+  Q4_0,
   Q4_1,
   Q5_0,
   Q5_1,
@@ -30,7 +30,7 @@ enum class WeightLayout : std::uint8_t {
   IQ4_XS,
   Q8ByInput  // bytes multiplied with floats: only for the values of a KV cache, in no file
 };
-constexpr std::size_t kLayouts = 18;
+constexpr std::size_t kLayouts = static_cast<std::size_t>(WeightLayout::Q8ByInput) + 1;
 
 constexpr std::size_t kPanelOutputs = 32;  // outputs per panel
 constexpr std::size_t panels_of(std::size_t outputs) {
@@ -58,7 +58,7 @@ enum class StraightOn : std::uint8_t {
 // One panel times n_rows rows: out[r][o] = sum over k of rows[r][k] * panel[o][k], or += if `add`.
 struct TileArgs {
   const std::byte* panel = nullptr;
-  std::size_t inputs = 0;      // BF16: even; Q8 to MXFP4: a multiple of 32; Q2_K to IQ4_XS: of 256
+  std::size_t inputs = 0;  // BF16: even; Q8_0 to MXFP4: a multiple of 32; Q2_K to IQ4_XS: of 256
   const void* rows = nullptr;  // float, bf16 or int8: the kernel's ActivationType
   std::size_t row_stride = 0;  // elements from row to row
   // For Q8 rows only, [n_rows][block_stride]: the scale of each block, and the sums of its bytes.

@@ -232,7 +232,7 @@ void tile_blocks(const TileArgs& t) {
       };
       begin_dots(Block::kBias, sum_of_block, dot);
 #if defined(__ARM_FEATURE_MATMUL_INT8)
-      constexpr bool kPairs = kLayout == WeightLayout::Q8 || kLayout == WeightLayout::Q4 ||
+      constexpr bool kPairs = kLayout == WeightLayout::Q8_0 || kLayout == WeightLayout::Q4_0 ||
                               kLayout == WeightLayout::Q4_1;
       constexpr int kInPairs = kPairs ? Rows / 2 * 2 : 0;  // rows of add_pairs, before the loop
       if constexpr (kInPairs > 0) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <stdexcept>
 #include <vector>
 
 #include "operators/k_quant_block.h"
@@ -97,8 +98,11 @@ BlockLayout layout_of(DType dtype) {
       return {4, 4, 8};
     case DType::MXFP4:
       return {1, 0, 1};
-    default:  // Q4_0, IQ4_NL
+    case DType::Q4_0:
+    case DType::IQ4_NL:
       return {2, 0, 2};
+    default:
+      throw std::logic_error("a type without blocks of 32");
   }
 }
 
@@ -155,6 +159,7 @@ constexpr std::array<DType, kLayouts - 1> kTypeOf = {
     DType::F32,  DType::F16,  DType::BF16, DType::BF16,   DType::Q8_0,  DType::Q4_0,
     DType::Q4_1, DType::Q5_0, DType::Q5_1, DType::IQ4_NL, DType::MXFP4, DType::Q2_K,
     DType::Q3_K, DType::Q4_K, DType::Q5_K, DType::Q6_K,   DType::IQ4_XS};
+static_assert(kTypeOf.back() == DType::IQ4_XS, "one type per layout");
 
 }  // namespace
 

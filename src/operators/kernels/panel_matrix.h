@@ -15,14 +15,14 @@ namespace stagecraft {
 //   F32    [inputs][32] floats
 //   F16    [inputs][32] halves
 //   BF16   [inputs / 2][32][2] halves; RoundedBF16 the same
-//   Q8     per block of 32 inputs: [8][32][4] bytes, each weight + 128,
+//   Q8_0   per block of 32 inputs: [8][32][4] bytes, each weight + 128,
 //          then [32] scales as f16
-//   Q4     the same with [4][32][4] bytes: byte (w, o, i) holds input 4w + i in its low half and
+//   Q4_0   the same with [4][32][4] bytes: byte (w, o, i) holds input 4w + i in its low half and
 //          input 16 + 4w + i in its high half, each weight + 8
-//   Q4_1   as Q4 (weights from 0), then also [32] minima as f16
-//   Q5_0, Q5_1  as Q4 (weights + 16) and Q4_1, but after the nibbles, which hold the low four bits,
-//          [32][4] fifth bits: bit w of byte (o, i) is that of input 4w + i
-//   IQ4_NL, MXFP4  as Q4, but a nibble is a place in a table; MXFP4: [32] bytes instead of the
+//   Q4_1   as Q4_0 (weights from 0), then also [32] minima as f16
+//   Q5_0, Q5_1  as Q4_0 (weights + 16) and Q4_1, but after the nibbles, which hold the low four
+//          bits, [32][4] fifth bits: bit w of byte (o, i) is that of input 4w + i
+//   IQ4_NL, MXFP4  as Q4_0, but a nibble is a place in a table; MXFP4: [32] bytes instead of the
 //          scales, the exponents of powers of 2
 //   Q2_K to IQ4_XS  see k_quant_panel.h
 //   Q8ByInput  per input: a float, the scale of all 32 outputs, and their 32 signed bytes

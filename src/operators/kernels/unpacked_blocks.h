@@ -35,7 +35,7 @@ STAGECRAFT_INLINE void put(void* to, Ints weights, std::int32_t bias) {
 // unpack(at, n, blocks) unpacks the n blocks at `at` and returns where the next one begins;
 // kSigned: without the bias.
 //
-// Q8 to MXFP4, see Block in block_weights.h.
+// Q8_0 to MXFP4, see Block in block_weights.h.
 template <WeightLayout kLayout>
 struct Unpacking {
   using Packed = Block<kLayout>;

@@ -1,4 +1,4 @@
-#include "convert/tensor_plan.h"
+#include "convert/output_tensors.h"
 
 #include <algorithm>
 
@@ -15,9 +15,9 @@ bool are_equal(const StoredTensor& a, const StoredTensor& b) {
 
 }  // namespace
 
-std::vector<PlannedTensor> plan_tensors(const Plan& plan, const Checkpoint& checkpoint) {
+std::vector<OutputTensor> output_tensors(const Plan& plan, const Checkpoint& checkpoint) {
   const std::vector<const StoredTensor*> stored = find_weights(plan, checkpoint);
-  std::vector<PlannedTensor> tensors;
+  std::vector<OutputTensor> tensors;
   const StoredTensor* embedding = nullptr;
   for (std::size_t i = 0; i < stored.size(); ++i) {
     const Weight& weight = plan.weights[i];
@@ -27,14 +27,14 @@ std::vector<PlannedTensor> plan_tensors(const Plan& plan, const Checkpoint& chec
     if (tied && embedding == nullptr) embedding = stored[i];
     // Several weights may be rows of one tensor.
     const bool written =
-        std::ranges::find(tensors, stored[i], &PlannedTensor::stored) != tensors.end();
+        std::ranges::find(tensors, stored[i], &OutputTensor::stored) != tensors.end();
     if (!again && !written)
       tensors.push_back({weight.name, stored[i], stored[i]->dtype, weight.exact});
   }
   return tensors;
 }
 
-void write_tensor(const PlannedTensor& tensor, const Checkpoint& checkpoint, ThreadPool& threads,
+void write_tensor(const OutputTensor& tensor, const Checkpoint& checkpoint, ThreadPool& threads,
                   AtomicFile& file, const std::function<void()>& check) {
   StoredTensor stored = *tensor.stored;
   std::vector<std::byte> reordered;

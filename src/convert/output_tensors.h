@@ -14,7 +14,7 @@
 namespace stagecraft {
 
 // One tensor to write, and how.
-struct PlannedTensor {
+struct OutputTensor {
   std::string name;  // Hugging Face's
   const StoredTensor* stored;
   DType dtype;
@@ -26,11 +26,11 @@ struct PlannedTensor {
 // are tied, the table is listed once, as the embedding, unless the file holds two tables that
 // differ. Throws Error naming the tensor if one is missing, has another shape or is not in the
 // plan. The result points into the checkpoint.
-std::vector<PlannedTensor> plan_tensors(const Plan& plan, const Checkpoint& checkpoint);
+std::vector<OutputTensor> output_tensors(const Plan& plan, const Checkpoint& checkpoint);
 
-// Writes the tensor's bytes as planned, piece by piece, and then releases the pages that were read.
+// Writes the tensor's bytes, piece by piece, and then releases the pages that were read.
 // Calls `check` before each piece unless it is empty; it may throw.
-void write_tensor(const PlannedTensor& tensor, const Checkpoint& checkpoint, ThreadPool& threads,
+void write_tensor(const OutputTensor& tensor, const Checkpoint& checkpoint, ThreadPool& threads,
                   AtomicFile& file, const std::function<void()>& check);
 
 }  // namespace stagecraft
