@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "checkpoint/stored_tensor.h"
+#include "tensor/stored_tensor.h"
 #include "course/judge/messages.h"
 
 namespace stagecraft::stages {

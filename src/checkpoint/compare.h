@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "checkpoint/stored_tensor.h"
+#include "tensor/stored_tensor.h"
 
 namespace stagecraft {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/thread_pool.h"
-#include "checkpoint/stored_tensor.h"
+#include "tensor/stored_tensor.h"
 
 namespace stagecraft {
 

@@ -6,7 +6,7 @@
 
 #include "base/mapped_file.h"
 #include "checkpoint/gguf_metadata.h"
-#include "checkpoint/stored_tensor.h"
+#include "tensor/stored_tensor.h"
 
 namespace stagecraft {
 

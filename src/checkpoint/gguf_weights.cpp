@@ -275,9 +275,7 @@ void GgufWeights::refuse_type(const StoredTensor& tensor) const {
 }
 
 void GgufWeights::replace(StoredTensor& tensor, const std::function<float(float)>& change) {
-  const bool is_float =
-      tensor.dtype == DType::F32 || tensor.dtype == DType::F16 || tensor.dtype == DType::BF16;
-  if (!is_float) refuse_type(tensor);
+  if (!is_float(tensor.dtype)) refuse_type(tensor);
   std::vector<std::byte> copy;
   convert_tensor(tensor, DType::F32, file_->metadata().file(),
                  [&](auto piece) { copy.insert(copy.end(), piece.begin(), piece.end()); });

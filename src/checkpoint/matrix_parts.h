@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "checkpoint/stored_tensor.h"
+#include "tensor/stored_tensor.h"
 
 namespace stagecraft {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/stored_tensor.h"
+#include "tensor/stored_tensor.h"
 
 namespace stagecraft {
 

@@ -8,7 +8,7 @@
 
 #include "backends/engine.h"
 #include "base/token.h"
-#include "checkpoint/stored_tensor.h"
+#include "tensor/stored_tensor.h"
 #include "tensor/matrix.h"
 
 namespace stagecraft {

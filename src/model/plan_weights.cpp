@@ -10,7 +10,7 @@ namespace stagecraft {
 namespace {
 
 bool is_readable(DType dtype) {
-  return dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16 || is_quantized(dtype);
+  return is_float(dtype) || is_quantized(dtype);
 }
 
 // Whether the file stores several weights of this tensor one after the other as rows of one matrix,

@@ -48,6 +48,10 @@ struct DTypeBlock {
 };
 DTypeBlock dtype_block(DType dtype);
 bool is_quantized(DType dtype);
+// Whether it is a type that matrices have before they are quantised.
+constexpr bool is_float(DType dtype) {
+  return dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16;
+}
 
 std::size_t dtype_size(DType dtype);  // bytes per element; not for quantised types
 std::string_view dtype_name(DType dtype);

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-#include "checkpoint/stored_tensor.h"
+#include "tensor/stored_tensor.h"
 #include "operators/kernels/kernels.h"
 
 namespace stagecraft {

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "checkpoint/stored_tensor.h"
+#include "tensor/stored_tensor.h"
 #include "operators/kernels/kernels.h"
 
 namespace stagecraft {

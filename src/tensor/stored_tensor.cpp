@@ -1,4 +1,4 @@
-#include "checkpoint/stored_tensor.h"
+#include "tensor/stored_tensor.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

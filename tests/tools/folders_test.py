@@ -1,0 +1,43 @@
+"""A folder of src/ includes only files of folders below it, as docs/architecture.md draws them. Standard library only."""
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src"
+
+
+def levels():
+    """The folders of the first drawing of architecture.md, line by line: the level of each, from the top."""
+    drawing = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split("```")[1]
+    lines = [re.findall(r"^ {0,2}(\w+)/|(?<=  )(\w+)/(?= )", line) for line in drawing.splitlines()]
+    return {first or second: level for level, names in enumerate(lines) for first, second in names}
+
+
+def includes(path):
+    """The folders of src/ that a file includes files of, with the number of the line."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        found = re.match(r'#include "(\w+)/', line)
+        if found and (SOURCE / found[1]).is_dir():
+            yield number, found[1]
+
+
+class Folders(unittest.TestCase):
+    def test_the_drawing_has_every_folder(self):
+        self.assertEqual(levels().keys() - {"kernels", "cuda"}, {path.name for path in SOURCE.iterdir() if path.is_dir()})
+
+    def test_a_folder_includes_only_what_is_below_it(self):
+        level, n_found = levels(), 0
+        for path in sorted(SOURCE.rglob("*")):
+            if path.suffix not in (".h", ".cpp", ".cu"):
+                continue
+            own = path.relative_to(SOURCE).parts[0]
+            for number, other in includes(path):
+                n_found += 1
+                if other != own:
+                    self.assertLess(level[own], level[other], f"{path}:{number}: {own}/ includes {other}/")
+        self.assertGreater(n_found, 1000)
+
+
+if __name__ == "__main__":
+    unittest.main()
