@@ -1,7 +1,8 @@
 """Which files of a class are more alike than is usual in it, whatever their names and formatting. This is a hint for
 the teacher, and never a part of a mark.
 
-A file becomes a row of tokens in which all names are equal and all numbers are equal; comments and formatting are gone.
+A file becomes a row of tokens in which all names are equal and all numbers are equal; comments and formatting are gone,
+and the macros that it defines are replaced (grading/macros.py).
 Each run of RUN tokens has a fingerprint; of each WINDOW fingerprints in a row the smallest is kept (winnowing:
 Schleimer, Wilkerson and Aiken 2003). Fingerprints that occur in the starters, our answers or our headers, or in more
 than USUAL of the class, are ignored; the others are weighted by how rare they are. Two files are alike if they share
@@ -27,6 +28,7 @@ import pathlib
 import typing
 
 from grading import cpp_text
+from grading import macros
 from mistakes import catalogue
 from shared import course
 from shared import official
@@ -56,7 +58,7 @@ KEYWORDS = frozenset("""auto bool break case catch char class const constexpr co
 
 def tokens(text, names=False):
     """The tokens of C++, without what can be changed without changing the program; names: with names and numbers."""
-    for kind, token in cpp_text.tokens(text):
+    for kind, token in macros.expanded(cpp_text.rows(text)):
         if kind in ("text", "header"):
             yield "S"
         elif token[0].isdigit() or (token[0] == "." and len(token) > 1):

@@ -12,7 +12,7 @@ HEADER = r"\b__has_include(?:_next)?\s*\(\s*<[^>\n]*>"  # "/*" in its name begin
 SPELLED = {"<:": "[", ":>": "]", "<%": "{", "%>": "}", "%:": "#", "%:%:": "##", "and": "&&", "or": "||", "not": "!",
            "xor": "^", "bitand": "&", "bitor": "|", "compl": "~", "not_eq": "!=", "and_eq": "&=", "or_eq": "|=",
            "xor_eq": "^="}
-SIGN = r"<:(?!:(?![:>]))|:>|<%|%>|%:(?:%:)?|<<=|>>=|<=>|->|::|[-+*/%&|^<>=!]=|&&|\|\||\+\+|--|\S"
+SIGN = r"<:(?!:(?![:>]))|:>|<%|%>|%:(?:%:)?|<<=|>>=|<=>|->|::|[-+*/%&|^<>=!]=|&&|\|\||\+\+|--|##|\S"
 TOKEN = re.compile(f"(?P<comment>{COMMENT})|(?P<raw>{RAW})|(?P<text>{TEXT})|(?P<header>{HEADER})|(?P<word>{WORD})|"
                    f"(?P<sign>{SIGN})", re.S)
 BLANK = r"[ \t\v\f\r]*"
@@ -49,10 +49,17 @@ def compiled_lines(text):
             depth -= 1
 
 
-def tokens(text):
-    """(kind: "text", "header", "word" or "sign", token) for each token of the compiled lines. Of directives, only macros
-    count: others could stand between any two tokens, and change nothing."""
-    code = without_comments(text.replace("\\\n", ""))
-    lines = (line for line in compiled_lines(code) if not re.match(rf"{DIRECTIVE}(?!define\b)", line))
-    for found in TOKEN.finditer("\n".join(lines)):
+def words(line):
+    """(kind: "text", "header", "word" or "sign", token) for each token of a text without comments."""
+    for found in TOKEN.finditer(line):
         yield ("sign", SPELLED[found[0]]) if found[0] in SPELLED else (found.lastgroup, found[0])
+
+
+def rows(text):
+    """The tokens of the compiled lines, and ("directive", line) for each directive."""
+    code = without_comments(text.replace("\\\n", ""))
+    for line in compiled_lines(code):
+        if re.match(DIRECTIVE, line):
+            yield "directive", line
+        else:
+            yield from words(line)

@@ -238,6 +238,51 @@ class Likeness(unittest.TestCase):
             hidden = re.sub(r"(?m)^((?!#|//).*)$", lambda line: line[1].replace(" ", f"\n{noise}\n"), text)
             self.assertTrue(self.like_ours(stage, hidden), noise)
 
+    def test_replaces_macros_as_a_preprocessor_does(self):
+        for code, expected in (
+                ("#define TWO 2\nint a = TWO;", "int a = 2;"),
+                ("#define LOOP(i, n) for (int i = 0; i < n; ++i)\nLOOP(k, f(a, b)) g(k);",
+                 "for (int k = 0; k < f(a, b); ++k) g(k);"),
+                ("#define LOOP(i) for (i)\nLOOP; (LOOP)\n#undef x\n(3)", "LOOP; (LOOP)(3)"),
+                ("#define NAME(a, b) a ## b\nNAME(re, turn) NAME(1, 2);", "return 12;"),
+                ("#define TEXT(a) #a\nf(TEXT(b));", 'f("b");'),
+                ("#define ALL(first, ...) first(__VA_ARGS__)\nALL(f, 1, (2, 3)) ALL(g)", "f(1, (2, 3)) g()"),
+                ("#define ALL(more...) f(more)\nALL(1, 2)", "f(1, 2)"),
+                ("#define NONE() 7\nNONE() NONE", "7 NONE"),
+                ("#define x x + 1\nx", "x + 1"),
+                ("#define a b\n#define b a\na b", "a b"),
+                ("#define F(x) x\nF(F(F(3)))", "3"),
+                ("#define A 1\nA\n#define A 2\nA\n#undef A\nA", "1 2 A"),
+                ("#  define SUM \\\n 1 + \\\n 2\nSUM", "1 + 2"),
+                ("%:define OPEN (\n#define F(x) x\nF OPEN 3)", "F(3)"),
+                ("#define F(x) x\nF(\n#define Y 3\nY)", "3"),
+                ("#define F(x) x\nF(3", "F(3"), ("#define F(x) x\nF", "F"), ("#define F(x", "")):
+            self.assertEqual(list(likeness.tokens(code, True)), list(likeness.tokens(expected, True)), code)
+
+    def test_finds_copies_behind_macros(self):
+        for stage in STAGES[1:]:
+            for unit in stage.units:
+                text = "\n".join((ROOT / twin).read_text() for twin in unit["twins"])
+                names = sorted(set(re.findall(r"\b[a-z_]\w*\b", text)))
+                lines = [line for line in text.splitlines() if line[:1] != "#"]
+                one_by_one = "".join(f"#define m{at} {name}\n" for at, name in enumerate(names))
+                renamed_words = re.sub(r"\b[a-z_]\w*\b", lambda word: f"m{names.index(word[0])}", "\n".join(lines))
+                by_line = "".join(f"#define L{at}(x) {re.sub('//.*', '', line)}\n" for at, line in enumerate(lines))
+                for hidden in (one_by_one + renamed_words,
+                               by_line + " ".join(f"L{at}(y)" for at in range(len(lines))),
+                               f"#define ALL {' '.join(re.sub('//.*', '', line) for line in lines)}\nALL\n"):
+                    self.assertTrue(self.like_ours(stage, hidden), (unit["file"], hidden[:60]))
+
+    def test_takes_limited_time_for_macros_that_explode(self):
+        doubled = "".join(f"#define a{at} a{at + 1} a{at + 1}\n" for at in range(40))
+        nothing = doubled + "#define a40\na0\n" + OWN
+        growing = "".join(f"#define f{at}(x) f{at + 1}(x x)\n" for at in range(40)) + "f0(1)\n"
+        unclosed = "#define f(x) x\n" + "f(" * 100_000
+        for text in (nothing, doubled + "a0", growing, unclosed):
+            start = time.process_time()
+            self.assertTrue(likeness.is_long(text), text[:30])
+            self.assertLess(time.process_time() - start, 5)
+
     def test_lists_files_that_are_equal_however_many_have_them(self):
         stage = STAGES[likeness.FIRST_STAGE]
         name = course.unit_name(stage, stage.units[0])
