@@ -66,7 +66,7 @@ Windows windows_for(const PerplexityFlags& flags, const Plan& plan) {
 }
 
 // A number with all digits. JSON has no infinity: a perplexity above 1e308 is null.
-std::string json_number(double value) {
+std::string number_as_json(double value) {
   return std::isfinite(value) ? fmt::format("{:.17g}", value) : "null";
 }
 
@@ -118,7 +118,7 @@ void run_perplexity(const PerplexityFlags& flags) {
     fmt::print(
         "{{\"perplexity\": {}, \"bits_per_byte\": {}, \"nats\": {}, \"tokens\": {}, "
         "\"bytes\": {}, \"context\": {}, \"stride\": {}}}\n",
-        json_number(perplexity), json_number(bits), json_number(sum), nats.size(), bytes,
+        number_as_json(perplexity), number_as_json(bits), number_as_json(sum), nats.size(), bytes,
         windows.context, windows.stride);
   } else {
     fmt::print("bits per byte  {:.4f}\nperplexity     {:.4f} per token\n", bits, perplexity);

@@ -8,9 +8,9 @@
 #include "backends/cpu/gated_panels.h"
 #include "backends/cpu/packed_attention.h"
 #include "backends/cpu/packed_experts.h"
+#include "backends/cpu/packed_states.h"
 #include "backends/pass_check.h"
 #include "base/error.h"
-#include "operators/gated_delta.h"
 #include "operators/read_row.h"
 #include "operators/route.h"
 #include "operators/softmax.h"
@@ -45,6 +45,7 @@ class Pass {
         slice_(w, thread, n_threads),
         attention_(batch, program.weights, w, slice_),
         experts_(program.plan, program.weights, w, slice_),
+        states_(batch, program.plan, program.weights, w, slice_),
         rows_(count_tokens(batch)) {}
 
   void run() {
@@ -181,118 +182,8 @@ class Pass {
     slice_.barrier();
   }
 
-  // Each thread computes some columns of all rows.
-  void compute(const ShortConvStep& step) {
-    const auto in = buffer(step.in), out = buffer(step.out);
-    const Range panels = slice_.share(panels_of(in.cols()));
-    const std::size_t first = panels.begin * kPanelOutputs;
-    const Range columns{first, std::max(first, std::min(in.cols(), panels.end * kPanelOutputs))};
-    std::size_t row = 0;
-    for (const SequenceTokens& one : batch_) {
-      const std::size_t n = one.tokens.size();
-      convolve(step, columns, in.row_range(row, n), one.state->view(step.state),
-               out.row_range(row, n));
-      row += n;
-    }
-    slice_.barrier();
-  }
-
-  // The rows of one sequence; see operators/short_conv.h.
-  void convolve(const ShortConvStep& step, Range columns, MatrixView<const float> in,
-                MatrixView<float> state, MatrixView<float> out) const {
-    const std::size_t past = state.rows(), n = columns.size();
-    if (n == 0) return;
-    const float* const bias = weights_.vector(step.bias);
-    const float* const taps = weights_.vector(step.taps);  // one row per tap
-    const auto row = [&](std::size_t i) {
-      return (i < past ? state.row(i).data() : in.row(i - past).data()) + columns.begin;
-    };
-    for (std::size_t t = 0; t < in.rows(); ++t) {
-      float* const to = out.row(t).data() + columns.begin;
-      if (bias == nullptr) {
-        std::fill_n(to, n, 0.0f);
-      } else {
-        std::copy_n(bias + columns.begin, n, to);
-      }
-      for (std::size_t j = 0; j <= past; ++j) {
-        k_.add_product(taps + j * in.cols() + columns.begin, row(t + j), n, to);
-      }
-    }
-    for (std::size_t i = 0; i < past; ++i) {
-      std::copy_n(row(in.rows() + i), n, state.row(i).data() + columns.begin);
-    }
-  }
-
-  void compute(const DeltaStep& step) {
-    prepare_delta(step);
-    slice_.barrier();
-    // Work is divided by sequence, head and panel of values. One panel of a matrix is small enough
-    // for the L1 cache: it is used for all rows before the next panel is read.
-    const DeltaShape shape = delta_shape(step);
-    const std::size_t n_panels = panels_of(shape.value_dim);
-    const std::size_t per_sequence = shape.n_heads * n_panels;
-    const Range mine = slice_.share(batch_.size() * per_sequence);
-    std::size_t row = 0, task = 0;
-    for (const SequenceTokens& one : batch_) {
-      const std::size_t end = std::min(mine.end, task + per_sequence);
-      for (std::size_t i = std::max(mine.begin, task); i < end; ++i) {
-        delta_panel(step, shape, one, row, (i - task) / n_panels, (i - task) % n_panels);
-      }
-      task += per_sequence;
-      row += one.tokens.size();
-    }
-    slice_.barrier();
-  }
-
-  DeltaShape delta_shape(const DeltaStep& step) const {
-    const StateShape& state = program_.plan.state(step.state);
-    return {state.rows / step.key_dim, step.n_key_heads, step.key_dim, state.width, step.in_turn};
-  }
-
-  // In place: scales q and k to length 1, and computes `learned` from beta and `kept` from decay.
-  void prepare_delta(const DeltaStep& step) const {
-    const auto in = buffer(step.in), beta = buffer(step.beta), decay = buffer(step.decay);
-    const float* const rate = weights_.vector(step.rate);
-    const float* const shift = weights_.vector(step.shift);
-    const float q_scale = 1.0f / std::sqrt(static_cast<float>(step.key_dim));
-    const std::size_t heads = 2 * step.n_key_heads;
-    const Range mine = slice_.share(rows_);
-    for (std::size_t r = mine.begin; r < mine.end; ++r) {
-      for (std::size_t head = 0; head < heads; ++head) {
-        float* const x = &in(r, head * step.key_dim);
-        k_.l2_norm(x, step.key_dim, kDeltaEps, head < step.n_key_heads ? q_scale : 1.0f, x);
-      }
-      for (std::size_t head = 0; head < beta.cols(); ++head) {
-        beta(r, head) = 1.0f / (1.0f + std::exp(-beta(r, head)));
-        decay(r, head) = delta_kept(decay(r, head) + shift[head], rate[head]);
-      }
-    }
-  }
-
-  // Computes one panel of values of one head for all rows of a sequence; `row` is the first one.
-  // The state is stored panel by panel, [key_dim][32] each.
-  void delta_panel(const DeltaStep& step, const DeltaShape& shape, const SequenceTokens& one,
-                   std::size_t row, std::size_t head, std::size_t panel) const {
-    const auto in = buffer(step.in), out = buffer(step.out);
-    const auto learned = buffer(step.beta), kept = buffer(step.decay);
-    const std::size_t key = shape.key_head(head) * shape.key_dim;
-    const std::size_t value = head * shape.value_dim + panel * kPanelOutputs;
-    const std::size_t n_panels = panels_of(shape.value_dim);
-    const std::size_t n = std::min(kPanelOutputs, shape.value_dim - panel * kPanelOutputs);
-    float* const state =
-        one.state->data(step.state) + (head * n_panels + panel) * shape.key_dim * kPanelOutputs;
-    for (std::size_t t = row; t < row + one.tokens.size(); ++t) {
-      k_.delta_rule({.state = state,
-                     .q = &in(t, key),
-                     .k = &in(t, shape.keys() + key),
-                     .n_keys = shape.key_dim,
-                     .kept = kept(t, head),
-                     .learned = learned(t, head),
-                     .v = &in(t, 2 * shape.keys() + value),
-                     .n_values = n,
-                     .out = &out(t, value)});
-    }
-  }
+  void compute(const ShortConvStep& step) { states_.run(step); }
+  void compute(const DeltaStep& step) { states_.run(step, rows_); }
 
   // Rows are multiplied as f32: the weights of this step are exact (see Weight), so their layout is
   // F32, F16 or BF16.
@@ -448,6 +339,7 @@ class Pass {
   ThreadSlice slice_;
   PackedAttention attention_;
   PackedExperts experts_;
+  PackedStates states_;
   std::size_t rows_;  // of the current step: all tokens of the pass, later only the scored ones
   BufferId rounded_ = kNone;  // its rows are only in CpuWorkspace::gated, rounded
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <string>
 
 #include "backends/cuda/cuda_pass.h"
@@ -47,7 +48,7 @@ void check_plan(const Plan& plan) {
 }
 
 // The SequenceSlots of all sequences, with a copy in the GPU's memory for the kernels.
-class Slots {
+class SlotTable {
  public:
   std::size_t take(SequenceSlot slot) {
     std::vector<SequenceSlot> slots = slots_;
@@ -70,7 +71,7 @@ class Slots {
 class CudaSequence final : public Sequence {
  public:
   CudaSequence(const Plan& plan, std::size_t capacity, CacheType cache_type,
-               const PlanTables& tables, Slots& slots)
+               const PlanTables& tables, SlotTable& slots)
       : plan_(plan),
         capacity_(capacity),
         cache_type_(cache_type),
@@ -141,7 +142,7 @@ class CudaSequence final : public Sequence {
   DeviceMemory memory_;  // keys and values, see SequenceSlot
   const std::size_t state_bytes_;
   DeviceMemory states_;  // see SequenceSlot
-  Slots& slots_;
+  SlotTable& slots_;
   std::size_t index_;
   std::size_t length_ = 0;
   Placement placement_;  // of the text, if it is not empty
@@ -160,9 +161,9 @@ class CudaBackend final : public Backend {
     auto sequence = std::make_unique<CudaSequence>(plan_, context, cache_type_, tables_, slots_);
     const std::size_t rows = max_rows != 0 ? max_rows : pass_rows(plan_, kMostRows, context);
     const auto live = static_cast<std::size_t>(sequence->index()) + 1;  // one row per sequence
-    if (workspace_.empty() || std::max(rows, live) > workspace_.front().max_rows()) {
-      workspace_.clear();  // first, so that the GPU never holds two workspaces
-      workspace_.emplace_back(plan_, std::max(rows, live));
+    if (!workspace_ || std::max(rows, live) > workspace_->max_rows()) {
+      workspace_.reset();  // first, so that the GPU never holds two workspaces
+      workspace_.emplace(plan_, std::max(rows, live));
     }
     return sequence;
   }
@@ -195,7 +196,7 @@ class CudaBackend final : public Backend {
         rows.sequences.push_back(sequence.index());
       }
     }
-    const bool is_repeated = run_pass(plan_, weights_, tables_, workspace_.front(), recorder_,
+    const bool is_repeated = run_pass(plan_, weights_, tables_, *workspace_, recorder_,
                                       slots_.table(), cache_type_, rows, logits, likeliest);
     if (is_repeated) ++repeated_passes;
     for (const Input& input : inputs) {
@@ -203,9 +204,7 @@ class CudaBackend final : public Backend {
     }
   }
 
-  std::size_t max_rows() const override {
-    return workspace_.empty() ? 0 : workspace_.front().max_rows();
-  }
+  std::size_t max_rows() const override { return workspace_ ? workspace_->max_rows() : 0; }
   std::size_t n_threads() const override { return 1; }
   void use_threads(std::size_t) override {}  // of the CPU: this backend always uses one
   void set_probe(Probe) override {
@@ -227,9 +226,9 @@ class CudaBackend final : public Backend {
   const CacheType cache_type_;
   const DeviceWeights weights_;
   const PlanTables tables_;
-  Slots slots_;
+  SlotTable slots_;
   PassRows rows_;
-  std::vector<PassWorkspace> workspace_;  // empty before the first sequence, then one
+  std::optional<PassWorkspace> workspace_;  // empty before the first sequence
   Recorder recorder_;  // last, so that its records are released before the memory that they use
 };
 
