@@ -1,13 +1,22 @@
 #include "tests/gates/chat_questions.h"
 
+#include "course/judge/kept_requests.h"
 #include "course/judge/messages.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft::stages {
 
-const TinyChatModel& usual() {
-  static const TinyChatModel model;
-  return model;
+std::filesystem::path chat_model(const std::string& name, const TinyChatModel::Options& options) {
+  const TinyChatModel model(options);
+  const std::filesystem::path folder = folder_for_files(name);
+  using Options = std::filesystem::copy_options;
+  std::filesystem::copy(model.folder(), folder, Options::recursive | Options::overwrite_existing);
+  return folder;
+}
+
+const std::filesystem::path& usual() {
+  static const std::filesystem::path folder = chat_model("chat model");
+  return folder;
 }
 
 std::string words(Inputs& inputs, std::size_t count) {

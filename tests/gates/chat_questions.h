@@ -11,9 +11,12 @@ namespace stagecraft::stages {
 
 // What both gates of stage 8 use for their questions.
 
-// The model and tokenizer of most questions. Its files exist until the end, because a diagnosis
-// asks the questions again.
-const TinyChatModel& usual();
+// Writes a TinyChatModel into folder_for_files(name): its files exist as long as the requests that
+// refer to them, because a diagnosis, the sanitizers and ./stage debug ask the questions again.
+std::filesystem::path chat_model(const std::string& name, const TinyChatModel::Options& = {});
+
+// The model and tokenizer of most questions.
+const std::filesystem::path& usual();
 
 // Random words for a message, different each time.
 std::string words(Inputs& inputs, std::size_t count);

@@ -29,7 +29,7 @@ class Talk {
   }
 
   static const Tokenizer& tokenizer() {
-    static const Tokenizer opened = Tokenizer::open(usual().folder());
+    static const Tokenizer opened = Tokenizer::open(usual());
     return opened;
   }
 
@@ -67,7 +67,7 @@ class Turns {
  public:
   Turns(const std::string& name, Inputs& inputs, const Plan& plan = {})
       : plan_(plan),
-        engine_(walker_engine(usual().folder())),
+        engine_(walker_engine(usual())),
         session_(engine_, plan.context),
         seed_(inputs.size(0, 1u << 30)),
         random_(seed_) {
@@ -76,7 +76,7 @@ class Turns {
     });
     one_.name = name;
     one_.request.function = "chat_turn";
-    one_.request.texts = {{"model", usual().folder().string()}};
+    one_.request.texts = {{"model", usual().string()}};
     one_.request.inputs = {{"end_tokens", numbers({end_token()})}};
     if (plan.refusable) one_.request.inputs["refusable"] = numbers({1});
     one_.request.scalars = {{"context", static_cast<double>(plan.context)},
@@ -128,8 +128,8 @@ class Turns {
 
   Case finished() {
     one_.request.scalars["turns"] = static_cast<double>(n_turns_);
-    one_.tell = [expected = one_.expected, spell = spelling(usual().folder())](
-                    const std::string& output, const Tensor& got) {
+    one_.tell = [expected = one_.expected, spell = spelling(usual())](const std::string& output,
+                                                                      const Tensor& got) {
       const std::size_t space = output.find(' ', 5);  // "turn 2 cache"
       return tell_turn(output.substr(5, space - 5), output.substr(space + 1),
                        expected.at(output).values, got.values, spell);
