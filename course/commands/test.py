@@ -85,12 +85,13 @@ def files_to_edit(result):
     not right yet."""
     stage, wrong = result.stage, result.first_wrong
     files = [unit["file"] for unit in stage.units]
+    broken = [file for file in files if result.compile_error and f"/{file}" in result.compile_error]
     if result.part is not None:
         files = [file for file in files if any(group.file == file for group in result.groups)]
     if wrong is not None and wrong.file:
         files = [wrong.file]
     elif result.compile_error:
-        files = [file for file in files if f"/{file}" in result.compile_error] or files
+        files = broken or files  # all parts of a stage are compiled together
     else:
         right = {file: all(group.status == "passed" for group in result.groups if group.file == file) for file in files}
         files = [file for file in files if not right[file]] or files
@@ -110,7 +111,17 @@ def next_step(result, selection=None):
     files = files_to_edit(result)
     if result.status == "slow":
         return course.say("test_faster_emulated" if stage.is_emulated else "test_faster", files, stage.id)
-    return course.say("test_write" if result.status in ("unwritten", "begun") else "test_mend", files, result.name)
+    if result.status not in ("unwritten", "begun"):
+        return course.say("test_mend", files, result.name)
+    left = [stage.path(unit) for unit in stage.units if still_marked(stage, unit)]
+    note = course.say("test_marked", course.listed(path.name for path in left)) if left else None
+    return "\n".join(filter(None, [note, course.say("test_write", files)]))
+
+
+def still_marked(stage, unit):
+    """True if a student began the file of a unit, and a line NOT_IMPLEMENTED(...) of the starter is still in it."""
+    path = stage.path(unit)
+    return path.exists() and not stage.is_handed_out(unit) and "NOT_IMPLEMENTED(" in path.read_text(errors="replace")
 
 
 def next_step_of(stage, group):

@@ -99,7 +99,8 @@ def where_it_happens(stage, request, doubtful=False):
     target = f"worker_{stage.number}_asan"
     course.tell(course.say("wrong_building" if doubtful else "crash_building"), sys.stderr)
     worker = course.BUILD / "course" / target
-    if building.build(target) is not None or not worker.exists():
+    # The build for the test has shown the warnings.
+    if building.build(target, warn=False) is not None or not worker.exists():
         return []
     complaint, place = ask(worker, request, stage)
     if doubtful and complaint == "":

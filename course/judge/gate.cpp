@@ -53,7 +53,8 @@ std::string what_is_wrong(const Case& question, std::size_t call, const std::str
   const auto before = inputs.find(output);
   if (before == inputs.end()) return what;
   const std::size_t unchanged = count_unchanged(expected, got, before->second);
-  return unchanged == 0 ? what : what + "\n  " + say("unchanged", unchanged);
+  if (unchanged == 0) return what;
+  return what + "\n  " + (unchanged == 1 ? say("unchanged_one") : say("unchanged", unchanged));
 }
 
 // Describes the first wrong intermediate result of a response, for the student; empty if none is

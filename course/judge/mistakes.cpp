@@ -406,9 +406,9 @@ std::string mistake_sentence(const fs::path& folder, const KnownMistake& mistake
     if (name_of(program) != mistake.name) continue;
     const auto sentence = program.at(language()).get<std::string>();
     const std::size_t rest = mistake.failed - mistake.reproduced;
-    return rest == 0
-               ? say("known_mistake", sentence)
-               : say("known_mistake_in_part", mistake.reproduced, mistake.failed, sentence, rest);
+    if (rest == 0) return say("known_mistake", sentence);
+    return say(rest == 1 ? "known_mistake_but_one" : "known_mistake_in_part", mistake.reproduced,
+               mistake.failed, sentence, rest);
   }
   return {};
 }

@@ -19,9 +19,9 @@ def what_is_built(targets):
     return course.say(key, int(number[1]) if number else "")
 
 
-def build(*targets, only=False):
+def build(*targets, only=False, warn=True):
     """Builds targets without output; also the program stagecraft, unless `only` is True. Returns the compiler's output
-    if that fails, else None. The compiler's warnings about a student's file are shown."""
+    if that fails, else None. The compiler's warnings about a student's file are shown, unless `warn` is False."""
     command = [str(course.ROOT / "stage"), "build", *(["--only"] if only else [])]
     if not (course.BUILD / "course" / "gate").exists():
         # The first build takes minutes and may ask for packages, so a person must see it.
@@ -36,7 +36,7 @@ def build(*targets, only=False):
                               text=True, errors="replace")
     if done.returncode != 0:
         return done.stdout
-    for line in warnings(done.stdout):
+    for line in warnings(done.stdout) if warn else []:
         course.tell(line, sys.stderr)
     return None
 
