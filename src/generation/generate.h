@@ -20,7 +20,7 @@ struct GenerationOptions {
 enum class StopReason {
   EndToken,     // the model chose an end token (or a grammar is complete)
   MaxTokens,    // max_tokens new tokens were made
-  ContextFull,  // there is no room for another token
+  ContextFull,  // fewer were made, and there is no room for another one
   Stopped,      // on_token returned false
 };
 

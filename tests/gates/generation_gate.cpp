@@ -236,14 +236,20 @@ Case sample_case(const std::string& name, const Tensor& logits, double temperatu
   return one;
 }
 
-// The token for each u: the probabilities side by side, likeliest first. If u is so close to a
-// boundary that rounding decides, any token is right.
-Expected draws(const Tensor& us, const std::vector<double>& shares) {
-  constexpr double kRounding = 1e-5;
+// The tokens, the likeliest first.
+std::vector<std::size_t> in_order(const std::vector<double>& shares) {
   std::vector<std::size_t> order(shares.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return shares[a] > shares[b]; });
+  return order;
+}
+
+// The token for each u: the probabilities side by side, likeliest first. If u is so close to a
+// boundary that rounding decides, any token is right.
+Expected draws(const Tensor& us, const std::vector<double>& shares) {
+  constexpr double kRounding = 1e-5;
+  const std::vector<std::size_t> order = in_order(shares);
   Expected expected{{us.values.size()}, {}, {}, true};
   std::size_t rank = 0;
   double begin = 0.0;
@@ -259,6 +265,20 @@ Expected draws(const Tensor& us, const std::vector<double>& shares) {
   return expected;
 }
 
+// Describes the first wrong token. order: the tokens, the likeliest first.
+std::string diagnose_draws(const Tensor& us, const std::vector<std::size_t>& order,
+                           const Expected& drawn, const Tensor& got) {
+  if (got.values.size() != drawn.values.size()) return {};
+  std::vector<std::ptrdiff_t> ranks;
+  for (const float token : got.values) {
+    ranks.push_back(std::ranges::find(order, static_cast<std::size_t>(token)) - order.begin());
+  }
+  std::size_t i = 0;
+  while (std::fabs(got.values[i] - drawn.values[i]) <= drawn.allowed[i]) ++i;
+  return say(std::ranges::is_sorted(ranks) ? "draw_shifted" : "draw_wrong", us.values[i],
+             drawn.values[i], got.values[i]);
+}
+
 // Sweeps u through [0, 1): first compares how often each token is chosen, then the order.
 bool judge_shares(const std::string& name, const Tensor& logits, double temperature,
                   std::size_t top_k, double top_p) {
@@ -267,11 +287,9 @@ bool judge_shares(const std::string& name, const Tensor& logits, double temperat
   if (!judge_counts(one, "tokens", expected, kSweep)) return false;
   const Expected drawn = draws(one.request.inputs["u"], expected);
   one.expected = {{"tokens", drawn}};
-  one.tell = [us = one.request.inputs["u"], drawn](const std::string&, const Tensor& got) {
-    if (got.values.size() != drawn.values.size()) return std::string();
-    std::size_t i = 0;
-    while (std::fabs(got.values[i] - drawn.values[i]) <= drawn.allowed[i]) ++i;
-    return say("draw_wrong", us.values[i], drawn.values[i], got.values[i]);
+  one.tell = [us = one.request.inputs["u"], order = in_order(expected), drawn](const std::string&,
+                                                                               const Tensor& got) {
+    return diagnose_draws(us, order, drawn, got);
   };
   return judge(one);
 }
@@ -326,6 +344,19 @@ TEST(Sample, GivesEveryTokenItsShare) {
   for (float& logit : logits.values) logit -= 300.0f;
   logits.values[2] = -INFINITY;
   judge_shares("logits around -150, and one -infinity", logits, 1.0, 0, 1.0);
+}
+
+// Two equal logits give exactly 1/2 each, however it is computed.
+TEST(Sample, PutsABoundaryIntoTheIntervalThatItBegins) {
+  for (const float logit : {0.0f, -3.0f}) {
+    Case one;
+    one.name = fmt::format("u = 0.5 and two logits of {}", logit);
+    one.request.function = "sample";
+    one.request.inputs = {{"logits", filled({2}, logit)}, {"u", {{3}, {0.25f, 0.5f, 0.75f}}}};
+    one.request.scalars = {{"temperature", 1.0}, {"top_k", 0.0}, {"top_p", 1.0}};
+    one.expected = {{"tokens", exactly({0, 1, 1})}};
+    if (!judge(one)) return;
+  }
 }
 
 bool judge_refused_logits(const std::string& name, const Tensor& logits, double temperature = 1.0) {
@@ -573,6 +604,12 @@ TEST(Generate, StopsForEveryReason) {
     loop.context = context;
     judge_loop(fmt::format("a context of {} is full", context), loop);
   }
+  for (const std::size_t n : {6, 9}) {
+    loop.options.max_tokens = n;
+    loop.context = loop.prompt.size() + n - 1;  // all tokens but the last, which is not fed
+    judge_loop(fmt::format("max_tokens = {}, and then the context is full, too", n), loop);
+  }
+  loop.options.max_tokens = 200;
   loop.context = 64;
   for (const std::size_t n : {5, 3}) {
     loop.stop_after = n;
