@@ -86,28 +86,31 @@ bool rounds_to_bf16(const Kernels& table, const CacheFormat& cache) {
   return type == ActivationType::BF16;
 }
 
-// One row of the table: a step, a backend, and the number format of its weights or of its cache.
-struct Row {
-  std::size_t shapes = 0;
-  double worst = 0.0;
-  std::string worst_shape;
-  bool same = true;  // the bits of a row did not depend on which rows were scored
+// A random case, and what its backends share.
+struct Drawn {
+  const std::string& step;
+  DType dtype;              // of the weights, or, for a step with a cache, of keys and values
+  const CacheFormat* kept;  // null: a step without a cache, or whose cache has no such format
+  const ConformanceCase& one;
+  const Checkpoint& checkpoint;
+  const PlanWeights& weights;
+  std::mt19937& random;
+
+  const CacheFormat& cache() const { return kept == nullptr ? *cache_format(DType::F32) : *kept; }
+  // All tables round rows of activations in the same way.
+  OracleResult expected(CacheNumbers numbers) const {
+    return run_oracle(one.plan, weights, one.tokens,
+                      rounding(one.plan, checkpoint, *runnable_kernels().front()), numbers);
+  }
 };
-using Table = std::map<std::tuple<std::string, std::string, std::string>, Row>;
 
-enum class Run { Everything, TablesUntilAnErrorShows };
-
-// Runs `n` random shapes of each step and format. Everything: with the textbook backend and with
-// these tables of kernels. TablesUntilAnErrorShows: only with the tables, which are broken, until
-// the first error.
-Table run_all(std::size_t seed, std::size_t n, std::span<const Kernels* const> tables, Run run) {
-  Table results;
+// Draws `n` random shapes of each step and format of the first n_types, until visit(case) is false.
+template <class Visit>
+void draw_cases(std::size_t seed, std::size_t n, std::size_t n_types, const Visit& visit) {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "case.gguf";
   for (const std::string& step : conformance_steps()) {
-    const std::size_t n_types = run == Run::Everything ? std::size(kTypes) : kBreakable;
     for (const DType dtype : std::span(kTypes).first(n_types)) {
-      // For a step with a cache, dtype is the format of keys and values.
       const CacheFormat* kept = has_cache(step) ? cache_format(dtype) : nullptr;
       if (dtype != DType::F32 && !has_typed_weight(step) && kept == nullptr) continue;
       // These cannot have a quantised type: a block would lie along the outputs, or cross the edge
@@ -120,44 +123,27 @@ Table run_all(std::size_t seed, std::size_t n, std::span<const Kernels* const> t
         const ConformanceCase one = make_case(step, dtype, i, random, file);
         const Checkpoint checkpoint = Checkpoint::open(file);
         const PlanWeights weights = load_weights(one.plan, checkpoint);
-        const auto note = [&](const std::string& backend, const Logits& got,
-                              const OracleResult& expected) {
-          Row& row = results[{step, backend, std::string(dtype_name(dtype))}];
-          ++row.shapes;
-          const double error = relative_error(got, expected);
-          if (row.worst_shape.empty() || error > row.worst) {
-            row.worst = error;
-            row.worst_shape = fmt::format("{} tokens, {}", one.tokens.size(), one.shape);
-          }
-        };
-        const bool in_full = kept == nullptr || kept->on_cpu == CacheNumbers::Exact;
-        if (run == Run::Everything && in_full) {
-          note("textbook", on_textbook(one, checkpoint, random),
-               run_oracle(one.plan, weights, one.tokens));
-        }
-        // All tables round rows of activations in the same way.
-        const CacheFormat& cache = kept == nullptr ? *cache_format(DType::F32) : *kept;
-        const auto with_cache = [&](CacheNumbers numbers) {
-          return run_oracle(one.plan, weights, one.tokens,
-                            rounding(one.plan, checkpoint, *runnable_kernels().front()), numbers);
-        };
-        const OracleResult usual = with_cache(cache.on_cpu);
-        for (const Kernels* table : tables) {
-          bool same = true;
-          const OracleResult expected =
-              rounds_to_bf16(*table, cache) ? with_cache(CacheNumbers::BF16Rows) : usual;
-          note(fmt::format("cpu {}", table->name),
-               on_cpu(one, checkpoint, *table, cache.layout, random, same), expected);
-          Row& row =
-              results[{step, fmt::format("cpu {}", table->name), std::string(dtype_name(dtype))}];
-          row.same = row.same && same;
-          if (run == Run::TablesUntilAnErrorShows && row.worst > 1.0) return results;
-        }
+        if (!visit(Drawn{step, dtype, kept, one, checkpoint, weights, random})) return;
       }
     }
   }
-  return results;
 }
+
+// One row of the table: a step, a backend, and the number format of its weights or of its cache.
+struct Row {
+  std::size_t shapes = 0;
+  double worst = 0.0;
+  std::string worst_shape;
+  bool same = true;  // the bits of a row did not depend on which rows were scored
+
+  void note(const ConformanceCase& one, double error) {
+    ++shapes;
+    if (!worst_shape.empty() && error <= worst) return;
+    worst = error;
+    worst_shape = fmt::format("{} tokens, {}", one.tokens.size(), one.shape);
+  }
+};
+using Table = std::map<std::tuple<std::string, std::string, std::string>, Row>;
 
 void print(const Table& results) {
   fmt::print("{:<15} {:<18} {:<6} {:>7}  {:>6}  {}\n", "step", "backend", "type", "shapes", "error",
@@ -172,7 +158,27 @@ void print(const Table& results) {
 TEST(Conformance, EveryStepOnEveryBackendIsItsFormula) {
   const std::size_t seed = setting("STAGECRAFT_CONFORMANCE_SEED", 1);
   const std::size_t shapes = setting("STAGECRAFT_CONFORMANCE_RANDOM", 4);
-  const Table results = run_all(seed, shapes, runnable_kernels(), Run::Everything);
+  Table results;
+  draw_cases(seed, shapes, std::size(kTypes), [&](const Drawn& drawn) {
+    const auto& [step, dtype, kept, one, checkpoint, weights, random] = drawn;
+    const auto row_of = [&](const std::string& backend) -> Row& {
+      return results[{step, backend, std::string(dtype_name(dtype))}];
+    };
+    if (kept == nullptr || kept->on_cpu == CacheNumbers::Exact) {
+      const OracleResult exact = run_oracle(one.plan, weights, one.tokens);
+      row_of("textbook").note(one, relative_error(on_textbook(one, checkpoint, random), exact));
+    }
+    const CacheFormat& cache = drawn.cache();
+    const OracleResult usual = drawn.expected(cache.on_cpu);
+    for (const Kernels* table : runnable_kernels()) {
+      const OracleResult expected =
+          rounds_to_bf16(*table, cache) ? drawn.expected(CacheNumbers::BF16Rows) : usual;
+      Row& row = row_of(fmt::format("cpu {}", table->name));
+      const Logits got = on_cpu(one, checkpoint, *table, cache.layout, random, row.same);
+      row.note(one, relative_error(got, expected));
+    }
+    return true;
+  });
   print(results);
   for (const auto& [key, row] : results) {
     const auto& [step, backend, dtype] = key;
@@ -444,23 +450,37 @@ Kernels broken_table(std::size_t which) {
 }
 constexpr std::size_t kBroken = 37;
 
+// Each case is computed with every broken table that none of the cases before has told from a good
+// one.
 TEST(Conformance, NoticesEveryKernelThatIsBrokenOnPurpose) {
   good = runnable_kernels().back();
   const std::size_t seed = setting("STAGECRAFT_CONFORMANCE_SEED", 1);
   const std::size_t shapes = setting("STAGECRAFT_CONFORMANCE_RANDOM", 4);
   const std::size_t count = std::min(setting("STAGECRAFT_CONFORMANCE_BREAK", kBroken), kBroken);
-  for (std::size_t which = 0; which < count; ++which) {
-    const Kernels table = broken_table(which);
-    const Kernels* const tables[] = {&table};
-    const Table results = run_all(seed, shapes, tables, Run::TablesUntilAnErrorShows);
-    std::string noticed;
-    for (const auto& [key, row] : results) {
-      if (row.worst > 1.0 && noticed.empty()) {
-        noticed = fmt::format("{}, {}: {:.3g}", std::get<0>(key), std::get<2>(key), row.worst);
+  std::vector<std::string> noticed(count);
+  draw_cases(seed, shapes, kBreakable, [&](const Drawn& drawn) {
+    const CacheFormat& cache = drawn.cache();
+    const OracleResult expected =
+        drawn.expected(rounds_to_bf16(*good, cache) ? CacheNumbers::BF16Rows : cache.on_cpu);
+    bool all = true;
+    for (std::size_t which = 0; which < count; ++which) {
+      if (!noticed[which].empty()) continue;
+      const Kernels table = broken_table(which);
+      bool same = true;
+      const Logits got =
+          on_cpu(drawn.one, drawn.checkpoint, table, cache.layout, drawn.random, same);
+      const double error = relative_error(got, expected);
+      if (error > 1.0) {
+        noticed[which] = fmt::format("{}, {}: {:.3g}", drawn.step, dtype_name(drawn.dtype), error);
       }
+      all = all && error > 1.0;
     }
-    fmt::print("broken kernel {:>2}: {}\n", which, noticed.empty() ? "NOT NOTICED" : noticed);
-    EXPECT_FALSE(noticed.empty()) << "broken kernel " << which;
+    return !all;
+  });
+  for (std::size_t which = 0; which < count; ++which) {
+    const bool missed = noticed[which].empty();
+    fmt::print("broken kernel {:>2}: {}\n", which, missed ? "NOT NOTICED" : noticed[which]);
+    EXPECT_FALSE(missed) << "broken kernel " << which;
   }
 }
 
