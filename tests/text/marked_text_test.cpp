@@ -111,6 +111,30 @@ TEST(MarkedEncodingOfNormalizedTokens, MakesNoTokenOfWhatWasTyped) {
   EXPECT_EQ(tokenizer.encode(plain, {}), tokenizer.encode(plain.bytes(), {}));
 }
 
+// The model itself can merge characters into a special token.
+TEST(MarkedEncodingByAModelThatSpellsTokens, MakesNoTokenOfWhatWasTyped) {
+  const Tokenizer tokenizer = Tokenizer::parse(R"({
+    "added_tokens": [{"id": 5, "content": "<s>", "special": true, "normalized": false}],
+    "model": {"type": "BPE", "merges": ["s >", "< s>"],
+              "vocab": {"a": 0, "<": 1, "s": 2, ">": 3, "s>": 4, "<s>": 5}}})",
+                                               "test");
+  using Ids = std::vector<TokenId>;
+  EXPECT_EQ(tokenizer.encode(parts({{"<s>", false}, {"a", true}}), {}), (Ids{5, 0}));
+  EXPECT_EQ(tokenizer.encode(parts({{"a", false}, {"<s>", true}}), {}), (Ids{0, 1, 2, 3}));
+  EXPECT_EQ(tokenizer.encode(parts({{"<", false}, {"s", true}, {">", false}}), {}), (Ids{1, 2, 3}));
+}
+
+// The search goes on inside "[|", of which a part was typed.
+TEST(MarkedEncodingOfTokensThatOverlap, FindsTheTokenOfTheFrame) {
+  const Tokenizer tokenizer = Tokenizer::parse(R"({
+    "added_tokens": [{"id": 2, "content": "[|", "special": true, "normalized": false},
+                     {"id": 3, "content": "|]", "special": true, "normalized": false}],
+    "model": {"type": "BPE", "merges": [], "vocab": {"a": 0, "[": 1}}})",
+                                               "test");
+  const MarkedText text = parts({{"a[", true}, {"|]", false}});
+  EXPECT_EQ(tokenizer.encode(text, {}), (std::vector<TokenId>{0, 1, 3}));
+}
+
 TEST(MarkedEncodingOfBytes, LosesNone) {
   const TemplatedFolder folder("gpt2", TemplatedFolder::special({"<|start|>", "<|end|>"}));
   const Tokenizer tokenizer = Tokenizer::open(folder.path());

@@ -36,6 +36,15 @@ TEST(Tokenizer, KeepsTextPlainEvenWhereItsModelCouldSpellASpecialToken) {
   }
 }
 
+TEST(Tokenizer, TakesTheLaterFlagsOfAnAddedTokenThatIsGivenTwice) {
+  const Tokenizer tokenizer = tokenizer_of(R"({
+    "added_tokens": [{"id": 2, "content": "<x>", "special": false, "normalized": false},
+                     {"id": 2, "content": "<x>", "special": true, "normalized": false, "rstrip": true}],
+    "model": {"type": "BPE", "vocab": {"a": 0, " ": 1}, "merges": []}})");
+  EXPECT_TRUE(tokenizer.is_special(2));
+  EXPECT_EQ(tokenizer.encode("a<x>  a", {}), (Ids{0, 2, 0}));
+}
+
 // prepend_scheme "first": no blank before a piece whose beginning the normalizer removed. The ids
 // are those of the tokenizers library.
 TEST(Tokenizer, PutsNoBlankWhereTheNormalizerRemovedTheStart) {
@@ -45,6 +54,15 @@ TEST(Tokenizer, PutsNoBlankWhereTheNormalizerRemovedTheStart) {
   const Tokenizer tokenizer = tokenizer_of(json.dump());
   EXPECT_EQ(tokenizer.encode(" bc", {}), (Ids{47, 48}));
   EXPECT_EQ(tokenizer.encode("bc", {}), (Ids{361, 48}));
+}
+
+TEST(Tokenizer, KnowsTheBytesThatATokenHasInsideAText) {
+  const Tokenizer tokenizer = Tokenizer::open(tokenizers_folder() / "llama2");
+  const TokenId the = tokenizer.id_of("▁the").value();
+  EXPECT_EQ(tokenizer.decode(Ids{the}), "the");  // at the beginning of a text
+  EXPECT_EQ(tokenizer.bytes_of(the), " the");
+  EXPECT_EQ(tokenizer.bytes_of(tokenizer.id_of("<0xC3>").value()), "\xc3");
+  EXPECT_EQ(tokenizer.bytes_of(-1), "");
 }
 
 // bytes_of compares a token with the same token twice.

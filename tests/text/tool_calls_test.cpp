@@ -59,6 +59,10 @@ TEST(ToolCallReader, FindsCallsHoweverTheTextIsCut) {
        R"({"name": "f", "parameters": 5})",
        {}},
       {ToolForm::Tagged,
+       R"(<tool_call>{"name": "g", "arguments": {}, "id": "1"}</tool_call>)",
+       R"(<tool_call>{"name": "g", "arguments": {}, "id": "1"}</tool_call>)",
+       {}},
+      {ToolForm::Tagged,
        "<tool_call>{\"name\": \"g\"}</tool_call>!",
        "<tool_call>{\"name\": \"g\"}</tool_call>!",
        {}},
@@ -120,6 +124,17 @@ TEST(ToolGrammar, AllowsTextAndCallsOrCallsAlone) {
   const Grammar llama = grammar(ToolForm::Bare, false, true);
   EXPECT_TRUE(matches(llama, bare) && matches(llama, "") && matches(llama, "Yes {}."));
   EXPECT_FALSE(matches(llama, "{}") || matches(llama, bare + "."));
+}
+
+TEST(ToolGrammar, AllowsSixteenCallsAndNoMore) {
+  const Grammar grammar =
+      Grammar::parse(tool_gbnf(ToolForm::Tagged, {{"g", std::nullopt}}, true, true), "tools");
+  std::string calls;
+  for (int i = 0; i < 16; ++i) {
+    calls += R"(<tool_call>{"name": "g", "arguments": {}}</tool_call>)";
+    EXPECT_TRUE(matches(grammar, calls)) << i;
+  }
+  EXPECT_FALSE(matches(grammar, calls + calls.substr(0, calls.size() / 16)));
 }
 
 Grammar forced_call(std::string_view parameters) {
