@@ -51,6 +51,16 @@ TEST(Choices, AreTheProbabilitiesWithWhichSampleChooses) {
   }
 }
 
+TEST(Choices, AtTemperatureZeroKeepOneAndListTheOthersByTheirLogits) {
+  const std::vector<float> logits = {1.0f, 4.0f, 3.0f, 4.0f, 2.0f};
+  const Choices all = choices(logits, logits, {.temperature = 0.0f, .top_k = 4}, 5, -1);
+  EXPECT_EQ(all.kept_top_k, 1u);
+  EXPECT_EQ(all.kept_top_p, 1u);
+  std::vector<TokenId> order;
+  for (const Choice& one : all.top) order.push_back(one.token);
+  EXPECT_EQ(order, (std::vector<TokenId>{1, 3, 2, 4, 0}));
+}
+
 TEST(Choices, SumToOneAfterEachStep) {
   std::mt19937 random(4);
   const std::vector<float> logits = random_logits(random, 50);

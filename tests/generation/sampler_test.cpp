@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "tests/support/error_of.h"
 
 namespace stagecraft {
 namespace {
@@ -72,6 +72,11 @@ TEST(Sample, TopPKeepsTheFewestThatReachPTheOneThatCrossesIncluded) {
   EXPECT_NEAR(found.at(0), 0.5 / 0.8, kSweepStep);
 }
 
+TEST(Sample, TopPKeepsNoMoreThanReachPExactly) {
+  const std::vector<float> logits = {0.0f, 0.0f};  // each has the share 0.5
+  EXPECT_EQ(shares(logits, {.top_p = 0.5f}).size(), 1u);
+}
+
 TEST(Sample, TopPCountsSharesAfterTopK) {
   // Token 0 has 0.4 / 0.7 = 0.57 of the sum of the two kept tokens: enough for p = 0.5. Of the sum
   // of all four it has too little.
@@ -117,10 +122,15 @@ TEST(Sample, RanksALargeVocabularyAsSortingAllWould) {
 TEST(Sample, RefusesLogitsOfABrokenModel) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();
-  EXPECT_THROW(choose({0.0f, nan}, {.temperature = 0.0f}, 0.5f), Error);
-  EXPECT_THROW(choose({0.0f, inf}, {}, 0.5f), Error);
-  EXPECT_THROW(choose({-inf, -inf}, {}, 0.5f), Error);
-  EXPECT_THROW(choose({}, {}, 0.5f), Error);
+  const auto refused = [](const std::vector<float>& logits, float temperature) {
+    return error_of([&] { choose(logits, {.temperature = temperature}, 0.5f); });
+  };
+  const std::string where =
+      " for token 1: the weights are broken, or the code that computes with them";
+  EXPECT_EQ(refused({0.0f, nan}, 0.0f), "the model computed the logit nan" + where);
+  EXPECT_EQ(refused({0.0f, inf}, 1.0f), "the model computed the logit inf" + where);
+  EXPECT_EQ(refused({-inf, -inf}, 1.0f), "the model gives every token the probability 0");
+  EXPECT_EQ(refused({}, 1.0f), "sample: expected at least one logit, found none");
   EXPECT_EQ(choose({-inf, 0.0f}, {}, 0.999f), 1);
 }
 

@@ -21,6 +21,8 @@ TEST(StopFilter, EndsAtTheFirstStopTextHoweverTheStreamIsCut) {
     EXPECT_EQ(shown({"END"}, "a story ENDless", size), "a story ");
     EXPECT_EQ(shown({"sun", "moon"}, "the moon, the sun", size), "the ");
     EXPECT_EQ(shown({"aab"}, "aaab", size), "a");
+    EXPECT_EQ(shown({"ending", "x"}, "the ending", size), "the ");  // holds back for either
+    EXPECT_EQ(shown({"x", "ending"}, "the ending", size), "the ");
     EXPECT_EQ(shown({"never"}, "nothing nev", size), "nothing nev");
     EXPECT_EQ(shown({""}, "text", size), "text");
   }
@@ -32,6 +34,14 @@ TEST(StopFilter, HoldsBackOnlyWhatMayStillBeAStopText) {
   EXPECT_EQ(filter.push("N"), "");
   EXPECT_EQ(filter.push("d"), "ENd");
   EXPECT_FALSE(filter.stopped());
+}
+
+TEST(StopFilter, ShowsNothingAfterAStopText) {
+  StopFilter filter({"END"});
+  EXPECT_EQ(filter.push("the END of"), "the ");
+  EXPECT_TRUE(filter.stopped());
+  EXPECT_EQ(filter.push("a story"), "");
+  EXPECT_EQ(filter.finish(), "");
 }
 
 }  // namespace
