@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "base/utf8.h"
 #include "tests/support/engines.h"
+#include "tests/support/error_of.h"
 #include "tests/support/random_model.h"
 #include "tests/support/tiny_chat_model.h"
 
@@ -112,6 +112,20 @@ TEST_F(ChatSessionTest, ForgetsTheOldestExchangesButNeverTheSystemPrompt) {
   EXPECT_LE(from_scratch(chat.conversation()).size(), kContext / 2);
 }
 
+TEST_F(ChatSessionTest, ForgetsNothingWhereAQuarterOfTheContextIsLeftForTheAnswer) {
+  options_.generation.max_tokens = 1000;
+  const Conversation before = {std::nullopt, {{"hello", "hi"}}};
+  Conversation asked = before;
+  asked.exchanges.push_back({"", ""});
+  const std::size_t room = kContext - kContext / 4 - from_scratch(asked).size();
+  for (const std::size_t more : {0u, 1u}) {
+    ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext);
+    chat.conversation() = before;
+    say(chat, std::string(room + more, '#'));
+    EXPECT_EQ(forgotten_, more);
+  }
+}
+
 TEST_F(ChatSessionTest, AnswersAMessageThatFillsTheContextAsFarAsThereIsRoom) {
   ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext);
   say(chat, "hello");
@@ -192,7 +206,23 @@ TEST_F(ChatSessionTest, RefusesAModelWithoutARowForTheTokens) {
   const TemporaryFolder folder;
   write_random_model(folder.path(), {.vocab_size = 2});
   Engine small = textbook_engine(folder.path());
-  EXPECT_THROW(ChatSession(small, tokenizer_, ChatFormat::chatml(tokenizer_), 64), Error);
+  EXPECT_EQ(error_of([&] { ChatSession(small, tokenizer_, ChatFormat::chatml(tokenizer_), 64); }),
+            "chat: expected a model with a row for token 2 (<|im_end|>), found vocab_size 2");
+}
+
+TEST_F(ChatSessionTest, RefusesAMessageWithATokenThatTheModelHasNoRowFor) {
+  const TemporaryFolder folder;
+  const std::size_t rows = tokenizer_.vocab_size() - 1;
+  write_random_model(folder.path(), {.vocab_size = rows});
+  Engine small = textbook_engine(folder.path());
+  ChatSession chat(small, tokenizer_, ChatFormat::chatml(tokenizer_), 64);
+  say(chat, "hello");
+  const Conversation before = chat.conversation();
+  EXPECT_EQ(
+      error_of([&] { say(chat, "\xe4\xbd\xa0"); }),
+      fmt::format("chat: expected a model with a row for token {0} (ä½), found vocab_size {0}",
+                  rows));
+  EXPECT_EQ(chat.conversation(), before);
 }
 
 // Asks, cuts, undoes, loads and forgets in random order. Before each answer, the cache must hold

@@ -129,17 +129,25 @@ TEST_F(GlassBoxTest, StepsAreThoseOfTrace) {
 TEST_F(GlassBoxTest, ThePenaltyChangesWhatSamplingSeesAndNotTheModelsProbability) {
   GlassBox box(opener(), tokenizer_, 100, [] {});
   GlassRequest asked = request(GlassView::Choices);
-  const json plain = ask(box, asked)["choices"][0];
-  asked.tokens.insert(asked.tokens.begin(), plain["token"].get<TokenId>());
-  const json before = ask(box, asked)["choices"];
+  asked.sampler = {.temperature = 50.0f};  // all shares are large enough to be seen
+  asked.next = asked.tokens.front();
+  const auto of_next = [&] {
+    const json list = ask(box, asked)["choices"];
+    const auto found =
+        std::ranges::find(list, json(*asked.next), [](const json& one) { return one["token"]; });
+    return found == list.end() ? json() : *found;
+  };
+  const json plain = of_next();
   asked.repeat_penalty = 100.0f;
-  asked.next = before[0]["token"].get<TokenId>();
-  asked.tokens.insert(asked.tokens.begin(), *asked.next);
-  const json list = ask(box, asked)["choices"];
-  for (const json& one : list) {
-    if (one["token"] != *asked.next) continue;
-    EXPECT_NE(one["probability"], one["after_temperature"]);
-  }
+  const json penalized = of_next();
+  EXPECT_EQ(penalized["logit"], plain["logit"]);
+  EXPECT_EQ(penalized["probability"], plain["probability"]);
+  EXPECT_NE(penalized["after_temperature"], plain["after_temperature"]);
+  asked.repeat_last_n = asked.tokens.size() - 1;  // all but the token that is asked for
+  EXPECT_EQ(of_next()["logit"], plain["logit"]);
+  EXPECT_NE(of_next()["after_temperature"], penalized["after_temperature"]);
+  asked.repeat_last_n = 0;
+  EXPECT_EQ(of_next(), plain);
 }
 
 TEST_F(GlassBoxTest, BoundsWhatWaitsAndForgetsWhatIsCancelled) {

@@ -1,0 +1,73 @@
+#include "generation/continuation.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/tiny_chat_model.h"
+
+namespace stagecraft {
+namespace {
+
+// Makes the steps of one text from given logits.
+class ContinuationTest : public testing::Test {
+ protected:
+  ContinuationTest() { options_.sampler.temperature = 0.0f; }
+
+  Continuation text(std::vector<TokenId> prompt, std::size_t context,
+                    const TokenGrammar* grammar = nullptr) const {
+    return Continuation(std::move(prompt), options_, Random(1), context, grammar);
+  }
+  static Continuation::Step step(Continuation& text, std::vector<float> logits) {
+    std::vector<TokenProbability> scratch(logits.size());
+    return text.next(logits, scratch);
+  }
+
+  GenerationOptions options_;
+};
+
+TEST_F(ContinuationTest, EndsBeforeItsFirstTokenWhereNoneIsWanted) {
+  options_.max_tokens = 0;
+  Continuation none = text({0}, 10);
+  const Continuation::Step end = step(none, {1.0f, 2.0f});
+  EXPECT_EQ(end.token, std::nullopt);
+  EXPECT_EQ(end.end, StopReason::MaxTokens);
+}
+
+TEST_F(ContinuationTest, EndsWithTheTokenThatNoLongerFits) {
+  options_.max_tokens = 10;
+  Continuation full = text({0, 0}, 3);
+  EXPECT_EQ(step(full, {1.0f, 2.0f}).end, std::nullopt);
+  const Continuation::Step last = step(full, {1.0f, 2.0f});
+  EXPECT_EQ(last.token, 1);
+  EXPECT_EQ(last.end, StopReason::ContextFull);
+}
+
+TEST_F(ContinuationTest, PenalizesOnlyTheLastTokens) {
+  options_.max_tokens = 10;
+  options_.repeat_penalty = 4.0f;
+  options_.repeat_last_n = 1;
+  const std::vector<float> logits = {3.0f, 2.0f, 1.0f};
+  Continuation recent = text({0, 1}, 10);
+  EXPECT_EQ(step(recent, logits).token, 0);  // its place in the text is too long ago
+  EXPECT_EQ(step(recent, logits).token, 1);  // now 0 is the last token
+}
+
+TEST_F(ContinuationTest, EndsOnlyWhereItsGrammarAllowsTheEnd) {
+  const TinyChatModel folder;
+  const Tokenizer tokenizer = Tokenizer::open(folder.folder());
+  const TokenGrammar grammar = TokenGrammars(tokenizer).parse("root ::= \"x\"+", "test");
+  const TokenId end = tokenizer.id_of("<|im_end|>").value(), x = tokenizer.id_of("x").value();
+  options_.max_tokens = 10;
+  options_.end_tokens = {end};
+  std::vector<float> logits(tokenizer.vocab_size(), 1.0f);
+  logits[static_cast<std::size_t>(end)] = 3.0f;  // the likeliest, but the text is not complete
+  Continuation guided = text({x}, 10, &grammar);
+  const Continuation::Step first = step(guided, logits);
+  EXPECT_EQ(first.token, x);
+  EXPECT_EQ(first.end, std::nullopt);
+  const Continuation::Step second = step(guided, logits);
+  EXPECT_EQ(second.token, std::nullopt);
+  EXPECT_EQ(second.end, StopReason::EndToken);
+}
+
+}  // namespace
+}  // namespace stagecraft
