@@ -25,6 +25,8 @@ TEST(Safetensors, ReadsBackWhatItWrote) {
 
   const SafetensorsFile file(folder.file("file.safetensors"));
   EXPECT_EQ(file.tensors().size(), 3u);
+  EXPECT_EQ((std::filesystem::file_size(folder.file("file.safetensors")) - 28) % 8, 0u)
+      << "28 bytes of data do not begin 8-byte aligned";
   EXPECT_EQ(file.metadata().at("order"), "[\"weights\"]");
   for (const StoredTensor& expected : tensors) {
     const StoredTensor* found = file.find(expected.name);

@@ -61,6 +61,8 @@ const BadModel kBadConfigs[] = {
      "config.json: quantization_config: 'dynamic': an object is not supported"},
     {"with_a_field_that_nobody_knows", says("awq", R"({"rotation": "hadamard"})"),
      "config.json: quantization_config: 'rotation': \"hadamard\" is not supported"},
+    {"with_a_flag_that_nobody_knows", says("awq", R"({"off": false, "on": true})"),
+     "config.json: quantization_config: 'on': true is not supported"},
     {"without_a_group_size", says("gptq", R"({"group_size": null})"),
      "config.json: quantization_config: 'group_size' is missing: expected a size or -1"},
     {"with_groups_of_0", says("gptq", R"({"group_size": 0})"),

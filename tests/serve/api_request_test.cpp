@@ -298,7 +298,10 @@ TEST_F(ApiRequest, EndsATextAtTokensThatTheRequestNames) {
                         .texts[0]
                         .options.generation.end_tokens;
   EXPECT_EQ(ends, (std::vector<TokenId>{3, 4}));
-  EXPECT_EQ(refused(R"({"prompt": "x", "stop_token_ids": [100000]})").substr(0, 15),
+  const std::size_t n = tokenizer_.vocab_size();
+  EXPECT_EQ(refused(fmt::format(R"({{"prompt": "x", "stop_token_ids": [{}]}})", n - 1)),
+            "accepted");
+  EXPECT_EQ(refused(fmt::format(R"({{"prompt": "x", "stop_token_ids": [{}]}})", n)).substr(0, 15),
             "stop_token_ids|");
   EXPECT_NE(refused(R"({"prompt": "x", "stop_token_ids": 3})"), "accepted");
 }

@@ -65,6 +65,13 @@ TEST(HttpParser, ReadsRequestsHoweverTheyAreCut) {
   expect_both(read(kTwo, everywhere), "byte by byte");
 }
 
+TEST(HttpParser, CountsTheHeadersOfEachRequestAnew) {
+  const std::string one = "GET / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n\r\n";
+  std::string many;
+  for (int i = 0; i < 10; ++i) many += one;
+  EXPECT_EQ(read(many, {}, {.head_bytes = one.size(), .headers = 2}).size(), 10u);
+}
+
 TEST(HttpParser, TakesTheHostOfATargetThatNamesOne) {
   for (const auto& [target, path] :
        std::vector<std::pair<std::string, std::string>>{{"http://local:8091/a/b?c=/d", "/a/b"},
