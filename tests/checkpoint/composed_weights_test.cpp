@@ -157,20 +157,22 @@ TEST(ComposedWeights, OfFp8HaveSmallerBlocksAtTheEdges) {
   const Quantization how{.method = Quantization::Method::Fp8, .block_rows = 2, .block_columns = 2};
   Parts parts;
   constexpr std::uint8_t kOne = 0x38;
-  parts.add<std::uint8_t>("a.weight", DType::F8_E4M3, {3, 3}, std::vector<std::uint8_t>(9, kOne));
-  parts.add<float>("a.weight_scale", DType::F32, {2, 2}, {1, 2, 3, 4});
+  parts.add<std::uint8_t>("a.weight", DType::F8_E4M3, {3, 5}, std::vector<std::uint8_t>(15, kOne));
+  parts.add<float>("a.weight_scale", DType::F32, {2, 3}, {1, 2, 3, 4, 5, 6});
   parts.add<float>("a.input_scale", DType::F32, {}, {5});
   const ComposedWeights weights(how, parts.map(), "file");
   EXPECT_TRUE(parts.map().empty());
-  EXPECT_EQ(floats(weights.tensors().at(0)), (std::vector<float>{1, 1, 2, 1, 1, 2, 3, 3, 4}));
+  EXPECT_EQ(floats(weights.tensors().at(0)),
+            (std::vector<float>{1, 1, 2, 2, 3, 1, 1, 2, 2, 3, 4, 4, 5, 5, 6}));
 }
 
-// A matrix of 8 outputs and 32 inputs, in which each q - zero is 1.
-Parts gptq_parts(std::vector<std::uint16_t> scales, DType dtype) {
+// A matrix of 8 outputs and 32 inputs, in which each q - zero is 1, but for the zeros of the first
+// `zeros`.
+Parts gptq_parts(std::vector<std::uint16_t> scales, DType dtype, std::uint32_t zeros = 0x77777777) {
   Parts parts;
   parts.add<std::uint32_t>("a.qweight", DType::I32, {4, 8},
                            std::vector<std::uint32_t>(32, 0x99999999));
-  parts.add<std::uint32_t>("a.qzeros", DType::I32, {1, 1}, {0x77777777});
+  parts.add<std::uint32_t>("a.qzeros", DType::I32, {1, 1}, {zeros});
   parts.add<std::uint16_t>("a.scales", dtype, {1, 8}, std::move(scales));
   return parts;
 }
@@ -190,6 +192,17 @@ TEST(ComposedWeights, AreF32WhereAScaleIsNoF16) {
   EXPECT_EQ(read(0x3380), DType::Q4_0);  // 2^-24: the smallest f16
   EXPECT_EQ(read(0x3300), DType::F32);   // 2^-25
   EXPECT_EQ(read(0x4780), DType::F32);   // 65536
+}
+
+// Q4_0 holds -8 to 7.
+TEST(ComposedWeights, AreQ8WhereAnIntegerMinusItsZeroHasMoreThanFourBits) {
+  const auto read = [](std::uint32_t zeros) {
+    Parts parts = gptq_parts(std::vector<std::uint16_t>(8, 0x3c00), DType::F16, zeros);
+    const ComposedWeights weights(kGptq, parts.map(), "file");
+    return std::pair(weights.tensors().at(0).dtype, floats(weights.tensors().at(0)).front());
+  };
+  EXPECT_EQ(read(0x77777771), std::pair(DType::Q4_0, 7.0f));  // 9 - (1 + 1)
+  EXPECT_EQ(read(0x77777770), std::pair(DType::Q8_0, 8.0f));
 }
 
 TEST(ComposedWeights, RefuseAMatrixThatIsAlsoThereWhole) {

@@ -74,6 +74,102 @@ TEST_F(Convert, ToGgufGivesTheTensorsAndLogitsOfTheReference) {
   }
 }
 
+// config.json says that the tables are one, but the file has two.
+TEST_F(Convert, KeepsBothTablesOfATiedModelWhereTheyDiffer) {
+  const std::string name = kModels + "llama-tied-both-differ";
+  convert_to_gguf({.model = name, .out = out("a.gguf"), .with_tokenizer = false});
+  EXPECT_TRUE(same_logits(out("a.gguf"), name));
+  EXPECT_NE(GgufFile(out("a.gguf")).find("output.weight"), nullptr);
+}
+
+// FastLLM needs a tensor of this name.
+TEST_F(Convert, ToFlmWritesTheOneTableOfATiedModelTwice) {
+  convert_to_flm(
+      {.model = kModels + "llama-tied-embed-only", .out = out("a.flm"), .with_tokenizer = false});
+  const FlmFile file(out("a.flm"));
+  const auto bytes_of = [&](std::string_view name) {
+    const auto found = std::ranges::find(file.tensors(), name, &StoredTensor::name);
+    return found == file.tensors().end() ? std::span<const std::byte>() : found->bytes;
+  };
+  EXPECT_FALSE(bytes_of("lm_head.weight").empty());
+  EXPECT_TRUE(
+      std::ranges::equal(bytes_of("lm_head.weight"), bytes_of("model.embed_tokens.weight")));
+}
+
+TEST_F(Convert, WritesMatricesInPartsAsWholeOnes) {
+  const std::string gptq = kFormats + "quantized/gptq";
+  convert_to_flm({.model = gptq, .out = out("a.flm"), .with_tokenizer = false});
+  EXPECT_TRUE(same_logits(out("a.flm"), gptq));
+  EXPECT_EQ(FlmFile(out("a.flm")).pairs().count("quantization_config"), 0u);
+  convert_to_folder({.model = gptq, .out = out("a"), .with_tokenizer = false});
+  EXPECT_TRUE(same_logits(out("a"), gptq));
+  EXPECT_EQ(read_file(out("a/config.json")).find("quantization_config"), std::string::npos);
+}
+
+TEST_F(Convert, ToAFolderWritesOneTypeAndShortNumbers) {
+  convert_to_folder({.model = kGguf + "llama-gqa2.gguf", .out = out("a"), .with_tokenizer = false});
+  auto config = nlohmann::json::parse(read_file(out("a/config.json")));
+  EXPECT_EQ(config["rms_norm_eps"].dump(), "1e-05");
+  EXPECT_EQ(config["torch_dtype"], "float32");
+  config["dtype"] = "float32";  // the newer name of torch_dtype
+  write_file(out("a/config.json"), config.dump());
+  convert_to_folder(
+      {.model = out("a"), .out = out("b"), .dtype = DType::F16, .with_tokenizer = false});
+  config = nlohmann::json::parse(read_file(out("b/config.json")));
+  EXPECT_EQ(config["torch_dtype"], "float16");
+  EXPECT_FALSE(config.contains("dtype"));
+}
+
+TEST_F(Convert, SaysWhereNoTokenEndsAText) {
+  const TinyChatModel model;
+  const std::string file = model.folder().string() + "/config.json";
+  auto config = nlohmann::json::parse(read_file(file));
+  config.erase("eos_token_id");
+  write_file(file, config.dump());
+  const std::string note =
+      "no token ends a text of this model: its texts go on until the context is full";
+  const Conversion to{.model = model.folder(), .out = out("a"), .replace = true};
+  for (const auto& convert : {convert_to_gguf, convert_to_flm, convert_to_folder}) {
+    std::filesystem::remove_all(out("a"));
+    const std::vector<std::string> notes = convert(to).notes;
+    EXPECT_NE(std::ranges::find(notes, note), notes.end());
+  }
+}
+
+TEST_F(Convert, TakesTheTemplateOfTheTokenizerWhereTheModelHasNone) {
+  const TinyChatModel model, tokenizer;
+  write_file(tokenizer.folder() / "chat_template.jinja", "the tokenizer's");
+  Conversion to{.model = model.folder(), .out = out("a.gguf"), .tokenizer = tokenizer.folder()};
+  convert_to_gguf(to);
+  EXPECT_EQ(read_chat_template(out("a.gguf")).text, "the tokenizer's");
+  write_file(model.folder() / "chat_template.jinja", "the model's");
+  to.out = out("b.gguf");
+  convert_to_gguf(to);
+  EXPECT_EQ(read_chat_template(out("b.gguf")).text, "the model's");
+}
+
+TEST_F(Convert, ToGgufWritesThreeTokensThatEndATextAndNoMore) {
+  const TinyChatModel model;
+  const std::string folder = model.folder().string(), file = folder + "/config.json";
+  auto config = nlohmann::json::parse(read_file(file));
+  config["eos_token_id"] = {1, 2, 3};
+  write_file(file, config.dump());
+  for (const bool with_tokenizer : {true, false}) {
+    convert_to_gguf({.model = model.folder(),
+                     .out = out("a.gguf"),
+                     .with_tokenizer = with_tokenizer,
+                     .replace = true});
+    EXPECT_EQ(read_config(out("a.gguf")).eos_ids, (std::vector<TokenId>{1, 2, 3}));
+  }
+  config["eos_token_id"] = {1, 2, 3, 4};
+  write_file(file, config.dump());
+  EXPECT_EQ(refusal(convert_to_gguf,
+                    {.model = model.folder(), .out = out("b.gguf"), .with_tokenizer = false}),
+            folder +
+                ": expected at most 3 tokens that end a text (GGUF has no names for more), found "
+                "4");
+}
+
 TEST_F(Convert, ToGgufWritesTheSlowingDownOfRopeAsFactors) {
   const std::string name = "llama-rope-llama3";
   convert_to_gguf({.model = kModels + name, .out = out("a.gguf"), .with_tokenizer = false});
@@ -122,6 +218,7 @@ TEST_F(Convert, QuantisesMatricesAloneAndSaysWhichCouldNotBe) {
       result.notes,
       (std::vector<std::string>{
           "16 matrices became F16: their row length is not a multiple of 32, the block size"}));
+  EXPECT_EQ(GgufFile(out("b.gguf")).find("blk.0.ffn_up.weight")->dtype, DType::F16);
 }
 
 TEST_F(Convert, ToAFolderGivesTheSameLogitsAndTokens) {
@@ -157,6 +254,7 @@ TEST_F(Convert, KeepsTheSpecialTokensOfTheTemplate) {
   convert_to_folder({.model = out("a.gguf"), .out = out("b")});
   EXPECT_FALSE(GgufFile(out("a.gguf")).metadata().flag_or("tokenizer.ggml.add_bos_token", true));
   EXPECT_EQ(read_config(out("a.gguf")).eos_ids, (std::vector<TokenId>{2, 1}));
+  EXPECT_FALSE(GgufFile(out("a.gguf")).metadata().has("tokenizer.ggml.eom_token_id"));
   for (const auto& path : {model.folder(), out("a.gguf"), out("b")}) {
     const Tokenizer tokenizer = Tokenizer::open(path);
     const ChatFormat format = ChatFormat::open(path, tokenizer);

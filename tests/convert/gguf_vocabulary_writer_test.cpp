@@ -58,6 +58,23 @@ TEST(GgufVocabulary, NamesWhatGgufHasNoWordsFor) {
   EXPECT_EQ(gguf_refusal(R"({"model":{"type":"BPE","vocab":{"a":0,"b":2000},"merges":[]}})"),
             "x.json: model.vocab.b: expected an id below 1000 (the number of rows of the "
             "embedding), found 2000");
+  for (const std::string flag : {"lstrip", "rstrip", "single_word"}) {
+    EXPECT_EQ(gguf_refusal(R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"added_tokens":)"
+                           R"([{"id":1,"content":"<x>","special":true,")" +
+                           flag + R"(":true}]})"),
+              "x.json: added_tokens[0]: expected '" + flag +
+                  "' to be false (GGUF cannot express it), found true");
+  }
+  EXPECT_EQ(gguf_refusal(R"({"model":{"type":"BPE","vocab":{"a":0,"<s>":1,"<t>":2},"merges":[]},)"
+                         R"("pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},)"
+                         R"("post_processor":{"type":"TemplateProcessing","pair":[],"single":[)"
+                         R"({"SpecialToken":{"id":"<s>","type_id":0}},)"
+                         R"({"SpecialToken":{"id":"<t>","type_id":0}},)"
+                         R"({"Sequence":{"id":"A","type_id":0}}],"special_tokens":)"
+                         R"({"<s>":{"id":"<s>","ids":[1],"tokens":["<s>"]},)"
+                         R"("<t>":{"id":"<t>","ids":[2],"tokens":["<t>"]}}}})"),
+            "x.json: post_processor: expected at most one token before a text and one after it "
+            "(GGUF cannot express more), found 2 and 0");
   // By the scores, "ab▁" can be made from "ab" and "▁", but no merge does that.
   const std::string message =
       gguf_refusal(R"({"normalizer":{"type":"Replace","pattern":{"String":" "},"content":"▁"},)"

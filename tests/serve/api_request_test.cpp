@@ -92,6 +92,18 @@ TEST_F(ApiRequest, TakesWhatTheRequestNamesAndTheRestFromTheServer) {
   EXPECT_TRUE(full.stream && full.include_usage);
 }
 
+TEST_F(ApiRequest, LimitsATextAsTheServersOptionSaysOrAsOpenAiDoes) {
+  const auto limit = [](const CompletionRequest& request) {
+    return request.texts[0].options.generation.max_tokens;
+  };
+  model_.defaults.generation.max_tokens = 5;
+  EXPECT_EQ(limit(completion({{"prompt", "hello"}})), 16u);
+  EXPECT_GT(limit(chat({{"messages", kHello}})), 1'000'000u);  // the context ends it
+  model_.has_max_tokens = true;
+  EXPECT_EQ(limit(completion({{"prompt", "hello"}})), 5u);
+  EXPECT_EQ(limit(chat({{"messages", kHello}})), 5u);
+}
+
 TEST_F(ApiRequest, MakesATextOfEachPromptAndChoiceWithASeedOfItsOwn) {
   const CompletionRequest request =
       completion({{"prompt", {"he", json::array({5, 6})}}, {"n", 2}, {"seed", 10}});
@@ -298,12 +310,32 @@ TEST_F(ApiRequest, EndsATextAtTokensThatTheRequestNames) {
                         .texts[0]
                         .options.generation.end_tokens;
   EXPECT_EQ(ends, (std::vector<TokenId>{3, 4}));
+  model_.defaults.generation.end_tokens = {9};
+  EXPECT_EQ(completion({{"prompt", "hello"}, {"stop_token_ids", {3}}})
+                .texts[0]
+                .options.generation.end_tokens,
+            (std::vector<TokenId>{9, 3}));
   const std::size_t n = tokenizer_.vocab_size();
   EXPECT_EQ(refused(fmt::format(R"({{"prompt": "x", "stop_token_ids": [{}]}})", n - 1)),
             "accepted");
   EXPECT_EQ(refused(fmt::format(R"({{"prompt": "x", "stop_token_ids": [{}]}})", n)).substr(0, 15),
             "stop_token_ids|");
   EXPECT_NE(refused(R"({"prompt": "x", "stop_token_ids": 3})"), "accepted");
+}
+
+TEST_F(ApiRequest, MakesTokensOfATextAsAPromptHasThem) {
+  const Tokenizer llama = Tokenizer::open(TEST_DATA "/tokenizers/llama3");
+  model_.tokenizer = &llama;
+  const std::string text = "<|begin_of_text|>a";
+  const auto tokens = [&](json body) {
+    body["content"] = text;
+    return parse_tokenize(body.dump(), model_);
+  };
+  EXPECT_EQ(tokens(json::object()), llama.encode(text, {}));
+  EXPECT_EQ(tokens({{"add_special", true}}), llama.encode(text, {.add_special = true}));
+  EXPECT_EQ(tokens({{"parse_special", false}}), llama.encode(text, {.parse_special = false}));
+  EXPECT_NE(llama.encode(text, {}), llama.encode(text, {.add_special = true}));
+  EXPECT_NE(llama.encode(text, {}), llama.encode(text, {.parse_special = false}));
 }
 
 TEST_F(ApiRequest, TakesALookAtATextOfTokens) {
