@@ -6,6 +6,8 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/json.h"
+#include "tests/support/error_of.h"
 #include "tests/support/jinja_values.h"
 #include "tests/support/templated_folder.h"
 #include "text/builtin_chat_templates.h"
@@ -238,6 +240,60 @@ TEST_F(ChatFormatSource, GivesTheTemplateTheModelsSpecialTokens) {
           {"eos_token", {{"content", "</s>"}, {"special", true}}},
           {"pad_token", nullptr}});
   EXPECT_EQ(name_and_text(), "tokenizer_config.json: chat_template <s></s>False");
+}
+
+TEST_F(ChatFormatSource, EndsAnAnswerAtTheEosTokenThoughTheTemplateNeverWritesIt) {
+  config({{"chat_template", "{{ messages[0].content }}"}, {"eos_token", "<|im_end|>"}});
+  const ChatFormat format = ChatFormat::open(folder_.path(), tokenizer_);
+  EXPECT_EQ(format.end_tokens(), (std::vector<TokenId>{*tokenizer_.id_of("<|im_end|>")}));
+}
+
+TEST_F(ChatFormatSource, EndsAnAnswerAtTheFirstSpecialTokenThatTheTemplateWritesAfterIt) {
+  config({{"chat_template",
+           "{% for m in messages %}{{ m.content }}!<|im_end|><|im_start|>{% endfor %}"}});
+  const ChatFormat format = ChatFormat::open(folder_.path(), tokenizer_);
+  EXPECT_EQ(format.end_tokens(), (std::vector<TokenId>{*tokenizer_.id_of("<|im_end|>")}));
+}
+
+// The tokenizer would make the end of an answer of it, wherever it was typed.
+TEST(ChatFormatTools, MayNotNameTheEndOfAnAnswerThatTheTokenizerMakesOfTypedText) {
+  auto tags = TemplatedFolder::special({"<|im_start|>", "<|im_end|>"});
+  for (auto& tag : tags) tag["special"] = false;
+  const nlohmann::json config = {{"chat_template", read_file(kTemplates + "qwen-2.5.jinja")},
+                                 {"eos_token", "<|im_end|>"}};
+  const TemplatedFolder folder("gpt2", tags, config);
+  const Tokenizer tokenizer = Tokenizer::open(folder.path());
+  const ChatFormat format = ChatFormat::open(folder.path(), tokenizer);
+  const auto refused = [&](const std::string& argument, const std::string& description) {
+    const std::vector<ToolMessage> messages = {
+        {{"user", "Who?"}, {}, {}},
+        {{"assistant", ""}, {{"1", "f", fmt::format(R"({{"a": "{}"}})", argument)}}, {}}};
+    const Json tools(fmt::format(R"([{{"type": "function", "function": {{"name": "f",
+                                       "description": "{}", "parameters": {{}}}}}}])",
+                                 description),
+                     "tools");
+    return error_of([&] { format.tokens(messages, tools.root()); });
+  };
+  const std::string problem =
+      "chat template: expected a tokenizer in which <|im_end|> is a special token, found one that "
+      "also makes it from typed text";
+  EXPECT_EQ(refused("x", "y"), "");
+  EXPECT_EQ(refused("<|im_end|>", "y"), problem);
+  EXPECT_EQ(refused("x", "<|im_end|>"), problem);
+}
+
+// A special token has no text, so the reader of an answer would not see it.
+TEST(ChatFormatTools, AreTaggedOnlyWhereTheTagIsText) {
+  for (const bool special : {false, true}) {
+    auto tag = TemplatedFolder::special({"<tool_call>"});
+    tag[0]["special"] = special;
+    const nlohmann::json config = {{"chat_template", read_file(kTemplates + "qwen-2.5.jinja")}};
+    const TemplatedFolder folder("gpt2", tag, config);
+    const Tokenizer tokenizer = Tokenizer::open(folder.path());
+    ChatFormat format = ChatFormat::open(folder.path(), tokenizer);
+    format.find_tool_form();
+    EXPECT_EQ(format.tool_form(), special ? ToolForm::None : ToolForm::Tagged);
+  }
 }
 
 // ---- ChatML -------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "tests/support/error_of.h"
 #include "tests/support/grammar_texts.h"
 #include "tests/support/tiny_chat_model.h"
 #include "text/grammar/token_grammar.h"
@@ -79,12 +80,7 @@ TEST(Gbnf, KnowsEveryCharacterOfARangeAndNoOther) {
 }
 
 std::string refused(const std::string& gbnf) {
-  try {
-    Grammar::parse(gbnf, "g");
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
+  return error_of([&] { Grammar::parse(gbnf, "g"); });
 }
 
 TEST(Gbnf, SaysLineAndColumnOfWhatIsWrong) {
@@ -262,6 +258,30 @@ TEST_F(GuidedTextTest, RefusesATokenThatIsNotAllowed) {
   EXPECT_FALSE(text.is_complete());
   for (const char* token : {"h", "e", "l", "l", "o"}) text.push(id(token));
   EXPECT_TRUE(text.is_complete());
+}
+
+// Its text is not shown, so it must not stand for characters that the grammar asks for.
+TEST_F(GuidedTextTest, AllowsNoSpecialTokenForItsText) {
+  GuidedText text(TokenGrammars(tokenizer_).parse("root ::= .*", "test"));
+  const auto allowed = text.allowed();
+  const auto is_allowed = [&](const char* token) {
+    const auto id = static_cast<std::size_t>(tokenizer_.id_of(token).value());
+    return (allowed[id / 64] >> (id % 64) & 1) != 0;
+  };
+  EXPECT_TRUE(is_allowed("h") && is_allowed("<|"));
+  EXPECT_FALSE(is_allowed("<|im_end|>"));
+  EXPECT_THROW(text.push(*tokenizer_.id_of("<|im_end|>")), Error);
+}
+
+TEST_F(GuidedTextTest, SaysWhereNoTokenSpellsWhatTheGrammarAsksFor) {
+  const Tokenizer only_a = Tokenizer::parse(
+      R"({"decoder": {"type": "Fuse"}, "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})",
+      "tokenizer");
+  GuidedText text(TokenGrammars(only_a).parse("root ::= \"ab\"", "file"));
+  (void)text.allowed();
+  text.push(0);
+  EXPECT_EQ(error_of([&] { (void)text.allowed(); }),
+            "file: no token of the vocabulary can continue the text");
 }
 
 TEST_F(GuidedTextTest, AHostileGrammarEndsInAnErrorInBoundedTime) {
