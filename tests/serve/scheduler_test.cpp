@@ -231,6 +231,7 @@ TEST_P(SchedulerOnOneEngine, ComputesOnlyWhatIsNewInAChatThatGoesOn) {
   EXPECT_EQ(scheduler.stats().cached_tokens, 3 + answer.size() - 1);
   EXPECT_EQ(scheduler.stats().prompt_tokens, 3u + 2u);
   EXPECT_EQ(all[second].tokens, alone(request).tokens);
+  EXPECT_EQ(scheduler.stats().new_tokens, answer.size() + all[second].tokens.size());
 }
 
 TEST_P(SchedulerOnOneEngine, ComputesABeginningThatTextsShareOnce) {
@@ -246,6 +247,7 @@ TEST_P(SchedulerOnOneEngine, ComputesABeginningThatTextsShareOnce) {
   const TextId first = scheduler.submit(three).value();
   collect(scheduler, 3, all);
   EXPECT_EQ(scheduler.stats().prompt_tokens, 100u + 1u + 1u);
+  EXPECT_EQ(scheduler.stats().cached_tokens, 99u + 100u);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(all[first + i].tokens, alone(three[i]).tokens) << i;
 
   // A further text takes a place of its own. Its beginning is copied from a text that has ended.
@@ -337,6 +339,15 @@ TEST_P(SchedulerOnOneEngine, RefusesMoreThanItsPlacesAndQueueHoldAllOrNone) {
   EXPECT_FALSE(scheduler.submit({request}));
   scheduler.cancel(first + 1);
   EXPECT_TRUE(scheduler.submit({request}));
+}
+
+TEST_P(SchedulerOnOneEngine, CountsNoTextThatWasCancelledWhileItWaited) {
+  Scheduler scheduler(*engine_, tokenizer_, {1, kContext, 8}, [] {});
+  const TextId first = scheduler.submit(std::vector<TextRequest>(3, long_request())).value();
+  scheduler.cancel(first + 2);
+  const SchedulerStats stats = scheduler.stats();
+  EXPECT_EQ(stats.waiting + stats.running, 2u);
+  EXPECT_LE(stats.waiting, 2u);
 }
 
 TEST_P(SchedulerOnOneEngine, GivesThePlaceOfACancelledTextToTheNextOne) {
