@@ -305,6 +305,15 @@ TEST_F(SharedPages, OfAnotherMemoryAreCopied) {
   EXPECT_EQ(other.length(), 99u);
 }
 
+TEST_F(SharedPages, AreNotCopiedIntoACacheThatIsTooSmall) {
+  PackedKvCache a = make_cache(), small(shapes_, 70, WeightLayout::F32, pages_);
+  write(a, 100, 1.0f);
+  EXPECT_FALSE(small.copy(a, 71));
+  EXPECT_FALSE(small.copy(a, 101));  // a has no more than 100
+  EXPECT_EQ(small.length(), 0u);
+  EXPECT_TRUE(small.copy(a, 70));
+}
+
 // ---- attention ----------------------------------------------------------------------------------
 
 using Numbers = std::vector<double>;  // of a head
