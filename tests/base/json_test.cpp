@@ -9,6 +9,7 @@
 
 #include "base/json_text.h"
 #include "checkpoint/safetensors.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stagecraft {
@@ -26,12 +27,7 @@ double seconds_of(const std::function<void()>& work) {
 }
 
 std::string message_of(const std::string& text) {
-  try {
-    const Json json(text, "file");
-    return {};
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return error_of([&] { Json(text, "file"); });
 }
 
 constexpr int kMany = 100'000;

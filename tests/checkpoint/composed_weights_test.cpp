@@ -9,11 +9,11 @@
 #include <cstring>
 #include <list>
 
-#include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/model_source.h"
 #include "checkpoint/safetensors.h"
+#include "tests/support/error_of.h"
 #include "tests/support/same_bits.h"
 
 namespace stagecraft {
@@ -99,12 +99,7 @@ class Parts {
 };
 
 std::string refusal(const Quantization& how, Parts& parts) {
-  try {
-    const ComposedWeights weights(how, parts.map(), "file");
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return error_of([&] { ComposedWeights(how, parts.map(), "file"); });
 }
 
 TEST(ComposedWeights, TakeWordsThatAreNotFull) {

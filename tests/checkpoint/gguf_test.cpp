@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/model_source.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stagecraft {
@@ -112,12 +112,7 @@ TEST(Gguf, GivesExpertsAsViewsOfTheFile) {
 }
 
 std::string refusal(const std::filesystem::path& path) {
-  try {
-    Checkpoint::open(path);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return error_of([&] { Checkpoint::open(path); });
 }
 
 TEST(Gguf, InAFolderIsNamedInTheError) {

@@ -16,6 +16,7 @@
 #include "model/description.h"
 #include "model/plan_text.h"
 #include "tests/support/engines.h"
+#include "tests/support/error_of.h"
 #include "tests/support/logits.h"
 #include "tests/support/same_bits.h"
 #include "tests/support/temporary_folder.h"
@@ -39,15 +40,8 @@ class Convert : public testing::Test {
  protected:
   std::filesystem::path out(const std::string& name) const { return folder_.file(name); }
 
-  // The message of the Error that the conversion throws; "" if it throws none.
-  template <class Function>
-  static std::string refusal(Function convert, const Conversion& conversion) {
-    try {
-      convert(conversion);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+  static std::string refusal(Converted convert(const Conversion&), const Conversion& conversion) {
+    return error_of([&] { convert(conversion); });
   }
 
   const TemporaryFolder folder_;

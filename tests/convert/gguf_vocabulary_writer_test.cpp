@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/text/fixtures.h"
 
@@ -28,12 +28,7 @@ std::string json_of(const std::string& name) {
 }
 
 std::string gguf_refusal(const std::string& json) {
-  try {
-    by_way_of_gguf(json);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return error_of([&] { by_way_of_gguf(json); });
 }
 
 TEST(GgufVocabulary, MakesTheSameIds) {

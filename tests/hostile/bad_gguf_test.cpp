@@ -5,10 +5,10 @@
 #include <ostream>
 #include <random>
 
-#include "base/error.h"
 #include "tests/hostile/raw_gguf.h"
 #include "tests/hostile/run_limited.h"
 #include "tests/support/engines.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temporary_folder.h"
 #include "text/tokenizer.h"
 
@@ -565,21 +565,11 @@ class RefusedGguf : public testing::TestWithParam<BadGguf> {
   const std::string path_ = folder_.file("model.gguf");
 };
 
-template <class Open>
-std::string refusal(Open open) {
-  try {
-    open();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 class RefusedGgufModel : public RefusedGguf {};
 class RefusedGgufVocabulary : public RefusedGguf {};
 
 TEST_P(RefusedGgufModel, InOneLineThatSaysWhatIsWrong) {
-  EXPECT_EQ(refusal([&] { textbook_engine(path_); }), message());
+  EXPECT_EQ(error_of([&] { textbook_engine(path_); }), message());
   const LimitedRun run = run_limited({"story", "--model", path_, "--ids", "1,2,3", "--print-ids",
                                       "--max-tokens", "2", "--threads", "1"});
   EXPECT_EQ(run.code, 1) << run.ended_by;
@@ -602,7 +592,7 @@ TEST(GgufModel, IsRefusedIfANormIsStoredInBlocks) {
 }
 
 TEST_P(RefusedGgufVocabulary, InOneLineThatSaysWhatIsWrong) {
-  EXPECT_EQ(refusal([&] { Tokenizer::open(path_); }), message());
+  EXPECT_EQ(error_of([&] { Tokenizer::open(path_); }), message());
   const LimitedRun run = run_limited({"tokenize", "--model", path_});
   EXPECT_EQ(run.code, 1) << run.ended_by;
   EXPECT_EQ(run.err, "stagecraft: " + message() + "\n");

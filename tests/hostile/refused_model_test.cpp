@@ -7,18 +7,14 @@
 #include "base/error.h"
 #include "tests/hostile/run_limited.h"
 #include "tests/support/engines.h"
+#include "tests/support/error_of.h"
 
 namespace stagecraft {
 namespace {
 
 // The message of the Error that opening throws; "" if the model opens.
 std::string refusal(const TinyModel& model) {
-  try {
-    textbook_engine(model.folder());
-  } catch (const Error& error) {
-    return without_folder(error.what(), model);
-  }
-  return "";
+  return without_folder(error_of([&] { textbook_engine(model.folder()); }), model);
 }
 
 LimitedRun story(const TinyModel& model) {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "tests/support/error_of.h"
 
 namespace stagecraft {
 namespace {
@@ -17,15 +17,6 @@ Config parse(const std::string& model_type, const std::string& more = "") {
                           (qwen ? R"(, "num_key_value_heads": 2)" : "") +
                           (more.empty() ? std::string() : ", " + more) + "}",
                       "config.json");
-}
-
-std::string error_of(const std::string& model_type, const std::string& more) {
-  try {
-    parse(model_type, more);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 using Windows = std::vector<std::size_t>;
@@ -122,8 +113,8 @@ TEST(Config, RefusesByNameWhatWouldChangeTheResult) {
            {"llama", R"("logit_scale": 0.5)", "logit_scale"},
            {"llama", R"("quantization_config": {"bits": 4})", "quantization_config"},
            {"gpt2", "", "gpt2"}}) {
-    EXPECT_NE(error_of(model_type, more).find(named), std::string::npos)
-        << more << ": " << error_of(model_type, more);
+    const std::string error = error_of([&] { parse(model_type, more); });
+    EXPECT_NE(error.find(named), std::string::npos) << more << ": " << error;
   }
 }
 
