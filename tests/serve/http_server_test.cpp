@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // Answers "/large" with kLarge bytes, "/soon" at the first wake after 200 ms, "/later" never, and
-// everything else with "ok".
+// everything else with two bytes. "/stop" stops the server first.
 struct Echo : HttpServer::Handler {
   void on_request(ConnectionId connection, HttpRequest request) override {
     if (request.path == "/later") return;
@@ -24,6 +24,7 @@ struct Echo : HttpServer::Handler {
       soon.emplace_back(connection, std::chrono::steady_clock::now() + 200ms);
       return;
     }
+    if (request.path == "/stop") server->stop();
     const bool large = request.path == "/large";
     server->answer(connection, {200, "text/plain", std::string(large ? kLarge : 2, 'k'), {}});
     ++answered;
@@ -180,6 +181,19 @@ TEST_F(HttpServerTest, MakesRoomForANewClientByClosingTheOldestIdleOne) {
   }
   EXPECT_TRUE(client().get("/a").read(15).starts_with("HTTP/1.1 200 OK"));
   EXPECT_EQ(half.front()->read(), "");
+}
+
+TEST_F(HttpServerTest, StopsAtOnceThoughClientsAreIdleAndFinishesAnswers) {
+  Client idle = client(), half = client(), served = client();
+  idle.get("/a");
+  EXPECT_TRUE(becomes(echo_.answered, 1));
+  half.send("GET / HT");
+  served.get("/soon");
+  EXPECT_TRUE(client().get("/stop").read().ends_with("\r\n\r\nkk"));
+  EXPECT_TRUE(idle.read().ends_with("\r\n\r\nkk"));  // then it is closed
+  EXPECT_EQ(half.read(), "");
+  EXPECT_TRUE(served.read().ends_with("\r\n\r\nsoon"));
+  thread_.join();
 }
 
 TEST_F(HttpServerTest, ClosesANewClientWhereAllOthersAreBeingServed) {
