@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "model/description.h"
 #include "tests/support/engines.h"
 #include "tests/support/tiny_models.h"
 
@@ -28,6 +27,19 @@ TEST(Session, AfterARefusedTokenHoldsWhatItHeldBefore) {
   session.feed(std::vector<TokenId>{4});
   fresh.feed(std::vector<TokenId>{1, 2, 4});
   EXPECT_TRUE(std::ranges::equal(session.logits(), fresh.logits()));
+}
+
+// The buffers of an engine grow with its longest context.
+TEST(Session, MayHaveALongerContextThanTheOneBefore) {
+  const std::vector<TokenId> ids(200, 5);
+  for (const auto& open : {textbook_engine, walker_engine}) {
+    Engine engine = open(kModels + "llama-mha", 1), fresh = open(kModels + "llama-mha", 1);
+    const Session before(engine, 100);
+    Session longer(engine, 200), alone(fresh, 200);
+    longer.feed(ids);
+    alone.feed(ids);
+    EXPECT_TRUE(std::ranges::equal(longer.logits(), alone.logits()));
+  }
 }
 
 }  // namespace
