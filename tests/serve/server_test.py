@@ -450,8 +450,9 @@ class Limits(unittest.TestCase):
 
     def test_a_client_that_goes_frees_its_place(self):
         with serving(PROGRAM, "--parallel", 1) as server:
+            # The grammar ends no text early: all 16 have some 6,000 tokens.
             body = json.dumps({"prompt": "Once", "n": 16, "max_tokens": 500, "stream": True,
-                               "temperature": 1.5}).encode()
+                               "grammar": "root ::= [a-z ]{2000}"}).encode()
             with server.connect() as connection:
                 connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
                                    b"Content-Type: application/json\r\n"
