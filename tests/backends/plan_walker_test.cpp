@@ -52,13 +52,26 @@ Shown run(Backend& backend, std::span<const TokenId> ids, std::size_t vocab_size
   return result;
 }
 
+// The tiny models that the layers of the course can compute.
+std::vector<std::string> models_of_the_course() {
+  std::vector<std::string> names = tiny_model_names();
+  std::erase_if(names, [](const std::string& name) {
+    const bool other =
+        name.find("-gelu") != std::string::npos || name.find("-moe-") != std::string::npos;
+    const auto begins = [&](const char* family) { return name.starts_with(family); };
+    return other ||
+           !(begins("llama-") || begins("mistral-") || begins("qwen2-") || begins("qwen3-"));
+  });
+  return names;
+}
+
 class Walked : public testing::TestWithParam<std::string> {};
 
 // Compares only the results that the layers of the course report: the plan walker reports more.
 TEST_P(Walked, GivesTheBitsOfTheCoursesLayersUnderTheSameNames) {
   const fs::path folder = fs::path(TEST_DATA "/models") / GetParam();
   const ModelDescription description = describe_model(folder);
-  if (!description.config) GTEST_SKIP() << "the course has no layers for this architecture";
+  ASSERT_TRUE(description.config);
   const Checkpoint checkpoint = Checkpoint::open(folder);
   const std::vector<TokenId> ids = ids_of(TraceFile(folder / "trace.safetensors"));
   const auto course = make_textbook_backend(description, checkpoint, 1);
@@ -77,7 +90,7 @@ TEST_P(Walked, GivesTheBitsOfTheCoursesLayersUnderTheSameNames) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryModel, Walked, testing::ValuesIn(tiny_model_names()),
+INSTANTIATE_TEST_SUITE_P(EveryModel, Walked, testing::ValuesIn(models_of_the_course()),
                          [](const auto& parameter) {
                            std::string name = parameter.param;
                            std::replace(name.begin(), name.end(), '-', '_');
