@@ -72,6 +72,25 @@ TEST(HttpParser, CountsTheHeadersOfEachRequestAnew) {
   EXPECT_EQ(read(many, {}, {.head_bytes = one.size(), .headers = 2}).size(), 10u);
 }
 
+// Two of them could mean one thing here and another to a program in between.
+TEST(HttpParser, RefusesAHeaderThatDecidesSomethingTwice) {
+  for (const std::string name : {"Host", "Authorization", "Content-Type"}) {
+    const std::string host = name == "Host" ? "" : "Host: x\r\n", one = name + ": x\r\n";
+    EXPECT_EQ(status_of("GET / HTTP/1.1\r\n" + host + one + "\r\n"), 200) << name;
+    EXPECT_EQ(status_of("GET / HTTP/1.1\r\n" + host + one + one + "\r\n"), 400) << name;
+  }
+}
+
+TEST(HttpParser, TellsOnlyAClientThatHasABodyToGoOn) {
+  const std::string head = "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n";
+  HttpParser with_body{HttpLimits()}, without{HttpLimits()};
+  EXPECT_FALSE(with_body.push(head + "Content-Length: 1\r\n\r\n"));
+  EXPECT_TRUE(with_body.take_expects_continue());
+  EXPECT_FALSE(with_body.take_expects_continue());
+  EXPECT_TRUE(without.push(head + "\r\n"));
+  EXPECT_FALSE(without.take_expects_continue());
+}
+
 TEST(HttpParser, TakesTheHostOfATargetThatNamesOne) {
   for (const auto& [target, path] :
        std::vector<std::pair<std::string, std::string>>{{"http://local:8091/a/b?c=/d", "/a/b"},
