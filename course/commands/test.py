@@ -54,10 +54,11 @@ def explain(group, stage):
     """The first failure of a group: what is wrong, where, and the known mistake that it equals."""
     for failure in group.failures[:1]:
         course.tell(indent(building.short(failure)))
-    for line in where_it_happens(group, stage):
-        course.tell(indent(line, 6))
     if group.mistake_says:
         course.tell(indent(group.mistake_says))
+    else:
+        for line in where_it_happens(group, stage):
+            course.tell(indent(line, 6))
     if len(group.failures) > 1 and group.status != "slow":
         course.tell(indent(course.say("test_more", len(group.failures) - 1)))
 
@@ -70,7 +71,7 @@ def where_it_happens(group, stage):
         return sanitized.where_it_happens(stage, request)
     if kind == "hung":
         return [course.say("test_hung", stage.id)]
-    if group.status == "wrong" and not group.mistake_says:
+    if group.status == "wrong":
         return sanitized.where_it_happens(stage, request, doubtful=True)
     return []
 

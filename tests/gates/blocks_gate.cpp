@@ -147,7 +147,7 @@ TEST(Softmax, DoesNotOverflow) {
 }
 
 TEST(Softmax, AllowsYToBeX) {
-  Case one = softmax_case("y is x", Inputs().tensor({2, 9}));
+  Case one = softmax_case("y and x are the same memory", Inputs().tensor({2, 9}));
   one.request.alias = "x";
   judge(one);
 }

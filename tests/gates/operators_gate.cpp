@@ -119,7 +119,7 @@ TEST(Silu, KeepsNothing) {
 }
 
 TEST(Silu, AllowsYToBeX) {
-  Case one = silu_case("y is x", Inputs().tensor({37}, 3.0f));
+  Case one = silu_case("y and x are the same memory", Inputs().tensor({37}, 3.0f));
   one.request.alias = "x";
   judge(one);
 }
@@ -237,7 +237,8 @@ TEST(RmsNormRows, KeepsNothing) {
 
 TEST(RmsNormRows, AllowsYToBeX) {
   Inputs inputs;
-  Case one = rms_norm_case("y is x", inputs.tensor({3, 17}), inputs.tensor({17}), 1e-5);
+  Case one = rms_norm_case("y and x are the same memory", inputs.tensor({3, 17}),
+                           inputs.tensor({17}), 1e-5);
   one.request.alias = "x";
   judge(one);
 }

@@ -203,7 +203,7 @@ class Test(Repository):
 
     def test_a_composed_stage_says_what_it_was_composed_of(self):
         self.write("04-mlp/mlp.cpp", "WRONG")
-        self.assertIn("(1, 2, 3) are the reference versions here", self.run_tool("test", "4", code=1))
+        self.assertIn("(0, 1, 2, 3) are the reference versions here", self.run_tool("test", "4", code=1))
         self.write("04-mlp/mlp.cpp", "RIGHT")
         self.assertNotIn("reference versions", self.run_tool("test", "4"))
 
