@@ -17,6 +17,7 @@
 #include "generation/conversation.h"
 #include "generation/session.h"
 #include "generation/trace.h"
+#include "generation/usual_options.h"
 #include "generation/visible_text.h"
 #include "model/plan_text.h"
 #include "text/chat_format.h"
@@ -177,9 +178,9 @@ std::uint64_t whole_number(const char* option, const py::object& value, std::uin
   return number.cast<std::uint64_t>();
 }
 
-void check_range(const char* option, double value, double min, double max) {
-  if (!(value >= min && value <= max)) {
-    throw Error("{}: expected {} to {}, found {}", option, min, max, value);
+void check_range(const char* option, double value, NumberRange range) {
+  if (!(value >= range.min && value <= range.max)) {
+    throw Error("{}: expected {} to {}, found {}", option, range.min, range.max, value);
   }
 }
 
@@ -312,9 +313,9 @@ class Model {
 
   std::unique_ptr<Generation> generation(const Tokens& prompt, const Tokens& ends,
                                          const Options& options) {
-    check_range("temperature", options.temperature, 0, 100);
-    check_range("top_p", options.top_p, 0, 1);
-    check_range("repeat_penalty", options.repeat_penalty, 0.01, 100);
+    check_range("temperature", options.temperature, kTemperatures);
+    check_range("top_p", options.top_p, kTopPs);
+    check_range("repeat_penalty", options.repeat_penalty, kRepeatPenalties);
     const GenerationOptions chosen{.max_tokens = options.max_tokens,
                                    .sampler = {options.temperature, options.top_k, options.top_p},
                                    .repeat_penalty = options.repeat_penalty,
@@ -346,8 +347,9 @@ void define(py::class_<Model>& model, const char* name, const char* what,
         if (!seed.is_none()) options.seed = whole_number("seed", seed, UINT64_MAX);
         return (self.*method)(prompt, options);
       },
-      py::arg(what), py::kw_only(), py::arg("max_tokens") = 256, py::arg("temperature") = 0.8f,
-      py::arg("top_k") = 40, py::arg("top_p") = 0.95f, py::arg("repeat_penalty") = 1.0f,
+      py::arg(what), py::kw_only(), py::arg("max_tokens") = 256,
+      py::arg("temperature") = kUsualSampler.temperature, py::arg("top_k") = kUsualSampler.top_k,
+      py::arg("top_p") = kUsualSampler.top_p, py::arg("repeat_penalty") = 1.0f,
       py::arg("stop") = std::vector<std::string>(), py::arg("seed") = py::none(), doc);
 }
 

@@ -81,11 +81,11 @@ void add_compare(CLI::App& app) {
       ->add_option("--rtol", flags->tolerance.relative,
                    "Two numbers count as equal if they differ by at most ATOL + RTOL x the "
                    "largest of both and of the root mean square of their row")
-      ->check(in_range(0, 1e30))
+      ->check(in_range({0, 1e30}))
       ->capture_default_str()
       ->type_name("RTOL");
   command->add_option("--atol", flags->tolerance.absolute, "See --rtol")
-      ->check(in_range(0, 1e30))
+      ->check(in_range({0, 1e30}))
       ->capture_default_str()
       ->type_name("ATOL");
   command->footer(

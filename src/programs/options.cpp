@@ -21,18 +21,17 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kMaxThreads = 256;
-constexpr std::size_t kMaxTokens = 10'000'000;
 constexpr std::size_t kMaxGpuLayers = 10'000;
 
 }  // namespace
 
-CLI::Validator in_range(double min, double max) {
+CLI::Validator in_range(NumberRange range) {
   return CLI::Validator(
-      [min, max](std::string& text) -> std::string {
+      [range](std::string& text) -> std::string {
         double value = 0.0;
         const bool number = CLI::detail::lexical_cast(text, value);
-        if (number && std::isfinite(value) && value >= min && value <= max) return {};
-        return fmt::format("expected a number from {} to {}, found '{}'", min, max,
+        if (number && std::isfinite(value) && value >= range.min && value <= range.max) return {};
+        return fmt::format("expected a number from {} to {}, found '{}'", range.min, range.max,
                            printable(text));
       },
       "");
@@ -161,35 +160,35 @@ void GenerationFlags::add_to(CLI::App& command) {
   add_model_to(command);
   add_tokenizer_to(command);
   command.add_option("-n,--max-tokens", max_tokens, "Generate at most N new tokens")
-      ->check(whole_in_range(1, kMaxTokens))
+      ->check(whole_in_range(1, kMostTokens))
       ->type_name("N");
   command
       .add_option("-c,--context", context, "Size of the context: at most N tokens, prompt included")
-      ->check(whole_in_range(1, kMaxTokens))
+      ->check(whole_in_range(1, kMostTokens))
       ->type_name("N");
   add_threads_to(command);
   add_backend_to(command);
   command
       .add_option("--temperature,--temp", temperature, "Randomness; 0: always the likeliest token")
-      ->check(in_range(0, 100))
+      ->check(in_range(kTemperatures))
       ->capture_default_str()
       ->type_name("T");
   command.add_option("--top-k", top_k, "Choose among the K likeliest tokens; 0: all")
-      ->check(whole_in_range(0, kMaxTokens))
+      ->check(whole_in_range(0, kMostTokens))
       ->capture_default_str()
       ->type_name("K");
   command
       .add_option("--top-p", top_p,
                   "Choose among the likeliest tokens that together have probability P")
-      ->check(in_range(0, 1))
+      ->check(in_range(kTopPs))
       ->capture_default_str()
       ->type_name("P");
   command.add_option("--repeat-penalty", repeat_penalty, "Above 1: less repetition")
-      ->check(in_range(0.01, 100))
+      ->check(in_range(kRepeatPenalties))
       ->capture_default_str()
       ->type_name("X");
   command.add_option("--repeat-last-n", repeat_last_n, "The penalty applies to the last N tokens")
-      ->check(whole_in_range(0, kMaxTokens))
+      ->check(whole_in_range(0, kMostTokens))
       ->capture_default_str()
       ->type_name("N");
   command.add_option("--stop", stops, "Stop where this text appears (may be given several times)")

@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "generation/generate_text.h"
+#include "generation/usual_options.h"
 
 namespace stagecraft {
 
 // Accepts a finite number in [min, max]; the error message names the range. (CLI::Range accepts
 // NaN.)
-CLI::Validator in_range(double min, double max);
+CLI::Validator in_range(NumberRange range);
 // Accepts a whole number in [min, max] in decimal digits only: 12, but not 1e1, 0x0c or 014.
 CLI::Validator whole_in_range(std::uint64_t min, std::uint64_t max);
 CLI::Validator one_of(std::vector<std::string> words);
@@ -29,9 +30,9 @@ struct GenerationFlags {
   std::string backend = "cpu";            // or textbook, cuda, cuda-emulator
   std::optional<std::size_t> gpu_layers;  // of --backend cuda
   std::string kv_type;                    // empty: see EngineOptions
-  float temperature = 0.8f;
-  std::size_t top_k = 40;
-  float top_p = 0.95f;
+  float temperature = kUsualSampler.temperature;
+  std::size_t top_k = kUsualSampler.top_k;
+  float top_p = kUsualSampler.top_p;
   float repeat_penalty = 1.0f;
   std::size_t repeat_last_n = 64;
   std::vector<std::string> stops;

@@ -11,7 +11,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kMaxTokens = 10'000'000;
 constexpr std::size_t kMaxStops = 16;
 constexpr std::size_t kMaxStopBytes = 256;
 constexpr std::size_t kMaxRepeatLastN = 1024;  // the cost of the penalty grows with its square
@@ -46,8 +45,8 @@ std::vector<std::string> parse_stops(Fields& fields, const std::vector<std::stri
 
 // The field has two names; returns the value of the one that is given.
 std::size_t parse_max_tokens(Fields& fields, bool chat, std::size_t otherwise) {
-  const std::size_t max_tokens = fields.size("max_tokens", 1, kMaxTokens, 0);
-  const std::size_t newer = chat ? fields.size("max_completion_tokens", 1, kMaxTokens, 0) : 0;
+  const std::size_t max_tokens = fields.size("max_tokens", 1, kMostTokens, 0);
+  const std::size_t newer = chat ? fields.size("max_completion_tokens", 1, kMostTokens, 0) : 0;
   if (max_tokens != 0 && newer != 0 && max_tokens != newer) {
     expected("max_tokens", fmt::format("{} (max_completion_tokens)", newer),
              std::to_string(max_tokens));
@@ -70,13 +69,14 @@ std::vector<TokenId> ids_of(JsonNode array, const ServedModel& model, const char
 TextOptions parse_options(Fields& fields, const ServedModel& model, bool chat) {
   TextOptions options = model.defaults;
   GenerationOptions& generation = options.generation;
-  if (!model.has_max_tokens) generation.max_tokens = chat ? kMaxTokens : kDefaultCompletionTokens;
+  if (!model.has_max_tokens) generation.max_tokens = chat ? kMostTokens : kDefaultCompletionTokens;
   generation.max_tokens = parse_max_tokens(fields, chat, generation.max_tokens);
   SamplerOptions& sampler = generation.sampler;
-  sampler.temperature = fields.number("temperature", 0, 100, sampler.temperature);
-  sampler.top_p = fields.number("top_p", 0, 1, sampler.top_p);
-  sampler.top_k = fields.size("top_k", 0, kMaxTokens, sampler.top_k);
-  generation.repeat_penalty = fields.number("repeat_penalty", 0.01, 100, generation.repeat_penalty);
+  sampler.temperature = fields.number("temperature", kTemperatures, sampler.temperature);
+  sampler.top_p = fields.number("top_p", kTopPs, sampler.top_p);
+  sampler.top_k = fields.size("top_k", 0, kMostTokens, sampler.top_k);
+  generation.repeat_penalty =
+      fields.number("repeat_penalty", kRepeatPenalties, generation.repeat_penalty);
   generation.repeat_last_n =
       fields.size("repeat_last_n", 0, kMaxRepeatLastN, generation.repeat_last_n);
   options.stops = parse_stops(fields, options.stops);

@@ -54,9 +54,9 @@ std::size_t Fields::size(const char* key, std::size_t min, std::size_t max, std:
   });
 }
 
-float Fields::number(const char* key, double min, double max, float otherwise) {
+float Fields::number(const char* key, NumberRange range, float otherwise) {
   return read(key, otherwise, [&](JsonNode value, const std::string& field) {
-    return static_cast<float>(json_number(value, kRequest, field, min, max));
+    return static_cast<float>(json_number(value, kRequest, field, range.min, range.max));
   });
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "generation/usual_options.h"
 #include "serve/api_error.h"
 
 namespace stagecraft {
@@ -54,7 +55,7 @@ class Fields {
   JsonNode needed(const char* key, std::string_view what);
   std::string text(const char* key);
   std::size_t size(const char* key, std::size_t min, std::size_t max, std::size_t otherwise);
-  float number(const char* key, double min, double max, float otherwise);
+  float number(const char* key, NumberRange range, float otherwise);
   bool flag(const char* key, bool otherwise);
   // Accepts these members with any value: they do not influence the answer, or are read elsewhere.
   void ignore(std::initializer_list<const char*> keys);

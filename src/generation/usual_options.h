@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+
+#include "generation/sampler.h"
+
+namespace stagecraft {
+
+// What the commands, the server and the Python package accept as sampling options. kMostTokens: for
+// the number of new tokens, top-k, and the length of a context.
+struct NumberRange {
+  double min, max;
+};
+inline constexpr NumberRange kTemperatures = {0, 100};
+inline constexpr NumberRange kTopPs = {0, 1};
+inline constexpr NumberRange kRepeatPenalties = {0.01, 100};
+inline constexpr std::size_t kMostTokens = 10'000'000;
+
+// The defaults of the commands and of the Python package.
+inline constexpr SamplerOptions kUsualSampler = {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f};
+
+}  // namespace stagecraft
