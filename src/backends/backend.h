@@ -46,7 +46,10 @@ struct Input {
   MatrixView<const float> rows = {};
 };
 
-// Called with every named intermediate result of a pass; layer is -1 outside the layers.
+// Called with every named intermediate result of a pass; layer is -1 outside the layers. A value
+// has one row per token of the pass. Only kAttentionProbs, the probabilities of attention, has one
+// per head and token, [n_heads * q_len, kv_len]: all tokens of a head, then those of the next.
+inline constexpr std::string_view kAttentionProbs = "attn_probs";
 using Probe = std::function<void(int layer, std::string_view name, MatrixView<const float>)>;
 
 // Runs the plan of one model. Owns the weights in the layout that it needs, the threads, and the

@@ -28,7 +28,7 @@ class Observer {
 
   void see(int layer, std::string_view name, MatrixView<const float> value) {
     const auto now = Clock::now();
-    if (name == "attn_probs") {
+    if (name == kAttentionProbs) {
       add_attention(layer, value);
     } else {
       add_step(layer, name, now, value.row(value.rows() - 1));
@@ -42,7 +42,6 @@ class Observer {
   }
 
  private:
-  // value: [n_heads * q_len, seq_len]: all queries of one head, then those of the next.
   void add_attention(int layer, MatrixView<const float> value) {
     const AttentionStep* const attention = attention_of(plan_, layer);
     if (attention == nullptr) {

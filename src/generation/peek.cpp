@@ -52,8 +52,8 @@ Peek peek(Engine& engine, std::span<const TokenId> ids, std::size_t shown, const
     result.attention = Matrix<float>(seq_len, seq_len);
     probe.emplace(engine,
                   [&, n_heads](int layer, std::string_view name, MatrixView<const float> value) {
-                    if (layer != static_cast<int>(head->layer) || name != "attn_probs") return;
-                    // value: [n_heads * q_len, kv_len], and the pass begins at kv_len - q_len.
+                    if (layer != static_cast<int>(head->layer) || name != kAttentionProbs) return;
+                    // The pass begins at position kv_len - q_len.
                     const std::size_t q_len = value.rows() / n_heads, first = value.cols() - q_len;
                     for (std::size_t i = 0; i < q_len; ++i) {
                       const auto row = value.row(head->head * q_len + i);

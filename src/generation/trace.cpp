@@ -40,7 +40,7 @@ class Collector {
  private:
   Activation make(int layer, std::string_view name, std::size_t blocks,
                   MatrixView<const float> value) const {
-    const bool per_key = name == "attn_probs";  // columns are keys: one per token of the text
+    const bool per_key = name == kAttentionProbs;  // columns are keys: one per token of the text
     const std::size_t width = per_key ? seq_len_ : value.cols();
     Activation made;
     made.name = layer < 0 ? std::string(name) : fmt::format("layers.{}.{}", layer, name);

@@ -254,7 +254,7 @@ class Walk {
       scaled_attention(rows(s.q), keys, values, shape, s.scale, s.soft_cap, s.slopes,
                        weights_.vector(s.sinks), placement_.prompt, probabilities, rows(s.out));
     }
-    if (probe_) probe_(layer_, "attn_probs", probabilities);
+    if (probe_) probe_(layer_, kAttentionProbs, probabilities);
   }
 
   void compute(const ShortConvStep& s) {

@@ -178,7 +178,7 @@ class CourseBackend final : public TextbookBackend {
     for (std::size_t i = 0; i < config.n_layers; ++i) {
       const auto layer = static_cast<int>(i);
       attention_block(config, parameters.layers[i].attention, i, x, cache, w);
-      probe_(layer, "attn_probs", probabilities);
+      probe_(layer, kAttentionProbs, probabilities);
       probe_(layer, "attn_residual", x);
       mlp(config, parameters.layers[i].mlp, x, w);
       probe_(layer, "mlp_residual", x);
