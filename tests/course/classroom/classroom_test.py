@@ -226,6 +226,8 @@ class Lateness(unittest.TestCase):
             found = marks.best(STAGES[2], versions, entries, self.rules)
             self.assertEqual((found.version.sha, found.mark), (sha, mark))
         self.assertIsNone(marks.best(STAGES[2], versions, {"new": entries["new"]}, self.rules).mark)
+        entries["old"] = entry(STAGES[2], "unjudged", 0)  # another machine may find it better than the new one
+        self.assertIsNone(marks.best(STAGES[2], versions, entries, self.rules).mark)
 
     def test_is_of_no_stage_that_is_not_written_or_earns_nothing(self):
         version = lateness.Version("a", DUE, 3)
@@ -233,6 +235,8 @@ class Lateness(unittest.TestCase):
             one = marks.best(STAGES[2], [version], {"a": entry(STAGES[2], status, earned)}, self.rules)
             self.assertEqual((one.late, one.days), (late, late))
             self.assertEqual(bool(feedback.lateness(one, self.rules)), bool(late))
+        corrected = marks.StageMark(STAGES[2], one.entry, version, one.mark, 0, overrides.Override(3, "x"))
+        self.assertEqual((corrected.late, corrected.days), (0, 0))  # a correction includes the lateness
 
     def test_knows_the_extensions_of_the_roster(self):
         for cell, late in (("", [1, 1]), ("+1", [0, 0]), ("2=1", [0, 1]), ("1-2=+1 2=0", [1, 0]),
@@ -240,6 +244,8 @@ class Lateness(unittest.TestCase):
             rules = self.rules.of(student(Extensions=cell))
             at = DUE + 13 * HOURS
             self.assertEqual([rules.days_late(STAGES[2], at), rules.days_late(STAGES[1], at)], late, cell)
+        without = lateness.Rules({}, STAGES).of(student(extensions="+7"))  # a stage without a deadline is never late
+        self.assertEqual(without.days_late(STAGES[2], DUE + 10**5 * HOURS), 0)
         for cell in ("x", "2=", "99=+1", "2=-1", "2=2026-11-09T12:00", "=+x"):
             with self.assertRaisesRegex(course.Problem, "ann: extensions: "):
                 self.rules.of(student(extensions=cell))
@@ -274,6 +280,9 @@ class Lateness(unittest.TestCase):
         self.assertEqual(self.count(9, late), ([10, 10, 10, 10], 4))
         self.assertEqual(self.count(9, {}), ([10, 10, 10, 10], 0))
         self.assertEqual(self.count(1, {1: 9, 3: 1}, percent=100), ([0, 10, 10, 10], 1))
+        self.assertEqual(self.count(3, {1: 9}, percent=100), ([0, 10, 10, 10], 0))  # none would save anything
+        self.assertEqual(self.count(1, {1: 1, 2: 2}), ([10, 7, 10, 10], 1))
+        self.assertEqual(self.count(2, {1: 1, 2: 2}), ([10, 10, 10, 10], 2))
         corrected = {1: overrides.Override(3, "x"), 2: overrides.Override(4, "x")}
         self.assertEqual(self.count(1, late, overrides=corrected), ([3, 4, 10, 4], 1))
 
@@ -450,6 +459,16 @@ class Seeds(Folder):
         self.assertEqual([versions.first(STAGES[2], sha) for sha in "abc"], ["a", "b", "a"])
         self.assertEqual([versions.first(STAGES[3], sha) for sha in "abc"], ["a", "a", "a"])
 
+    def test_a_stage_is_begun_when_its_files_first_differ_from_the_starters(self):
+        versions, stage = object.__new__(marks.Versions), STAGES[2]
+        versions.seen = [class_folder.Seen(sha, DUE + at * HOURS) for at, sha in enumerate("abc")]
+        handed_out = tuple(unit["starter"] for unit in stage.units)
+        files = {"a": handed_out, "b": ("x",), "c": ("y",)}
+        versions.files = lambda _, sha: files[sha]
+        self.assertEqual(versions.started(stage), DUE + HOURS)
+        files["c"] = handed_out  # given up
+        self.assertIsNone(versions.started(stage))
+
 
 class Walls(Folder):
     """./stage class pull, with hostile repositories."""
@@ -599,6 +618,123 @@ for line in sys.stdin:
         pool.run([{"id": id} for id in ("ann", "bob", "cat")],
                  lambda task, answer: answers.update({task["id"]: answer["problem"]}))
         self.assertEqual(answers, {"ann": None, "bob": course.say("class_no_answer", 15), "cat": None})
+
+
+class Stored(Folder):
+    """Stored results: each is used again only for what it is about."""
+
+    def setUp(self):
+        super().setUp()
+        for name, value in {"official_files": "tree", "compiler": "c++", "why_not": ""}.items():
+            self.is_now(name, value)
+        patched = mock.patch.object(grader, "prepare")
+        patched.start()
+        self.addCleanup(patched.stop)
+
+    def is_now(self, name, value):
+        patched = mock.patch.object(grader, name, lambda: value)
+        patched.start()
+        self.addCleanup(patched.stop)
+
+    def work(self, text=b"x", seed=7, **refused):
+        handed_in = submission.Submission("x", "a" * 40)
+        handed_in.files, handed_in.refused = {NAME: text}, {NAME: why for why in refused}
+        return grader.Work(handed_in, {2: seed}, self.folder / "work")
+
+    def test_entries_of_stages_are_told_apart_by_all_that_they_depend_on(self):
+        keys = [self.work().key(STAGES[2])]
+        self.assertEqual(self.work().key(STAGES[2]), keys[0])
+        for other in self.work(b"y"), self.work(seed=8), self.work(grade_large=True), self.work(grade_no_file=True):
+            keys.append(other.key(STAGES[2]))
+        for name, value in ("official_files", "mended tree"), ("compiler", "c++ 99"), ("why_not", "no walls"):
+            self.is_now(name, value)
+            keys.append(self.work().key(STAGES[2]))
+        os.environ["STAGECRAFT_LANG"] = "zh"
+        keys.append(self.work().key(STAGES[2]))
+        self.assertEqual(len(set(keys)), len(keys), keys)
+
+    def test_entries_for_which_the_machine_may_be_to_blame_are_not_kept(self):
+        memory = importlib.import_module("classroom.grade_process").Memory(self.folder / "memory")
+        for status, is_kept in (("passed", True), ("wrong", True), ("hung", False), ("slow", False), ("unjudged", False)):
+            work = self.work(status.encode())
+            with mock.patch.object(work, "grade", return_value=entry(STAGES[2], status)) as grade:
+                first, again = (work.remembered(STAGES[2], memory) for _ in range(2))
+            self.assertEqual((first, grade.call_count), (again, 1 if is_kept else 2), status)
+        fresh = type(memory)(self.folder / "memory", fresh=True)
+        self.assertIsNone(fresh.get(self.work(b"passed").key(STAGES[2])))
+
+    def room(self):
+        return class_folder.Classroom(self.put("room/roster.csv", "id,repository\nann,team\nbob,team\ncat,other\n"))
+
+    def run_of(self, **options):
+        return stage_class.Run(self.room(), types.SimpleNamespace(**{"language": None, "seed": None, **options}))
+
+    def hand_in(self, id, sha, text, at=DUE, language=None):
+        handed_in = submission.Submission("x", sha * 40)
+        handed_in.files = {**course.starters(), NAME: text.encode()}
+        handed_in.language = language
+        room = self.room()
+        class_folder.keep(room.folder, id, handed_in)
+        room.note_seen(id, handed_in.sha, at)
+
+    def newest(self, id, **options):
+        run = self.run_of(**options)
+        return run.tasks(next(record for record in run.records if record.id == id))[0]
+
+    def test_results_are_told_apart_by_all_that_they_depend_on(self):
+        self.hand_in("cat", "a", "x")
+        found = [self.newest("cat")]
+        self.assertEqual(self.newest("cat"), found[0])
+        found += [self.newest("cat", seed=3), self.newest("cat", language="zh")]
+        for name, value in ("official_files", "mended tree"), ("compiler", "c++ 99"), ("why_not", "no walls"):
+            self.is_now(name, value)
+            found.append(self.newest("cat"))
+        self.hand_in("cat", "b", "x", language="zh")
+        found.append(self.newest("cat"))
+        self.assertEqual(found[-1].language, "zh")
+        self.assertEqual(found[-1].seeds, found[0].seeds)  # of the first commit with these files
+        self.hand_in("cat", "c", "y")
+        found.append(self.newest("cat"))
+        self.assertEqual({id for id, seed in found[0].seeds.items() if found[-1].seeds[id] != seed}, {2})
+        self.assertEqual(len({task.out for task in found}), len(found))
+
+    def test_results_of_a_shared_repository_are_those_of_the_first_and_no_others(self):
+        self.hand_in("bob", "a", "x")  # ann has joined bob, and has not been pulled since
+        self.hand_in("cat", "a", "x")
+        self.assertEqual([self.newest(id).id for id in ("bob", "cat")], ["bob", "cat"])
+        self.hand_in("ann", "a", "x")
+        self.assertEqual([self.newest(id).id for id in ("ann", "bob", "cat")], ["ann", "ann", "cat"])
+        ann, bob, cat = map(self.newest, ("ann", "bob", "cat"))
+        self.assertEqual(ann, bob)
+        self.assertFalse(set(ann.seeds.values()) & set(cat.seeds.values()))
+
+    def test_results_of_older_versions_are_of_the_stages_that_may_count_for_more(self):
+        self.put("room/course.json", json.dumps({"deadlines": {"all": DUE.isoformat()}, "late_percent_a_day": 10}))
+        self.hand_in("cat", "a", "x", DUE - HOURS)
+        self.hand_in("cat", "b", "y", DUE + HOURS)
+        run = self.run_of()
+        newest, older = run.tasks(run.records[2])
+        self.assertEqual((newest.sha[0], set(newest.seeds)), ("b", {stage.id for stage in STAGES}))
+        self.assertEqual((older.sha[0], set(older.seeds)), ("a", {2}))
+
+    def test_results_that_another_machine_may_complete_are_not_done(self):
+        self.hand_in("cat", "a", "x")
+        task = self.newest("cat")
+        self.assertFalse(stage_class.is_done(task))
+        for status, is_done in ("wrong", True), ("unjudged", False):
+            class_folder.write(pathlib.Path(task.out), json.dumps({"stages": [entry(STAGES[2], status)]}))
+            self.assertEqual(stage_class.is_done(task), is_done)
+
+    def test_files_of_runs_that_still_go_on_are_left_alone(self):
+        with mock.patch.object(grader, "PLACE", self.folder / "place"):
+            ended = subprocess.Popen(["true"])
+            ended.wait()
+            for pid in os.getpid(), ended.pid:
+                for name in f"student-{pid}-x/file", f"answers/{pid}/file":
+                    self.put(f"place/{name}", "x")
+            stage_class.clean_up()
+            left = {path.parent.name for path in (self.folder / "place").rglob("file")}
+        self.assertEqual(left, {f"student-{os.getpid()}-x", f"{os.getpid()}"})
 
 
 EVIL = "<script>alert(1)</script>\x1b[2J&amp;`|\n# x"
