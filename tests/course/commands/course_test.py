@@ -260,6 +260,79 @@ class Verdicts(unittest.TestCase):
         self.assertIn("config.cpp", then)
 
 
+WRONG = {"failures": [{"failure": "gate.cpp:1\nFailed\nwrong"}]}
+SHORT = {**WRONG, "too-slow": "yes", "measured": "1 GFLOP/s"}
+UNWRITTEN, UNJUDGED, UNMEASURED = {"not-written": "f"}, {"not-judged": "no AVX2"}, {"not-measured": "wrong"}
+
+
+class Points(unittest.TestCase):
+    """From the gate's report to points."""
+
+    def read(self, *tests, crashed=False, bands=1):
+        group = gate.Group("Group", 10, bands)
+        gate.read_group(group, tests, [("crashed", "request")] if crashed else [])
+        return group.status, group.earned
+
+    def test_of_a_group_are_given_if_every_test_passed(self):
+        for tests, expected in (([], ("wrong", 0)), ([{}], ("passed", 10)), ([{}, {}], ("passed", 10)),
+                                ([{}, WRONG], ("wrong", 0)), ([WRONG, {}], ("wrong", 0)),
+                                ([UNWRITTEN, {}], ("unwritten", 0)), ([{}, UNWRITTEN], ("unwritten", 0)),
+                                ([UNJUDGED, {}], ("unjudged", 0)), ([{}, UNMEASURED], ("unmeasured", 0))):
+            self.assertEqual(self.read(*tests), expected, tests)
+        self.assertEqual(self.read(UNWRITTEN, WRONG, crashed=True), ("wrong", 0))  # what crashed is written
+
+    def test_of_speed_are_given_band_by_band_to_right_code_alone(self):
+        self.assertEqual(self.read({}, {}, {}, bands=3), ("passed", 10))
+        self.assertEqual(self.read({}, {}, SHORT, bands=3), ("slow", 6))
+        self.assertEqual(self.read(SHORT, SHORT, SHORT, bands=3), ("slow", 0))
+        self.assertEqual(self.read({}, SHORT, WRONG, bands=3), ("wrong", 0))
+        self.assertEqual(self.read({}, UNMEASURED, SHORT, bands=3)[1], 0)
+
+    def judged(self, *results, number=9):
+        """gate.judge_once with these statuses of all groups: (what the gate was asked, the result)"""
+        asked, stage = [], course.Stage(STAGES[number])
+
+        def run(stage, worker, seed, mistakes, keep, only):
+            status = results[len(asked)]
+            asked.append((mistakes, only == stage.timed))
+            result = gate.Result(stage)
+            result.groups = [group for group in result.groups if group.name in only]
+            for group in result.groups:
+                group.status = "wrong" if status == "unfinished" else status
+            result.unfinished = "signal 6" if status == "unfinished" else None
+            return result
+
+        with mock.patch.object(gate, "run", run):
+            result = gate.judge_once(stage, "worker", 7, pathlib.Path("kept"), "mistakes", gate.NoTurns)
+        return asked, [group.status for group in result.groups]
+
+    def test_of_speed_are_measured_only_where_all_else_is_right(self):
+        stage = course.Stage(STAGES[9])
+        n, n_timed = len(stage.groups), len(stage.timed)
+        self.assertGreater(n, n_timed)
+        asked, statuses = self.judged("wrong")
+        self.assertEqual(asked, [("mistakes", False)])
+        self.assertEqual((statuses.count("wrong"), statuses.count("unmeasured")), (n - n_timed, n_timed))
+        asked, statuses = self.judged("passed", "slow")
+        self.assertEqual(asked, [("mistakes", False), (None, True)])
+        self.assertEqual((statuses.count("passed"), statuses.count("slow")), (n - n_timed, n_timed))
+
+    def test_do_not_depend_on_the_search_for_a_mistakes_name(self):
+        asked, statuses = self.judged("unfinished", "passed", number=2)
+        self.assertEqual([mistakes for mistakes, _ in asked], ["mistakes", None])
+        self.assertEqual(set(statuses), {"passed"})
+
+    def test_of_a_stage_are_the_sum_of_its_groups_and_none_if_it_was_refused(self):
+        result = gate.Result(course.Stage(STAGES[5]))
+        for group in result.groups[:2]:
+            group.status = "passed"
+        self.assertEqual((result.status, result.earned), ("begun", sum(group.points for group in result.groups[:2])))
+        result.groups[0].status = "wrong"
+        self.assertEqual((result.status, result.earned), ("wrong", result.groups[1].points))
+        result.compile_error = "x"
+        self.assertEqual((result.status, result.earned, result.is_right), ("uncompiled", 0, False))
+
+
 class Warnings(unittest.TestCase):
     def test_those_of_a_students_file_are_told_once_by_its_short_name(self):
         line = ":18:7: warning: unused variable 'n' [-Wunused-variable]"
