@@ -155,11 +155,11 @@ def from_copy(git, stages, last, place):
 
 
 def name_of(handed_in):
-    """A name for files without a commit: a hash of their contents."""
-    text = hashlib.sha1(json.dumps(sorted(handed_in.refused.items())).encode())
+    """A name for files without a commit: a hash of their contents, and of what course.json says."""
+    settings = [handed_in.nickname, handed_in.language, handed_in.unread]
+    text = hashlib.sha1(json.dumps([sorted(handed_in.refused.items()), settings]).encode())
     for name, data in sorted(handed_in.files.items()):
         text.update(f"{name}\0{course.blob_hash(data)}\0".encode())
-    text.update((handed_in.nickname or "").encode())
     return f"files-{text.hexdigest()}"
 
 

@@ -131,6 +131,14 @@ class Roster(Folder):
         class_folder.Classroom(two)
 
 
+    def test_without_a_student_has_no_feedback_for_that_student(self):
+        room = class_folder.Classroom(self.put("roster.csv", "id,repository\nann,a\n"))
+        for id in "ann", "bob":
+            self.put(f"feedback/{id}.md", "x")
+        room.forget_others()
+        self.assertEqual([path.name for path in room.feedback.iterdir()], ["ann.md"])
+
+
 class Turns(unittest.TestCase):
     """Threads take the place of graders: each opens the files itself, as another process would."""
 
@@ -316,8 +324,13 @@ class Pulling(Folder):
         self.assertEqual(first.files[NAME], b"as it is\n")
         self.put("bob/README", "no matter\n")
         self.assertIsNone(repositories.pull(bob.place, STAGES, first.sha))
-        self.put(f"bob/{NAME}", "else\n")
-        self.assertNotEqual(repositories.pull(bob.place, STAGES, first.sha).sha, first.sha)
+        shas = {first.sha}
+        for name, text in ((NAME, "else\n"), ("course.json", '{"language": "zh"}'),
+                           ("course.json", '{"language": "zh", "nickname": "fox"}'),
+                           ("course.json", '{"language": }'), ("course.json", "{")):  # the last two cannot be read
+            self.put(f"bob/{name}", text)
+            shas.add(repositories.pull(bob.place, STAGES, first.sha).sha)
+        self.assertEqual(len(shas), 6)
 
     def test_reads_a_repository_of_another_user(self):
         if os.geteuid() != 0:
@@ -334,6 +347,7 @@ class Pulling(Folder):
             ".git/": lambda path: (shutil.rmtree(path), path.write_text(f"gitdir: {other}\n")),
             ".git/objects": lambda path: (shutil.rmtree(path), path.symlink_to(other / "objects")),
             ".git/objects/info/alternates": lambda path: path.write_text(f"{other / 'objects'}\n"),
+            ".git/objects/info/http-alternates": lambda path: path.write_text("http://127.0.0.1/x\n"),
             ".git/commondir": lambda path: path.write_text(f"{other}\n"),
         }.items():
             ann = self.repository()
@@ -355,6 +369,16 @@ class Pulling(Folder):
         self.assertIsNone(submission.run_for(words, 60))
         self.assertLessEqual((self.folder / "x").stat().st_size, submission.MAX_FETCHED)
 
+    def test_takes_no_more_files_and_bytes_of_a_local_repository_than_there_is_room_for(self):
+        ann = self.repository()
+        with mock.patch.object(repositories, "MOST_ENTRIES", 10):
+            self.assertIn("more than 10 files", self.problem(repositories.pull, ann.place, STAGES, None))
+        growing = self.put("growing", "x" * 11)  # it has grown since its size was read
+        copy = repositories.Copy()
+        copy.bytes = 10
+        with repositories.opened(self.folder) as folder:
+            self.assertIn("MB", self.problem(copy.file, folder, growing.name, self.folder / "copy", growing.name))
+
     def test_takes_no_more_memory_than_there_is_room_for(self):
         ann = self.repository()
         git = ["git", "-C", ann.place]
@@ -370,7 +394,8 @@ class Pulling(Folder):
     def test_is_noted_with_its_time_and_kept_as_it_was(self):
         room = class_folder.Classroom(self.put("roster.csv", "id,repository\nann,ann\n"))
         handed_in = repositories.pull(self.repository().place, STAGES, None)
-        class_folder.keep(room.folder, "ann", handed_in)
+        for _ in range(2):  # a branch may be moved back
+            class_folder.keep(room.folder, "ann", handed_in)
         room.note_seen("ann", handed_in.sha, DUE)
         self.assertEqual(room.seen()["ann"], [class_folder.Seen(handed_in.sha, DUE)])
         kept = class_folder.kept(room.folder, "ann", handed_in.sha)
@@ -1004,6 +1029,33 @@ class Ranking(Records):
         run.graded_as = {(id, "a" * 40): "ann" if id == "fay" else id for id in names}  # two share a repository
         self.assertEqual([id for id, _ in ranking.competitors(run)], ["ann", "cat"])
 
+    def test_measures_each_program_once_and_has_no_place_for_another_text(self):
+        names = {"ann": b"1", "bob": b"2", "cat": b"3", "dan": b"4"}
+        handed_in = {id: types.SimpleNamespace(nickname=id, files=dict.fromkeys(submission.names(STAGES), text))
+                     for id, text in names.items()}
+        speeds = {"ann": 5.0, "bob": 0.0, "cat": 7.0, "dan": grader.NotMade("no")}
+
+        def score(one, stages, texts):
+            measured.append(one.nickname)
+            if isinstance(speeds[one.nickname], Exception):
+                raise speeds[one.nickname]
+            return speeds[one.nickname]
+
+        run, tree = types.SimpleNamespace(stages=STAGES, classroom=class_folder.Classroom(
+            self.put("roster.csv", "id,repository\nann,x\n"))), "tree"
+        with mock.patch.multiple(ranking.score, Texts=mock.DEFAULT, score=score), mock.patch.multiple(
+                grader, official_files=lambda: tree, compiler=lambda: "c++"), (
+                mock.patch.object(ranking, "competitors", lambda run: handed_in.items())):
+            for tree, expected in ("tree", list(names)), ("tree", ["dan"]), ("mended tree", list(names)):
+                measured = []
+                places, problems = ranking.places(run)
+                self.assertEqual(measured, expected)
+                self.assertEqual([place.id for place in places], ["cat", "ann"])
+                self.assertEqual(problems, {"bob": course.say("score_other_text"), "dan": "no"})
+            measured, handed_in["ann"].files[NAME] = [], b"5"
+            ranking.places(run)
+            self.assertEqual(measured, ["ann", "dan"])
+
     def test_is_a_choice_of_the_teacher(self):
         self.assertFalse(ranking.is_wanted({}))
         self.assertTrue(ranking.is_wanted({"ranking": True}))
@@ -1071,6 +1123,14 @@ class Regrading(Records):
         pushed = self.record("ann", {})
         pushed.files = "y"
         self.assertEqual(self.reasons(pushed, "third"), [["changed_files"]])
+        pushed = self.record("ann", wrong)
+        pushed.files, pushed.result["seed"] = "z", SEED + 1  # other files have other numbers
+        for one in pushed.result["stages"]:
+            one["seed"] = SEED + 1
+        self.assertEqual(self.reasons(pushed, "third"), [["changed_files"]])
+        pushed = self.record("ann", {})
+        pushed.files = "y"
+        self.assertEqual(self.reasons(pushed, "third"), [["changed_files"]])
         both = self.record("ann", wrong)
         self.assertEqual(self.reasons(both, "fourth"), [["changed_files", "changed_tests"]])
         compiled = self.record("ann", {})
@@ -1079,13 +1139,16 @@ class Regrading(Records):
         compiled.stages[9].mark = compiled.stages[9].graded = 1
         compiled.stages[9].entry = {**compiled.stages[9].entry, "earned": 1}
         self.assertEqual(self.reasons(compiled, "fourth"), [["changed_speed"]])
+        compiled.stages[11].mark = compiled.stages[11].graded = 1  # counted by the checker, not measured
+        compiled.stages[11].entry = {**compiled.stages[11].entry, "earned": 1}
+        self.assertEqual(self.reasons(compiled, "fourth"), [["changed_again"]])
 
     def test_tells_lateness_and_corrections_and_what_was_not_graded_apart(self):
         record = self.record("ann", {})
         self.grade(record)
         entry, version = record.stages[3].entry, lateness.Version("a" * 40, DUE, 2)
         record.stages[3] = marks.StageMark(STAGES[3], entry, version, 24)
-        self.assertEqual(self.reasons(record), [["changed_lateness"]])
+        self.assertEqual(self.reasons(record, "other"), [["changed_lateness"]])  # other tests, but the same points
         record.stages[3] = marks.StageMark(STAGES[3], entry, version, 24, 0, overrides.Override(29, "was ill"))
         self.assertEqual(self.reasons(record), [["changed_override"]])
         self.assertIn("was ill", "\n".join(feedback.markdown(record)))
@@ -1142,6 +1205,17 @@ class Sharing(Folder):
             time.sleep(1)  # times have a resolution of one second
             stage_class.pull(room, room.students)
         self.assertEqual((room.seen()["bob"], room.seen()["ann"]), (first, first))
+
+    def test_who_had_another_repository_before_keeps_what_was_seen_there(self):
+        places = [self.repository(name).place for name in ("team", "own")]
+        git(self.folder / "own", "commit", "-q", "--allow-empty", "-m", "more")
+        for bob in reversed(places):
+            room = class_folder.Classroom(self.put("roster.csv", f"id,repository\nann,{places[0]}\nbob,{bob}\n"))
+            with mock.patch("sys.stdout"):
+                stage_class.pull(room, room.students)
+        ann, bob = (room.seen()[id] for id in ("ann", "bob"))
+        self.assertEqual((len(ann), len(bob)), (1, 2))
+        self.assertEqual(bob[-1].sha, ann[0].sha)
 
 
 class Sending(Folder):
