@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -332,6 +333,33 @@ class Pulling(Folder):
             shas.add(repositories.pull(bob.place, STAGES, first.sha).sha)
         self.assertEqual(len(shas), 6)
 
+    def test_reads_the_commit_that_it_names_and_no_replacement_of_it(self):
+        ann = self.repository()
+        self.put(f"ann/{NAME}", "newer\n")
+        git(ann.place, "commit", "-qam", "more")
+        git(ann.place, "replace", "HEAD", "HEAD~1")
+        self.assertEqual(repositories.pull(ann.place, STAGES, None).files[NAME], b"newer\n")
+
+    def test_reads_a_repository_of_another_format(self):
+        self.put(f"new/{NAME}", "committed\n")
+        try:
+            git(self.folder / "new", "init", "-q", "-b", "main", "--object-format=sha256")
+        except subprocess.CalledProcessError:
+            self.skipTest("an older git")
+        git(self.folder / "new", "add", "-A")
+        git(self.folder / "new", "commit", "-qm", "mine")
+        handed_in = repositories.pull(str(self.folder / "new"), STAGES, None)
+        self.assertEqual((handed_in.files[NAME], len(handed_in.sha)), (b"committed\n", 64))
+
+    def test_that_works_again_is_no_problem_any_more(self):
+        room = class_folder.Classroom(self.put("roster.csv", "id,repository\nann,ann\nbob,bob\n"))
+        for expected in {"ann", "bob"}, {"bob"}:
+            with mock.patch("sys.stdout"):
+                self.assertEqual(stage_class.pull(room, room.students), 1)
+            self.assertEqual(set(room.problems()), expected)
+            if "ann" in expected:
+                self.repository()
+
     def test_reads_a_repository_of_another_user(self):
         if os.geteuid() != 0:
             self.skipTest("only root can make one")
@@ -365,6 +393,9 @@ class Pulling(Folder):
         self.assertFalse(mark.exists())
 
     def test_takes_no_more_than_there_is_room_for(self):
+        for more, is_taken in (0, True), (1, False):
+            said = submission.run_for(["head", "-c", f"{submission.MAX_SAID + more}", "/dev/zero"], 60)
+            self.assertEqual(said is not None, is_taken)  # no part of an output is taken for all of it
         words = submission.limited(["sh", "-c", f"head -c {submission.MAX_FETCHED + 1} /dev/zero >'{self.folder}/x'"])
         self.assertIsNone(submission.run_for(words, 60))
         self.assertLessEqual((self.folder / "x").stat().st_size, submission.MAX_FETCHED)
@@ -742,6 +773,17 @@ class Stored(Folder):
         self.assertEqual((newest.sha[0], set(newest.seeds)), ("b", {stage.id for stage in STAGES}))
         self.assertEqual((older.sha[0], set(older.seeds)), ("a", {2}))
 
+    def test_students_who_share_a_repository_are_not_compared_with_each_other(self):
+        for id in "ann", "bob", "cat":
+            self.hand_in(id, "a", "x")
+        run, looks = self.run_of(), {"look_at_these": mock.Mock(), "look_at_ours": mock.Mock()}
+        run.is_ranked = False
+        with mock.patch.object(marks, "TABLES", {}), mock.patch.object(class_page, "page", return_value=[]), (
+                mock.patch.multiple(stage_class.likeness, **looks)):
+            run.write_class(types.SimpleNamespace(write=lambda: None))
+        for look in looks.values():
+            self.assertEqual(set(look.call_args[0][1]), {"ann", "cat"})
+
     def test_results_that_another_machine_may_complete_are_not_done(self):
         self.hand_in("cat", "a", "x")
         task = self.newest("cat")
@@ -812,6 +854,35 @@ class Viva(unittest.TestCase):
         for hidden in (check, check.replace("{", "").replace("}", ""), "check_size(\"f\", \"x\", n * 2,\n  1);\n"):
             self.assertEqual(viva.mutants(hidden), [], hidden)
             self.assertEqual(len(viva.mutants(hidden + named)), len(viva.mutants(named)))
+
+    def test_asks_about_wrong_results_alone(self):
+        def result(status, *kinds):
+            made = gate.Result(STAGES[1])
+            for group in made.groups:
+                group.status = status
+            made.groups[0].failures = ["case 1"] if status in ("wrong", "slow") else []
+            made.groups[0].failed_requests = [(kind, "request") for kind in kinds]
+            return made
+
+        self.assertTrue(viva.is_on_the_sheet(result("wrong", "wrong")))
+        for other in (None, result("passed"), result("slow"), result("unwritten"), result("wrong", "wrong", "crashed"),
+                      result("wrong", "hung"), result("wrong", "overrun")):
+            self.assertFalse(viva.is_on_the_sheet(other), other and other.status)
+        stopped = result("wrong")
+        stopped.groups[0].failures = []
+        self.assertFalse(viva.is_on_the_sheet(stopped))
+
+    def test_asks_once_about_a_line_and_never_about_one_of_the_starter(self):
+        stage = STAGES[4]
+        name = course.unit_name(stage, stage.units[0])
+        starter = next(line for line in stage.starter(stage.units[0]).decode().splitlines() if viva.mutants(line))
+        one = submission.Submission("kim")
+        one.files = {name: f"{starter}\nint a = b + c + d + 1;\nint e = f == 2;\n".encode()}
+        self.assertEqual({line for _, _, (_, line, _) in viva.candidates(one, [stage], random.Random(1))},
+                         {"int a = b + c + d + 1;", "int e = f == 2;"})
+        with mock.patch.object(viva, "judged"), mock.patch.object(viva, "is_on_the_sheet", lambda result: True):
+            found = viva.changes(one, [stage], 1)
+        self.assertEqual(sorted(mutant[0] for _, _, mutant, _, _ in found), [2, 3])
 
     def test_shows_the_lines_around_a_change(self):
         os.environ["STAGECRAFT_LANG"] = "en"
@@ -945,6 +1016,14 @@ class Tables(Records):
         record.problem = "no <img src=x> `here`"
         self.assertIn(r"no \<img src=x\> \`here\`", "\n".join(feedback.markdown(record)))
 
+    def test_days_that_late_days_cover_are_not_days_late(self):
+        record = self.record("ann", {})
+        for at, covered in (3, 3), (4, 1):
+            version, one = lateness.Version("a", DUE, 3), record.stages[at]
+            record.stages[at] = marks.StageMark(one.stage, one.entry, version, 1, covered)
+            heading, row = marks.own([record], STAGES)
+            self.assertEqual(row[heading.index("days_late")], 3 - covered)
+
     def test_feedback_about_nothing_begun_names_the_branch_that_is_read(self):
         record = self.record("ann", {stage.id: ("unwritten",) for stage in STAGES})
         self.assertNotIn("default branch", "\n".join(feedback.markdown(record)))
@@ -1072,6 +1151,9 @@ class Ranking(Records):
         self.assertEqual(handed_in.nickname, "fast fox " + "x" * 15)  # a setting that is not text is ignored
         handed_in.take_settings('{"nickname": "half \\ud83e"}')
         self.assertEqual(handed_in.nickname, "half ?")
+        for language, taken in ("zh", "zh"), ("fr", None):
+            handed_in.take_settings(json.dumps({"language": language}))
+            self.assertEqual(handed_in.language, taken)
         self.assertTrue(repositories.name_of(handed_in).startswith("files-"))
 
 

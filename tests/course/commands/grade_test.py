@@ -127,10 +127,11 @@ class Submission(Repository):
         self.put(self.NAME, "committed")
         self.commit()
         self.assertFalse(self.collect().is_changed)
+        self.assertFalse(submission.from_folder(self.folder, STAGES).is_changed)
         path.write_text("not committed")
-        handed_in = self.collect()
-        self.assertTrue(handed_in.is_changed)
-        self.assertEqual(handed_in.files[self.NAME], b"not committed")
+        for handed_in in self.collect(), submission.from_folder(self.folder, STAGES):
+            self.assertTrue(handed_in.is_changed)
+            self.assertEqual(handed_in.files[self.NAME], b"not committed")
         cloned = self.collect(f"file://{self.folder}")
         self.assertEqual((cloned.files[self.NAME], cloned.sha), (b"committed", handed_in.sha))
 
