@@ -162,6 +162,43 @@ class Likeness(unittest.TestCase):
         self.assertEqual(likeness.clusters(files, set()), [])
         self.assertEqual(likeness.clusters(dict(list(files.items())[:3]), set()), [(1.0, ["0", "1", "2"])])
 
+    def test_finds_a_copy_beside_as_much_of_ones_own(self):
+        own = OTHER.replace("mlp", "mine") + OTHER.replace("+", "-").replace("*", "%") + OTHER.replace("(", "((")
+        found = likeness.clusters({"ann": OWN, "bob": OWN + own}, set())
+        self.assertEqual([ids for _, ids in found], [["ann", "bob"]])
+
+    def test_says_nothing_about_a_few_lines(self):
+        few = "int f(int a, int b) { for (int i = 0; i < a; ++i) { b += a * i; } return b % a; }"
+        self.assertTrue(0 < len(likeness.fingerprints(few)) < likeness.LEAST)
+        self.assertEqual(likeness.clusters({"ann": few, "bob": few, "cat": OTHER}, set()), [])
+
+    def test_takes_for_usual_what_more_than_a_tenth_of_a_class_has(self):
+        for n, found in (likeness.FEW, [[f"{at}" for at in range(likeness.FEW)]]), (likeness.FEW + 1, []):
+            files = {f"{at}": OWN if at < n else OTHER for at in range(40)}
+            self.assertEqual([ids for _, ids in likeness.clusters(files, set())], found)
+
+    def test_asks_for_more_where_many_pairs_are_alike(self):
+        """In a class of 24, each table of four shares most of its code. Two of one table share all of it."""
+        def words(name, n):
+            return " + ".join(f"{name}_{at}" for at in range(n))
+        files = {f"{at}": f"{words(f'table{at // 4}', 91)} + {words(f'own{at}', 9)};" for at in range(24)}
+        files["1"] = files["0"]
+        shares = [share for share, *_ in likeness.pairs(files, set(), likeness.NAMED)]
+        self.assertGreater(sorted(shares)[-2], likeness.NAMED.shared)
+        found = likeness.clusters(files, set(), likeness.NAMED)
+        self.assertEqual([ids for _, ids in found], [["0", "1"]])
+
+    def test_lists_a_pair_once_and_nobody_beside_themselves(self):
+        stage = STAGES[6]
+        first, second = (course.unit_name(stage, unit) for unit in stage.units[:2])
+        handed_in = {id: [submission.Submission(id)] for id in ("ann", "bob", "cat")}
+        handed_in["ann"][0].files = {first: OWN.encode(), second: renamed(OWN).encode()}  # their own code twice
+        handed_in["bob"][0].files = {first: OTHER.encode()}
+        self.assertEqual(likeness.look_at_these([stage], handed_in), [])
+        handed_in["cat"][0].files = {first: (OTHER + "// mine").encode()}
+        found = likeness.look_at_these([stage], handed_in)
+        self.assertEqual([(name, ids) for _, name, _, ids in found], [(first, ["bob", "cat"])])
+
     def test_looks_at_names_before_stage_4_and_at_no_starter(self):
         handed_in, third = {}, course.unit_name(STAGES[3], STAGES[3].units[0])
         for id, text in ("ann", OWN), ("bob", renamed(OWN)):
@@ -218,6 +255,12 @@ class Likeness(unittest.TestCase):
             hidden = 'const char* const note = R"(" /*)";\n'
             found = likeness.like_ours(stage, {"ann": [text + more], "bob": [hidden + text], "cat": [more]})
             self.assertEqual({id for _, id, _, _ in found}, {"ann", "bob"}, path)
+
+    def test_says_nothing_about_an_answer_of_ours_of_a_few_words(self):
+        few = "int a = b + c * d - e / f;"
+        ours = likeness.Ours(STAGES[4], likeness.runs, [("src/few.cpp", few)])
+        self.assertGreater(len(ours.seen["src/few.cpp"]), 0)
+        self.assertLess(ours.best(OWN + few, likeness.LEAST_WITH_NAMES)[0], likeness.LIKE_OURS)
 
     def test_finds_our_answers_in_other_names(self):
         for stage in STAGES[1:]:
@@ -302,6 +345,10 @@ class Likeness(unittest.TestCase):
             handed_in[id][0].files = {name: text.encode()}
         found = [ids for _, _, _, ids, _ in likeness.look_at_ours([stage], handed_in)]
         self.assertEqual(found, [["copy"], ["like0", "like1", "like2", "like3", "like4"]])
+        for at in range(6):  # then they are no more than half
+            handed_in[f"apart{at}"] = handed_in["apart"]
+        found = [ids for _, _, _, ids, _ in likeness.look_at_ours([stage], handed_in)]
+        self.assertEqual(sorted(found), [["copy"], *([f"like{at}"] for at in range(5))])
         few = {id: handed_in[id] for id in ("copy", "apart", "like0", "like1")}
         found = [ids for _, _, _, ids, _ in likeness.look_at_ours([stage], few)]
         self.assertEqual(sorted(found), [["copy"], ["like0"], ["like1"]])
