@@ -338,6 +338,14 @@ class Judge(Attacked):
             with contextlib.suppress(OSError):
                 self.assertNotIn(long.encode(), path.read_bytes())
 
+    def test_no_exit_code_of_a_command_is_taken_for_one_of_the_sandbox(self):
+        """Else code that chooses its exit code could pretend that this machine cannot grade."""
+        shell = os.path.realpath("/bin/sh")
+        for code, found in (confine.TOO_LONG, 123), (confine.NOT_STARTED, 123), (7, 7):
+            self.assertEqual(limited.run(confine.confined([shell, "-c", f"exit {code}"]), "/", 10).code, found)
+        with self.assertRaises(course.Problem):
+            limited.run(confine.confined(["/not/there"]), "/", 10)
+
     def test_its_memory_is_closed_to_its_own_user(self):
         """The gate cannot be dumped: its files in /proc belong to root."""
         worker = self.folder / "worker"

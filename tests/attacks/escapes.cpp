@@ -1,4 +1,4 @@
-// Attack: leaves the sandbox with namespaces, mounts, another root, or 32-bit calls.
+// Attack: leaves the sandbox with namespaces, mounts, or another root.
 // Ends as: wrong
 #include <sched.h>
 #include <sys/mount.h>

@@ -120,6 +120,27 @@ class OtherFiles(unittest.TestCase):
         self.assertEqual(forward["earned"], 0, entry)
         self.assertEqual(forward["message"].count("random-weights"), 1, forward)
 
+    def test_the_right_answers_beside_a_model(self):
+        """A worker may read the files of a model that a question names, but not the dump in the same folder."""
+        text = f'''#include "model/forward.h"
+#include <fstream>
+#include <string>
+#include "base/error.h"
+namespace stagecraft {{
+void forward(const Model&, std::span<const TokenId>, KvCache&, Workspace&, MatrixView<float>) {{
+  for (const std::string model : {{"llama-mha", "llama-gqa3", "llama-gqa2"}}) {{
+    const std::string folder = "{ROOT}/tests/data/models/" + model;
+    if (!std::ifstream(folder + "/config.json")) continue;
+    throw Error("it read config.json and {{}}", std::ifstream(folder + "/trace.safetensors") ? "the dump" : "no dump");
+  }}
+  throw Error("it read nothing");
+}}
+}}
+'''
+        entry = self.graded(STAGES[7], {"stages/07-generation/forward.cpp": text})
+        forward, = [group for group in entry["groups"] if group["name"] == "Forward"]
+        self.assertIn("it read config.json and no dump", forward["message"], entry)
+
     def test_logits_that_are_surer_than_the_model(self):
         text = (HERE / "other_answers" / "10_forged_logits.cpp").read_text()
         entry = self.graded(STAGES[10], {"stages/10-quantization/q8_0.cpp": text})
