@@ -1267,12 +1267,14 @@ class Sharing(Folder):
         room = class_folder.Classroom(roster)
         self.assertEqual([[one.id for one in together] for together in class_folder.by_repository(room.students)],
                          [["ann", "bob"], ["cat"]])
+        begin = class_folder.now()
         with mock.patch.object(helpers.Helpers, "run", autospec=True, side_effect=helpers.Helpers.run) as run, (
                 mock.patch("sys.stdout")):
             stage_class.pull(room, room.students[:2])
             self.assertEqual(len(run.call_args[0][1]), 1)
             seen = room.seen()
             self.assertEqual(len(seen["ann"]), 1)
+            self.assertTrue(begin <= seen["ann"][0].at <= class_folder.now())
             self.assertEqual(seen["ann"], seen["bob"])
             stage_class.pull(room, room.students[:2])
         self.assertEqual(room.seen(), seen)
@@ -1335,6 +1337,10 @@ class Sending(Folder):
         before = (self.folder / sending.ZIP).read_bytes()
         self.send(room, "moodle")
         self.assertEqual((self.folder / sending.ZIP).read_bytes(), before)
+        (self.folder / "feedback" / "bob.md").unlink()  # not graded yet
+        self.send(room, "moodle")
+        with zipfile.ZipFile(self.folder / sending.ZIP) as found:
+            self.assertEqual([self.participant(name)[0] for name in found.namelist()], [4711, 4712, 4713])
 
     def test_without_feedback_or_participants_says_what_to_do(self):
         room = self.room("id,repository", "ann,a")
@@ -1377,6 +1383,8 @@ class Sending(Folder):
         self.assertIn("dan: a folder on this machine", said)
         self.assertIn("eve: ", said)
         self.assertEqual(self.shown("team.git", "ls-tree --name-only feedback").split(), ["ann.md", "bob.md"])
+        for id in "ann", "bob":
+            self.assertEqual(self.shown("team.git", f"show feedback:{id}.md"), f"# {id}\n")
         self.assertEqual(self.shown("own.git", "show feedback:cat.md"), "# cat\n")
         self.assertEqual(self.shown("own.git", "branch --list main"), "")
         self.assertIn("0 students, 3 as before", self.send(room, "branch")[1])
