@@ -968,6 +968,38 @@ class Tables(Records):
             self.assertIn("prefers-color-scheme: dark", text)
             self.assertIn("@media print", text)
 
+    def test_page_says_what_is_often_wrong_and_who_is_stuck(self):
+        one = next(iter(course.mistakes(STAGES[1])))
+        no_mean = ("wrong", 0, "no_mean")
+        records = [self.record("ann", {}), self.record("bob", {2: no_mean, 3: ("refused",), 4: ("wrong",)}),
+                   self.record("cat", {2: no_mean, 4: ("wrong",)}),
+                   self.record("dan", {1: ("wrong", 0, one), 4: ("wrong",)})]
+        records[1].result["stages"][3]["failed"] = True
+        page = "\n".join(class_page.common_mistakes(records, STAGES))
+        found = re.findall(r"<li><b>(\d+)</b> · \w+ (\d+) · .*<br>\n?(.*)</li>", page)
+        self.assertEqual([(int(n), int(stage), re.findall(r"/(\w+)\.md", who)) for n, stage, who in found],
+                         [(2, 2, ["bob", "cat"]), (1, 1, ["dan"]), (3, 4, ["bob", "cat", "dan"])])  # named ones first
+        rows = "\n".join(class_page.progress(records, STAGES)).split("<tr>")[2:]
+        stuck = {at: re.findall(r"/(\w+)\.md", row) for at, row in enumerate(rows)}
+        self.assertEqual({at: who for at, who in stuck.items() if who},
+                         {1: ["dan"], 2: ["bob", "cat"], 3: ["bob"], 4: ["bob", "cat", "dan"]})
+
+    def test_page_counts_students_by_points_and_says_who_is_late_and_what_was_not_confined(self):
+        records = [self.record(f"{n}", {stage.id: ("unwritten",) for stage in STAGES[n:]}) for n in (0, 4, 4, 6, 12)]
+        bins = [min(int(10 * record.mark / POINTS), 9) for record in records]
+        bars = re.findall(r'fill="var\(--ink\)">(\d*)</text>', "\n".join(class_page.distribution(records, POINTS)))
+        self.assertEqual([int(bar or 0) for bar in bars], [bins.count(at) for at in range(10)])
+        self.assertGreater(len(set(bins)), 3)
+        n_late = course.say("class_n_late")
+        for days, expected in (0, 0), (1, 1):
+            records[4].stages[3] = marks.StageMark(STAGES[3], entry(STAGES[3]), lateness.Version("a", DUE, days), 1)
+            self.assertIn(f'<b>{expected}</b><a href="#troubles">{n_late}</a>', "\n".join(class_page.tiles(records)))
+        self.assertEqual(list(class_page.walls(records)), [])
+        records[2].result.update(confined=False, not_confined_because="no walls here")
+        self.assertIn("no walls here", "\n".join(class_page.walls(records)))
+        corrected = marks.StageMark(STAGES[3], entry(STAGES[3], "unwritten"), None, 0, 0, overrides.Override(7, "x"))
+        self.assertIn('">7<svg', class_page.stage_cell(corrected))
+
     def test_gradebooks_get_the_rosters_own_columns_and_no_0_for_what_was_not_graded(self):
         record = self.record("ann", {}, {"Email address": "ann@example.org", "SIS Login ID": "a7"})
         other = self.ungraded("bob")
