@@ -346,6 +346,14 @@ class Judge(Attacked):
         with self.assertRaises(course.Problem):
             limited.run(confine.confined(["/not/there"]), "/", 10)
 
+    def test_a_confined_command_sees_no_variable_of_the_teachers(self):
+        """What a program prints under sanitizers is shown to its author."""
+        command = [os.path.realpath("/bin/sh"), "-c", "echo $STAGE_TOKEN, $PATH"]
+        ours = dict(os.environ, STAGE_TOKEN="a token", PATH="/usr/bin:/bin")
+        for wrapped, said in ((confine.confined(command), ", /usr/bin:/bin\n"),
+                              (confine.limited(command, 10), "a token, /usr/bin:/bin\n")):
+            self.assertEqual(limited.run(wrapped, "/", 10, ours).said, said)
+
     def test_its_memory_is_closed_to_its_own_user(self):
         """The gate cannot be dumped: its files in /proc belong to root."""
         worker = self.folder / "worker"

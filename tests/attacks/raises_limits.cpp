@@ -1,4 +1,4 @@
-// Attack: raises its own limits.
+// Attack: raises its own limits, or keeps the rights of root.
 // Ends as: wrong
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -13,4 +13,5 @@ static void attack() {
   harmed_if(setrlimit(RLIMIT_AS, &endless) == 0, "memory");
   harmed_if(syscall(SYS_setuid, 0) == 0, "root");  // setuid() would wait for other threads for ever
   harmed_if(nice(-5) != -1, "priority");
+  harmed_if(geteuid() == 0, "the user root");
 }
