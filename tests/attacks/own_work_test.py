@@ -104,6 +104,7 @@ class OtherFiles(unittest.TestCase):
                           "/repository/stages/02-rms-norm/helper.h": "own_other_file",
                           "/repository/stages/02-rms-norm/../08-chat/chat_turn.cpp": "own_other_file",
                           "/repository/c++/x.h": "own_other_file", "/headers/02/operators/rms_norm.h": None,
+                          "/headers/020/operators/rms_norm.h": "own_system_header",
                           "/usr/local/src/course/src/operators/silu.cpp": "own_other_file",
                           "/usr/include/eigen3/Eigen/Dense": "own_system_header"}.items():
             found = own_work.foreign_file(stage, [path], [own, "/headers/02"], folders)
@@ -315,13 +316,63 @@ class Lists(unittest.TestCase):
                 said = own_work.refusal(STAGES[2], {}, {"x.cpp": out}, recipe.recipe("02").ours)
                 self.assertEqual(".linker-options" in said, is_refused, said)
 
-    def test_std_execution_has_a_message_of_its_own(self):
+    def refusal(self, text, change=bytes):
+        """Why the object of this text is refused, after a change of its bytes."""
         with tempfile.TemporaryDirectory() as folder:
             source, out = pathlib.Path(folder, "x.cpp"), pathlib.Path(folder, "x.o")
-            source.write_text("namespace tbb::detail::r1 { void spawn(); }\nvoid f() { tbb::detail::r1::spawn(); }\n")
+            source.write_text(text)
             subprocess.run([recipe.recipe("02").compiler, "-c", str(source), "-o", str(out)], check=True)
-            said = own_work.refusal(STAGES[2], {}, {"x.cpp": out}, recipe.recipe("02").ours)
+            out.write_bytes(change(out.read_bytes()))
+            return own_work.refusal(STAGES[2], {}, {"x.cpp": out}, recipe.recipe("02").ours)
+
+    def test_std_execution_has_a_message_of_its_own(self):
+        said = self.refusal("namespace tbb::detail::r1 { void spawn(); }\nvoid f() { tbb::detail::r1::spawn(); }\n")
         self.assertIn("std::execution", said)
+
+    def test_allow_no_function_with_a_name_of_c(self):
+        self.assertIn("twice", self.refusal('extern "C" int twice(int x) { return 2 * x; }\n'))
+        for text in "int twice(int x) { return 2 * x; }\n", 'extern "C" { static int f() { return 1; } }\nint g = f();':
+            self.assertEqual(self.refusal(text), "")
+
+    def test_allow_no_object_in_which_nm_and_the_linker_may_see_different_names(self):
+        def at(data, kind):
+            """The place of the header of the first section of this type."""
+            start, n = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<H", data, 60)[0]
+            places = range(start + 64, start + 64 * n, 64)
+            return next(place for place in places if struct.unpack_from("<I", data, place + 4)[0] == kind)
+
+        def patched(data, *changes):
+            data = bytearray(data)
+            for layout, place, *values in changes:
+                struct.pack_into(layout, data, place, *values)
+            return bytes(data)
+
+        def symbols(data):
+            return struct.unpack_from("<Q", data, at(data, own_work.TABLE) + 24)[0]
+
+        def first_named(data):
+            return patched(data, ("<I", symbols(data), 1))
+
+        def nameless(data):  # the first global symbol seems to be a section
+            n_local = struct.unpack_from("<I", data, at(data, own_work.TABLE) + 44)[0]
+            return patched(data, ("<B", symbols(data) + 24 * n_local + 4, 1 << 4 | 3))
+
+        def two_tables(data):
+            other = at(data, 1)
+            return patched(data, ("<I", other + 4, own_work.TABLE), ("<QQII", other + 24, symbols(data), 24, 0, 1))
+
+        def no_table(data):
+            return patched(data, ("<I", at(data, own_work.TABLE) + 4, 1))
+
+        def unknown(data):
+            return patched(data, ("<I", at(data, 1) + 4, 0x12345))
+
+        text = "int twice(int x) { return 2 * x; }\n"
+        for change, said in ((first_named, "does not begin with an empty one"), (nameless, "no name"),
+                             (two_tables, "2 tables"), (no_table, "0 tables"), (unknown, "type 0x12345"),
+                             (lambda data: data[:200], "ends too early"),
+                             (lambda data: b"!<arch>\n" + data, "begins with")):
+            self.assertIn(said, self.refusal(text, change))
 
 
 if __name__ == "__main__":
