@@ -212,6 +212,13 @@ if(NOT CMAKE_CROSSCOMPILING)
   set_tests_properties(mistakes.broken PROPERTIES LABELS mistakes FIXTURES_REQUIRED broken)
 endif()
 
+# Judges the speed of stage 9 for a slow, a fast and a wrong program.
+if(NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME mistakes.speed COMMAND ${Python3_EXECUTABLE} ${gates}/speed_test.py ${CMAKE_BINARY_DIR})
+  set_tests_properties(mistakes.speed PROPERTIES LABELS mistakes FIXTURES_REQUIRED catalogue_09
+    SKIP_RETURN_CODE 77 TIMEOUT 300)
+endif()
+
 # Compares what a student reads when a gate fails. The numbers are those of libstdc++'s generators, called in the order
 # in which GCC evaluates arguments.
 if(NOT CMAKE_CROSSCOMPILING AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
