@@ -15,6 +15,7 @@ import secrets
 import tempfile
 
 from classroom import lateness
+from classroom import repositories
 from shared import course
 from grading import submission
 
@@ -33,7 +34,7 @@ class Student(collections.namedtuple("Student", "id place more")):
     @property
     def repository(self):
         """A key that is equal for students who hand in the same repository."""
-        place = self.place.removeprefix("file://")
+        place = repositories.without_scheme(self.place)
         place = place if submission.URL.match(place) else os.path.normpath(place)
         return place.rstrip("/").removesuffix("/.git").removesuffix(".git")
 

@@ -809,7 +809,7 @@ EVIL = "<script>alert(1)</script>\x1b[2J&amp;`|\n# x"
 
 class Keys(unittest.TestCase):
     def test_a_repository_is_one_however_its_place_is_written(self):
-        for places in (("/a/x", "/a/x/", "/a/x/.git", "/a/b/../x", "file:///a/x", "/a/x.git"),
+        for places in (("/a/x", "/a/x/", "/a/x/.git", "/a/b/../x", "file:///a/x", "file:///a/%78", "/a/x.git"),
                        ("https://h/x", "https://h/x.git", "https://h/x/")):
             self.assertEqual(len({class_folder.Student("ann", place, {}).repository for place in places}), 1, places)
 
