@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "tensor/stored_tensor.h"
 #include "course/judge/messages.h"
+#include "tensor/stored_tensor.h"
 
 namespace stagecraft::stages {
 namespace {

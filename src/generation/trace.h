@@ -8,8 +8,8 @@
 
 #include "backends/engine.h"
 #include "base/token.h"
-#include "tensor/stored_tensor.h"
 #include "tensor/matrix.h"
+#include "tensor/stored_tensor.h"
 
 namespace stagecraft {
 

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <span>
 
-#include "tensor/stored_tensor.h"
 #include "operators/kernels/kernels.h"
+#include "tensor/stored_tensor.h"
 
 namespace stagecraft {
 

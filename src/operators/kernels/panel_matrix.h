@@ -4,8 +4,8 @@
 #include <span>
 #include <string_view>
 
-#include "tensor/stored_tensor.h"
 #include "operators/kernels/kernels.h"
+#include "tensor/stored_tensor.h"
 
 namespace stagecraft {
 
