@@ -45,11 +45,14 @@ class Hostile(unittest.TestCase):
 
     def test_many_members_take_no_longer_than_a_long_text(self):
         members = {f"a name of number {at}": "x" for at in range(25_000)}
-        start = time.monotonic()
-        self.assertEqual(self.status_of(request_bytes("/v1/chat/completions", json.dumps(members).encode())), 400)
-        answer = self.server.post("/v1/responses", {"input": "Hi", "max_output_tokens": 2, "metadata": members})
-        self.assertEqual(answer["metadata"], members)
-        self.assertLess(time.monotonic() - start, 0.5)  # a linear search for each member would take longer
+        seconds = []
+        while len(seconds) < 5 and min(seconds, default=1) >= 0.5:  # other programs may use the processor
+            start = time.monotonic()
+            self.assertEqual(self.status_of(request_bytes("/v1/chat/completions", json.dumps(members).encode())), 400)
+            answer = self.server.post("/v1/responses", {"input": "Hi", "max_output_tokens": 2, "metadata": members})
+            self.assertEqual(answer["metadata"], members)
+            seconds.append(time.monotonic() - start)
+        self.assertLess(min(seconds), 0.5)  # a linear search for each member would take longer
         self.is_well()
 
     def test_floods_are_refused_early(self):
