@@ -210,10 +210,8 @@ if(NOT CMAKE_CROSSCOMPILING)
   add_test(NAME mistakes.broken
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/course/mistakes/broken_test.py ${CMAKE_BINARY_DIR})
   set_tests_properties(mistakes.broken PROPERTIES LABELS mistakes FIXTURES_REQUIRED broken)
-endif()
 
-# Judges the speed of stage 9 for a slow, a fast and a wrong program.
-if(NOT CMAKE_CROSSCOMPILING)
+  # Judges the speed of stage 9 for a slow, a fast and a wrong program.
   add_test(NAME mistakes.speed COMMAND ${Python3_EXECUTABLE} ${gates}/speed_test.py ${CMAKE_BINARY_DIR})
   set_tests_properties(mistakes.speed PROPERTIES LABELS mistakes FIXTURES_REQUIRED catalogue_09
     SKIP_RETURN_CODE 77 TIMEOUT 300)

@@ -122,7 +122,9 @@ def next_step(result, selection=None):
 def still_marked(stage, unit):
     """True if a student began the file of a unit, and a line NOT_IMPLEMENTED(...) of the starter is still in it."""
     path = stage.path(unit)
-    return path.exists() and not stage.is_handed_out(unit) and "NOT_IMPLEMENTED(" in path.read_text(encoding="utf-8", errors="replace")
+    if not path.exists() or stage.is_handed_out(unit):
+        return False
+    return "NOT_IMPLEMENTED(" in path.read_text(encoding="utf-8", errors="replace")
 
 
 def next_step_of(stage, group):

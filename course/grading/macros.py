@@ -28,7 +28,8 @@ class Macro(typing.NamedTuple):
         value = dict(zip(self.parameters or [], arguments))
         if self.parameters and self.parameters[-1].endswith("..."):
             rest = arguments[len(self.parameters) - 1:]
-            value[self.parameters[-1][:-3].strip() or "__VA_ARGS__"] = [token for one in rest for token in [("sign", ","), *one]][1:]
+            name = self.parameters[-1][:-3].strip() or "__VA_ARGS__"
+            value[name] = [token for one in rest for token in [("sign", ","), *one]][1:]
         found, before = [], None
         for one, after in zip(self.body, [*self.body[1:], None]):
             tokens = value.get(one[1], [one])

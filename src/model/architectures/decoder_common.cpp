@@ -240,6 +240,11 @@ void DecoderWriter::norm(std::string name, BufferId out, BufferId in, const std:
   step(std::move(name), norm);
 }
 
+void DecoderWriter::head_norms(const std::string& at) {
+  norm("q_norm", q, q, at + "q_norm", sizes_.head_dim);
+  norm("k_norm", k, k, at + "k_norm", sizes_.head_dim);
+}
+
 void DecoderWriter::norm_of_heads(std::string name, BufferId heads, const std::string& tensor) {
   const std::size_t width = plan_.buffer(heads).width;
   Weight scale{tensor + ".weight", {width}};

@@ -171,6 +171,8 @@ class DecoderWriter : public PlanWriter {
   // tensor: its name without ".weight". group: numbers per group; 0: a row is one group.
   void norm(std::string name, BufferId out, BufferId in, const std::string& tensor,
             std::size_t group = 0);
+  // The norm of each head of q, then of k: at + "q_norm", at + "k_norm".
+  void head_norms(const std::string& at);
   // LayerNorm of each head of q or k, with a weight per head and no bias.
   void norm_of_heads(std::string name, BufferId heads, const std::string& tensor);
   // q, k, v = linear(in; at + "q_proj", ...)

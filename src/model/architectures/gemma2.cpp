@@ -38,7 +38,7 @@ Plan gemma2_plan(const ConfigFields& fields) {
   w.embedding(gemma_embedding_scale(sizes));
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {
     layer.window = windows[i];
-    gemma_layer(w, i, layer, sizes);
+    gemma_layer(w, i, layer);
   }
   w.logits(1.0f, cap_of(fields, "final_logit_softcapping", 30.0));
   return plan;

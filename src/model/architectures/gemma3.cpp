@@ -36,7 +36,7 @@ Plan gemma3_plan(const ConfigFields& fields) {
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {
     layer.window = windows[i];
     layer.rope = windows[i] == 0 ? global : local;
-    gemma_layer(w, i, layer, sizes);
+    gemma_layer(w, i, layer);
   }
   w.logits();
   return plan;

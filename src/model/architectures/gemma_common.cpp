@@ -13,15 +13,11 @@ float gemma_attention_scale(const ConfigFields& fields) {
   return static_cast<float>(1.0 / std::sqrt(scalar));
 }
 
-void gemma_layer(DecoderWriter& w, std::size_t index, const GemmaLayer& layer,
-                 const DecoderSizes& sizes) {
+void gemma_layer(DecoderWriter& w, std::size_t index, const GemmaLayer& layer) {
   const std::string at = w.layer(index), self = at + "self_attn.", mlp = at + "mlp.";
   w.norm("attn_norm", w.n, w.x, at + "input_layernorm");
   w.qkv(w.n, self, layer.bias);
-  if (layer.qk_norm) {
-    w.norm("q_norm", w.q, w.q, self + "q_norm", sizes.head_dim);
-    w.norm("k_norm", w.k, w.k, self + "k_norm", sizes.head_dim);
-  }
+  if (layer.qk_norm) w.head_norms(self);
   w.rope(layer.rope);
   w.attention(layer.scale, layer.window, layer.soft_cap);
   w.linear("attn_proj", w.o, w.a, self + "o_proj", layer.bias);

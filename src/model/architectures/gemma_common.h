@@ -22,7 +22,6 @@ struct GemmaLayer {
   bool bias = false;
   bool qk_norm = false;  // RMSNorm of each head of q and k, before RoPE
 };
-void gemma_layer(DecoderWriter& w, std::size_t index, const GemmaLayer& layer,
-                 const DecoderSizes& sizes);
+void gemma_layer(DecoderWriter& w, std::size_t index, const GemmaLayer& layer);
 
 }  // namespace stagecraft

@@ -27,10 +27,7 @@ Plan llama_plan(const Config& config, ActivateStep::Function function) {
     const std::string at = w.layer(i), self = at + "self_attn.", mlp = at + "mlp.";
     w.norm("attn_norm", w.n, w.x, at + "input_layernorm");
     w.qkv(w.n, self, config.qkv_bias);
-    if (config.qk_norm) {
-      w.norm("q_norm", w.q, w.q, self + "q_norm", sizes.head_dim);
-      w.norm("k_norm", w.k, w.k, self + "k_norm", sizes.head_dim);
-    }
+    if (config.qk_norm) w.head_norms(self);
     w.rope(rope);
     w.attention(scale, config.windows[i]);
     w.linear("attn_proj", w.o, w.a, self + "o_proj", config.o_bias);

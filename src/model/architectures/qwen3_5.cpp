@@ -67,8 +67,7 @@ void write_gated_attention(DecoderWriter& w, const MixerBuffers& b, const Decode
   w.linear("attn_gate", b.z, w.n, self + "q_proj", bias, rows_of(all, head, head, 2 * head));
   w.linear("k", w.k, w.n, self + "k_proj", bias);
   w.linear("v", w.v, w.n, self + "v_proj", bias);
-  w.norm("q_norm", w.q, w.q, self + "q_norm", sizes.head_dim);
-  w.norm("k_norm", w.k, w.k, self + "k_norm", sizes.head_dim);
+  w.head_norms(self);
   w.rope(rope);
   w.attention(sizes.score_scale());
   w.step("attn_gated", ActivateStep{w.a, b.z, w.a, ActivateStep::Function::Sigmoid});

@@ -54,10 +54,7 @@ Plan qwen_moe_plan(const ConfigFields& fields, const char* model_type, const Qwe
     const std::string at = w.layer(i), self = at + "self_attn.", mlp = at + "mlp.";
     w.norm("attn_norm", w.n, w.x, at + "input_layernorm");
     w.qkv(w.n, self, model.qkv_bias);
-    if (model.head_norms) {
-      w.norm("q_norm", w.q, w.q, self + "q_norm", sizes.head_dim);
-      w.norm("k_norm", w.k, w.k, self + "k_norm", sizes.head_dim);
-    }
+    if (model.head_norms) w.head_norms(self);
     w.rope(rope);
     w.attention(sizes.score_scale(), model.windows[i]);
     w.linear("attn_proj", w.o, w.a, self + "o_proj", model.o_bias);
