@@ -1,15 +1,15 @@
 """Replaces the macros that a file defines itself, as a preprocessor does, so that a copy cannot hide behind them.
 
-Tokens are pairs (kind, token), see cpp_text. Nothing is compiled, and no other file is read. All branches of conditions
-count.
+Tokens are pairs (kind, token), see cpp_text. Nothing is compiled, and no other file is read. The branches of #if and #else
+are all read.
 """
 import re
 import typing
 
 from grading import cpp_text
 
-# How many tokens the macros of a file may add: a few lines can ask for more than any memory holds. A file that asks for
-# more ends with END, and so is too long to be compared.
+# How many tokens the macros of a file may add. Without a limit, a few lines could fill the memory. A file that exceeds
+# the limit gets the tokens END. Then it is too long to be compared, and the teacher sees that.
 MOST = 100_000
 END = [("sign", "#")] * MOST
 DEFINE = re.compile(rf"{cpp_text.DIRECTIVE}define{cpp_text.BLANK}(\w+)(?:\(([^)]*)\))?")

@@ -46,7 +46,7 @@ class Hostile(unittest.TestCase):
     def test_many_members_take_no_longer_than_a_long_text(self):
         members = {f"a name of number {at}": "x" for at in range(25_000)}
         seconds = []
-        while len(seconds) < 5 and min(seconds, default=1) >= 0.5:  # other programs may use the processor
+        while len(seconds) < 5 and min(seconds, default=1) >= 0.5:  # another program may have used the processor
             start = time.monotonic()
             self.assertEqual(self.status_of(request_bytes("/v1/chat/completions", json.dumps(members).encode())), 400)
             answer = self.server.post("/v1/responses", {"input": "Hi", "max_output_tokens": 2, "metadata": members})
