@@ -3,6 +3,7 @@
 #include "model/config_extensions.h"
 #include "model/flm_config.h"
 #include "model/gguf_config.h"
+#include "model/gguf_rope.h"
 #include "model/llama2c_config.h"
 
 namespace stagecraft {

@@ -1,11 +1,7 @@
 #include "model/gguf_config.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,83 +9,13 @@
 #include "base/json_text.h"
 #include "base/quoted_names.h"
 #include "checkpoint/gguf_architectures.h"
-#include "checkpoint/gguf_weights.h"
 #include "model/config_fields.h"
-#include "model/config_file.h"
+#include "model/gguf_keys.h"
+#include "model/gguf_layer_kinds.h"
+#include "model/gguf_rope.h"
 
 namespace stagecraft {
 namespace {
-
-// Keys that do not influence the computation, or that repeat other keys below.
-constexpr std::array<std::string_view, 5> kWithoutEffect = {
-    "tensor_data_layout",      // the order of q and k before the conversion
-    "rope.scaling.finetuned",  // whether the model was trained further with the scaling
-    "rope.scaling.original_context_length",  // of scalings other than yarn
-    "attention.layer_norm_epsilon",          // the key of the other kind of norm
-    "attention.layer_norm_rms_epsilon",
-};
-
-// The keys of one architecture ("llama.block_count"). Remembers which keys were read:
-// refuse_leftovers refuses all others.
-class ArchitectureKeys {
- public:
-  ArchitectureKeys(const GgufMetadata& metadata, std::string_view architecture)
-      : metadata_(metadata), prefix_(fmt::format("{}.", architecture)) {}
-
-  bool has(std::string_view name) { return metadata_.has(key(name)); }
-  // Whether there is a value that is not 0, false, "none" or empty.
-  bool is_set(std::string_view name) { return has(name) && !metadata_.is_neutral(key(name)); }
-  bool is_array(std::string_view name) { return has(name) && metadata_.is_array(key(name)); }
-  std::vector<bool> flags(std::string_view name) { return metadata_.flags(key(name)); }
-  std::vector<std::int64_t> integers(std::string_view name) {
-    return metadata_.integers(key(name));
-  }
-  std::size_t size(std::string_view name, std::size_t max = kMaxDimension) {
-    return metadata_.size(key(name), 1, max);
-  }
-  std::size_t count(std::string_view name) { return metadata_.size(key(name), 0, kMaxDimension); }
-  bool flag(std::string_view name) { return metadata_.flag_or(key(name), false); }
-  void ignore(std::string_view name) { asked_.emplace_back(name); }
-  std::size_t size_or(std::string_view name, std::size_t fallback) {
-    return has(name) ? size(name) : fallback;
-  }
-  double number(std::string_view name) { return metadata_.number(key(name)); }
-  double number(std::string_view name, double min, double max) {
-    return metadata_.number(key(name), min, max);
-  }
-  std::string_view text_or(std::string_view name, std::string_view fallback) {
-    return metadata_.text_or(key(name), fallback);
-  }
-  [[noreturn]] void refuse(std::string_view name, std::string_view expected) {
-    metadata_.refuse(key(name), expected);
-  }
-
-  void refuse_leftovers() const {
-    for (const std::string_view key : metadata_.keys()) {
-      if (!key.starts_with(prefix_) || metadata_.is_neutral(key)) continue;
-      const std::string_view name = key.substr(prefix_.size());
-      const bool known = std::ranges::find(asked_, name) != asked_.end() ||
-                         std::ranges::find(kWithoutEffect, name) != kWithoutEffect.end();
-      if (!known) metadata_.refuse(key, "no such key (it is not supported)");
-    }
-  }
-
- private:
-  std::string key(std::string_view name) {
-    asked_.emplace_back(name);
-    return prefix_ + std::string(name);
-  }
-
-  const GgufMetadata& metadata_;
-  std::string prefix_;
-  std::vector<std::string> asked_;
-};
-
-// The factor for RoPE of the first `columns` columns of each head. Half a column is added, so that
-// a rounded product with head_dim is never below the whole number.
-double rotary_factor(std::size_t columns, std::size_t head_dim) {
-  return std::min(1.0, (static_cast<double>(columns) + 0.5) / static_cast<double>(head_dim));
-}
 
 // The file has one number per layer: 0 for a convolution, and the same number for every layer with
 // attention.
@@ -135,11 +61,6 @@ void add_heads(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   }
 }
 
-// Throws Error if the file has this key with another value.
-void expect_size(ArchitectureKeys& keys, std::string_view name, std::size_t value) {
-  if (keys.has(name) && keys.size(name) != value) keys.refuse(name, fmt::format("{}", value));
-}
-
 // Newer files store two sizes: the sizes of the computation that llama.cpp prefers, in which all
 // heads share the latent as key and value, and those of the model ("_mla").
 void add_latent_heads(ArchitectureKeys& keys, nlohmann::json& config) {
@@ -154,10 +75,10 @@ void add_latent_heads(ArchitectureKeys& keys, nlohmann::json& config) {
   config["qk_rope_head_dim"] = rope;
   config["qk_nope_head_dim"] = key_dim - rope;
   config["v_head_dim"] = keys.size(both ? "attention.value_length_mla" : "attention.value_length");
-  expect_size(keys, "attention.head_count_kv", both ? 1 : n_heads);
+  keys.expect("attention.head_count_kv", both ? 1 : n_heads);
   if (!both) return;
-  expect_size(keys, "attention.key_length", latent + rope);
-  expect_size(keys, "attention.value_length", latent);
+  keys.expect("attention.key_length", latent + rope);
+  keys.expect("attention.value_length", latent);
 }
 
 // How experts are chosen. The scoring function follows from the model type, and the file must
@@ -174,58 +95,6 @@ void add_routing(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   }
   const bool grouped = !architecture.sigmoid && config["n_group"] != 1;
   if (grouped) config["topk_method"] = "group_limited_greedy";
-}
-
-// llama.cpp's script copies these keys from "rope_scaling". llama.cpp itself computes the factor of
-// attention from the factor of the positions, and ignores what the file says.
-void add_yarn(ArchitectureKeys& keys, const GgufArchitecture& architecture,
-              nlohmann::json& config) {
-  constexpr GgufKey kKeys[] = {
-      {"rope.scaling.yarn_beta_fast", "beta_fast"},
-      {"rope.scaling.yarn_beta_slow", "beta_slow"},
-      {"rope.scaling.attn_factor", "attention_factor"},  // key of older files
-      {"rope.scaling.yarn_attn_factor", "attention_factor"},
-  };
-  nlohmann::json& rope = config["rope_scaling"];
-  rope["rope_type"] = "yarn";
-  rope["factor"] = keys.number("rope.scaling.factor");
-  rope["original_max_position_embeddings"] = keys.size("rope.scaling.original_context_length");
-  for (const GgufKey& key : kKeys) {
-    if (keys.has(key.key)) rope[key.field] = keys.number(key.key);
-  }
-  // Only in files of DeepSeek: 0.1 times the field of config.json.
-  constexpr std::string_view kMultiplier = "rope.scaling.yarn_log_multiplier";
-  if (architecture.latent_heads && keys.has(kMultiplier)) {
-    rope["mscale"] = rope["mscale_all_dim"] = 10.0 * keys.number(kMultiplier);
-  }
-  constexpr std::string_view kMix = "rope.scaling.yarn_ext_factor";
-  if (keys.has(kMix) && keys.number(kMix) != 1.0) keys.refuse(kMix, "1");
-}
-
-void add_rope(ArchitectureKeys& keys, const GgufArchitecture& architecture,
-              nlohmann::json& config) {
-  constexpr std::string_view kSwitch = "rope.scaling.finetuned";
-  if (architecture.rope_switch && keys.has(kSwitch) && !keys.is_set(kSwitch)) {
-    keys.refuse(kSwitch, "true (a model without RoPE is not supported)");
-  }
-  constexpr double kTheta = 10'000.0;  // llama.cpp's default for every architecture
-  config["rope_theta"] = keys.has("rope.freq_base") ? keys.number("rope.freq_base") : kTheta;
-  // As in llama.cpp: without a type, a factor is that of "linear"; "none" never scales.
-  const std::string_view type = keys.text_or("rope.scaling.type", "linear");
-  if (type == "yarn" && architecture.yarn) {
-    return add_yarn(keys, architecture, config);
-  }
-  const bool older = keys.has("rope.scale_linear");  // the factor's name in older files
-  const bool newer = keys.has("rope.scaling.factor");
-  const std::string_view factor = newer ? "rope.scaling.factor" : "rope.scale_linear";
-  config.erase("rope_scaling");
-  if (type == "none" || (type == "linear" && !newer && !older)) return;
-  if (type != "linear") {
-    keys.refuse("rope.scaling.type",
-                architecture.yarn ? "'none', 'linear' or 'yarn'" : "'none' or 'linear'");
-  }
-  const double value = keys.number(factor);
-  if (value != 0.0) config["rope_scaling"] = {{"rope_type", "linear"}, {"factor", value}};
 }
 
 void add_keys(ArchitectureKeys& keys, const GgufArchitecture& architecture,
@@ -257,38 +126,6 @@ void check_delta(ArchitectureKeys& keys, const nlohmann::json& config) {
   }
 }
 
-// Which layers have a window: the file lists them, or gives the period (llama.cpp's
-// set_swa_pattern), or gives neither.
-std::vector<bool> sliding_layers(ArchitectureKeys& keys, const GgufArchitecture& architecture,
-                                 std::size_t n_layers) {
-  constexpr std::string_view kPattern = "attention.sliding_window_pattern";
-  if (keys.is_array(kPattern)) {
-    std::vector<bool> slides = keys.flags(kPattern);
-    if (slides.size() != n_layers) {
-      keys.refuse(kPattern, fmt::format("one flag for each of {} layers", n_layers));
-    }
-    return slides;
-  }
-  const std::size_t period = keys.size_or(kPattern, architecture.period);
-  std::vector<bool> slides(n_layers);
-  for (std::size_t i = 0; i < n_layers; ++i) slides[i] = i % period < period - 1;
-  return slides;
-}
-
-void add_windows(ArchitectureKeys& keys, const GgufArchitecture& architecture,
-                 nlohmann::json& config) {
-  constexpr std::string_view kWindow = "attention.sliding_window";
-  const std::size_t n_layers = config["num_hidden_layers"];
-  std::vector<bool> slides = sliding_layers(keys, architecture, n_layers);
-  std::size_t window = architecture.window;
-  if (keys.has(kWindow)) window = keys.is_set(kWindow) ? keys.size(kWindow) : 0;
-  if (window == 0) slides.assign(n_layers, false);
-  if (window != 0) config["sliding_window"] = window;
-  for (const bool slide : slides) {
-    config["layer_types"].push_back(slide ? "sliding_attention" : "full_attention");
-  }
-}
-
 // For models in which all layers have the same head size, block width and RoPE.
 void add_one_kind(ArchitectureKeys& keys, const GgufArchitecture& architecture,
                   nlohmann::json& config) {
@@ -300,133 +137,6 @@ void add_one_kind(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   }
   add_rope(keys, architecture, config);
   if (architecture.period != 0) add_windows(keys, architecture, config);
-}
-
-// ---- layers of two kinds: with a window, or global ----------------------------------------------
-
-// One number per layer. If the file has only one number, all layers have it.
-std::vector<std::size_t> sizes_of_layers(ArchitectureKeys& keys, std::string_view name,
-                                         std::size_t n_layers) {
-  if (!keys.is_array(name)) return std::vector<std::size_t>(n_layers, keys.size(name));
-  std::vector<std::size_t> sizes;
-  for (const std::int64_t n : keys.integers(name)) {
-    if (n < 1 || n > static_cast<std::int64_t>(kMaxDimension)) {
-      keys.refuse(name, fmt::format("numbers from 1 to {}", kMaxDimension));
-    }
-    sizes.push_back(static_cast<std::size_t>(n));
-  }
-  if (sizes.size() != n_layers) {
-    keys.refuse(name, fmt::format("a number for each of {} layers", n_layers));
-  }
-  return sizes;
-}
-
-// Layers that share keys and values may have a feed-forward block of twice the width.
-void add_widths(ArchitectureKeys& keys, nlohmann::json& config) {
-  constexpr std::string_view kWidth = "feed_forward_length";
-  constexpr std::string_view kShared = "attention.shared_kv_layers";
-  const std::size_t n_layers = config["num_hidden_layers"];
-  const std::vector<std::size_t> widths = sizes_of_layers(keys, kWidth, n_layers);
-  const std::size_t n_shared = keys.has(kShared) ? keys.count(kShared) : 0;
-  const std::size_t n_own = n_layers - std::min(n_layers, n_shared);
-  const bool wide = widths.back() != widths.front();
-  for (std::size_t i = 0; i < n_layers; ++i) {
-    if (widths[i] == (wide && i >= n_own ? 2 : 1) * widths.front()) continue;
-    keys.refuse(kWidth, fmt::format("{} in the first {} layers, and the same or twice as many in "
-                                    "the others",
-                                    widths.front(), n_own));
-  }
-  config["intermediate_size"] = widths.front();
-  config["use_double_wide_mlp"] = wide;
-}
-
-// The sizes of heads. Keys that end with "_swa" are for layers with a window.
-void add_two_sizes(ArchitectureKeys& keys, nlohmann::json& config) {
-  constexpr std::string_view kHeads = "attention.head_count_kv";
-  const std::size_t n_layers = config["num_hidden_layers"];
-  const std::vector<std::size_t> n_kv_heads = sizes_of_layers(keys, kHeads, n_layers);
-  const std::size_t global = keys.size("attention.key_length");
-  const std::size_t local = keys.size_or("attention.key_length_swa", global);
-  expect_size(keys, "attention.value_length", global);
-  expect_size(keys, "rope.dimension_count", global);
-  expect_size(keys, "attention.value_length_swa", local);
-  expect_size(keys, "rope.dimension_count_swa", local);
-  config["num_attention_heads"] = keys.size("attention.head_count");
-  config["head_dim"] = local;
-  config["num_key_value_heads"] = n_kv_heads.front();  // if no layer has a window
-  const nlohmann::json& kinds = config["layer_types"];
-  for (std::size_t i = 0; i < n_layers; ++i) {
-    const auto first = static_cast<std::size_t>(std::ranges::find(kinds, kinds[i]) - kinds.begin());
-    if (n_kv_heads[i] != n_kv_heads[first]) {
-      keys.refuse(kHeads, "one number for all layers with a window, and one for all global layers");
-    }
-    if (kinds[i] == "sliding_attention") {
-      config["num_key_value_heads"] = n_kv_heads[i];
-    } else {
-      config["per_layer_config"][std::to_string(i)] = {{"head_dim", global},
-                                                       {"num_key_value_heads", n_kv_heads[i]}};
-    }
-  }
-}
-
-// The numbers of "rope_freqs.weight", one per pair of a head.
-std::span<const float> rope_factors(const GgufFile& file, std::size_t head_dim,
-                                    std::vector<float>& copy) {
-  const std::string& where = file.metadata().file();
-  const StoredTensor* factors = file.find(kGgufRopeFactors);
-  if (factors == nullptr) throw Error("{}: tensor '{}' is missing", where, kGgufRopeFactors);
-  if (factors->dtype != DType::F32 || factors->shape != std::vector{head_dim / 2}) {
-    throw Error("{}: tensor '{}': expected F32 [{}], found {} {}", where, kGgufRopeFactors,
-                head_dim / 2, dtype_name(factors->dtype), shape_text(factors->shape));
-  }
-  return elements(*factors, copy);
-}
-
-// The share of each head that RoPE rotates in global layers: the pairs whose frequency is divided
-// by 1. The other pairs have the divisor 1e30.
-double rope_share(const GgufFile& file, std::size_t head_dim) {
-  constexpr float kNever = 1e30f;
-  std::vector<float> copy;
-  const std::span<const float> factors = rope_factors(file, head_dim, copy);
-  const auto end = std::ranges::find(factors, kNever);
-  const auto other = std::find_if(factors.begin(), factors.end(), [&](const float& factor) {
-    return factor != (&factor < std::to_address(end) ? 1.0f : kNever);
-  });
-  if (other != factors.end()) {
-    throw Error("{}: tensor '{}': expected 1 for the first pairs and 1e30 for the others, found {}",
-                file.metadata().file(), kGgufRopeFactors, *other);
-  }
-  return rotary_factor(2 * static_cast<std::size_t>(end - factors.begin()), head_dim);
-}
-
-void add_two_ropes(ArchitectureKeys& keys, const GgufFile& file, nlohmann::json& config) {
-  constexpr double kTheta = 10'000.0;  // of llama.cpp
-  const auto theta = [&](std::string_view name) {
-    return keys.has(name) ? keys.number(name) : kTheta;
-  };
-  config["rope_parameters"] = {
-      {"sliding_attention",
-       {{"rope_type", "default"}, {"rope_theta", theta("rope.freq_base_swa")}}},
-      {"full_attention",
-       {{"rope_type", "proportional"},
-        {"rope_theta", theta("rope.freq_base")},
-        {"partial_rotary_factor", rope_share(file, keys.size("attention.key_length"))}}}};
-}
-
-// Whether global layers use their keys as values: then the file has no tensor for values.
-bool values_are_keys(const GgufFile& file, const nlohmann::json& config) {
-  const auto& kinds = config["layer_types"];
-  const auto first = std::ranges::find(kinds, "full_attention") - kinds.begin();
-  return file.find(fmt::format("blk.{}.attn_v.weight", first)) == nullptr;
-}
-
-void add_two_kinds(ArchitectureKeys& keys, const GgufFile& file,
-                   const GgufArchitecture& architecture, nlohmann::json& config) {
-  add_windows(keys, architecture, config);
-  add_widths(keys, config);
-  add_two_sizes(keys, config);
-  add_two_ropes(keys, file, config);
-  config["attention_k_eq_v"] = values_are_keys(file, config);
 }
 
 // llama.cpp divides scores by the root of head_dim. In the widest model of a family, which it
@@ -463,6 +173,27 @@ std::vector<std::size_t> eos_ids(const GgufMetadata& metadata, std::size_t vocab
     if (id && std::ranges::find(ids, *id) == ids.end()) ids.push_back(*id);
   }
   return ids;
+}
+
+// Flags that depend on which tensors the file has. A model that has only some of its biases is
+// refused later, when its tensors are read.
+void add_tensor_flags(const GgufFile& file, const GgufArchitecture& architecture,
+                      nlohmann::json& config) {
+  config["tie_word_embeddings"] = file.find("output.weight") == nullptr;
+  for (const GgufTensorFlag& flag : architecture.flags) {
+    const bool is_true = (file.find(flag.tensor) != nullptr) == flag.if_present;
+    if (!is_true && flag.field.starts_with(kStoredFields)) continue;
+    config[flag.field] = is_true || config.value(flag.field, false);
+  }
+}
+
+// The names of fields that the config.json of this architecture has instead of the usual ones.
+void rename_fields(const GgufArchitecture& architecture, nlohmann::json& config) {
+  for (const GgufField& field : architecture.fields) {
+    if (!config.contains(field.usual)) continue;
+    if (!field.own.empty()) config[field.own] = config[field.usual];
+    config.erase(field.usual);
+  }
 }
 
 // ---- errors -------------------------------------------------------------------------------------
@@ -531,20 +262,8 @@ std::string gguf_config_json(const GgufFile& file) {
   for (const std::string_view key : architecture.no_effect) keys.ignore(key);
   if (architecture.predicts) keys.ignore("nextn_predict_layers");  // gguf_first_predicting_layer
   keys.refuse_leftovers();
-
-  // Flags that depend on which tensors the file has. A model that has only some of its biases is
-  // refused later, when its tensors are read.
-  config["tie_word_embeddings"] = file.find("output.weight") == nullptr;
-  for (const GgufTensorFlag& flag : architecture.flags) {
-    const bool is_true = (file.find(flag.tensor) != nullptr) == flag.if_present;
-    if (!is_true && flag.field.starts_with(kStoredFields)) continue;
-    config[flag.field] = is_true || config.value(flag.field, false);
-  }
-  for (const GgufField& field : architecture.fields) {
-    if (!config.contains(field.usual)) continue;
-    if (!field.own.empty()) config[field.own] = config[field.usual];
-    config.erase(field.usual);
-  }
+  add_tensor_flags(file, architecture, config);
+  rename_fields(architecture, config);
   return json_text(config);
 }
 
@@ -561,20 +280,6 @@ std::string with_gguf_keys(const GgufFile& file, const std::string& where,
   const bool is_key = first != renamed.npos &&
                       renamed.substr(first + 1).starts_with(fmt::format("{}.", architecture.name));
   return is_key ? fmt::format("{}: {}", file.metadata().file(), renamed.substr(first)) : renamed;
-}
-
-void take_rope_factors(const GgufFile& file, Config& config) {
-  const GgufArchitecture* architecture = find_gguf_architecture(file);
-  const bool may_have = architecture->rope_factors == GgufArchitecture::RopeFactors::Any;
-  if (!may_have || file.find(kGgufRopeFactors) == nullptr) return;
-  std::vector<float> copy;
-  const std::span<const float> values = rope_factors(file, config.head_dim, copy);
-  for (const float value : values) {
-    if (std::isfinite(value) && value >= 1e-6f) continue;
-    throw Error("{}: tensor '{}': expected positive numbers, found {}", file.metadata().file(),
-                kGgufRopeFactors, value);
-  }
-  config.rope.factors.assign(values.begin(), values.end());
 }
 
 }  // namespace stagecraft

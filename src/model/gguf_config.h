@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "checkpoint/gguf.h"
-#include "model/config.h"
 
 namespace stagecraft {
 
@@ -18,9 +17,5 @@ std::string gguf_config_json(const GgufFile& file);
 // 'llama.rope.freq_base': expected ...".
 std::string with_gguf_keys(const GgufFile& file, const std::string& where,
                            std::string_view message);
-
-// Adds to `config` the factors of RoPE, which a file may store as a tensor and config.json cannot
-// express. Throws Error if the tensor has another shape or type, or if a factor is not positive.
-void take_rope_factors(const GgufFile& file, Config& config);
 
 }  // namespace stagecraft

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "checkpoint/gguf.h"
+#include "checkpoint/gguf_architectures.h"
+#include "model/config.h"
+#include "model/gguf_keys.h"
+
+namespace stagecraft {
+
+// What a GGUF file says about RoPE, as fields of config.json. All functions throw Error, naming the
+// key or the tensor.
+
+// "partial_rotary_factor" if RoPE rotates the first `columns` of the `head_dim` columns of a head.
+double rotary_factor(std::size_t columns, std::size_t head_dim);
+
+// Adds "rope_theta", and "rope_scaling" if the file scales positions.
+void add_rope(ArchitectureKeys& keys, const GgufArchitecture& architecture, nlohmann::json& config);
+
+// Adds "rope_parameters" for layers of two kinds: with a window, and global. In a global layer only
+// the first pairs of a head rotate; the tensor "rope_freqs.weight" shows how many.
+void add_two_ropes(ArchitectureKeys& keys, const GgufFile& file, nlohmann::json& config);
+
+// Adds to `config` the factors of RoPE, which a file may store as a tensor and config.json cannot
+// express. Throws Error if the tensor has another shape or type, or if a factor is not positive.
+void take_rope_factors(const GgufFile& file, Config& config);
+
+}  // namespace stagecraft
