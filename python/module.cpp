@@ -13,8 +13,10 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/processors.h"
+#include "generation/common_prefix.h"
 #include "generation/continuation.h"
 #include "generation/conversation.h"
+#include "generation/feed_tokens.h"
 #include "generation/session.h"
 #include "generation/trace.h"
 #include "generation/usual_options.h"
@@ -31,8 +33,6 @@ namespace {
 using Tokens = std::vector<TokenId>;
 using Prompt = std::variant<std::string, Tokens>;
 using Array = py::array_t<float>;
-
-constexpr std::size_t kMaxThreads = 256;  // as ./stage story
 
 // A model, shared by its texts.
 struct Loaded {
@@ -105,6 +105,13 @@ class Generation {
     }
   }
 
+  // The engine counts its sequences, so no pass may run while one is destroyed.
+  ~Generation() {
+    if (!session_) return;
+    const Computing computing(*loaded_);
+    session_.reset();
+  }
+
   py::str next() {
     std::string piece;
     if (!reason_) {
@@ -141,9 +148,9 @@ class Generation {
   void begin() {
     session_ = std::move(loaded_->idle);
     if (!session_) session_ = std::make_unique<Session>(loaded_->engine, loaded_->context);
-    const auto known = session_->tokens(), wanted = text_.tokens();
-    const auto same = std::ranges::mismatch(known, wanted).in1 - known.begin();
-    session_->truncate(std::min(static_cast<std::size_t>(same), wanted.size() - 1));
+    const auto wanted = text_.tokens();
+    const std::size_t same = common_prefix(session_->tokens(), wanted);
+    session_->truncate(std::min(same, wanted.size() - 1));
   }
 
   std::shared_ptr<Loaded> loaded_;
@@ -247,12 +254,14 @@ class Model {
 
   Array logits(const Prompt& prompt) {
     const Tokens tokens = tokens_of(*loaded_, prompt);
+    Engine& engine = loaded_->engine;
+    check_text_memory(tokens.size(), sizeof(float) * static_cast<double>(tokens.size()) *
+                                         static_cast<double>(plan().vocab_size));
     Array result({tokens.size(), plan().vocab_size});
     const MatrixView<float> rows(result.mutable_data(), tokens.size(), plan().vocab_size);
     const Computing computing(*loaded_);
-    const auto sequence = loaded_->engine.make_sequence(tokens.size(), tokens.size());
-    const Input input{sequence.get(), tokens, tokens.size()};
-    loaded_->engine.forward({&input, 1}, rows);
+    const auto sequence = engine.make_sequence(tokens.size(), 0);
+    feed_tokens(engine, *sequence, tokens, rows, no_signal);
     return result;
   }
 
@@ -382,7 +391,7 @@ for an argument of a wrong type.)");
       .def(py::init([](const std::filesystem::path& path, const py::object& threads,
                        const std::string& backend, const std::string& kv_type,
                        const py::object& context, const std::string& chat_template) {
-             return Model(path, whole_number("threads", threads, kMaxThreads), backend, kv_type,
+             return Model(path, whole_number("threads", threads, kMostThreads), backend, kv_type,
                           whole_number("context", context, SIZE_MAX), chat_template);
            }),
            py::arg("path"), py::kw_only(), py::arg("threads") = 0, py::arg("backend") = "cpu",

@@ -43,10 +43,11 @@ def now():
     return datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
 
 
-def write(path, text):
+def write(path, text, mode=0o666):
     """Writes all of it or nothing, even if the process is killed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{os.getpid()}")
+    new.touch(mode)
     new.write_text(text, encoding="utf-8")
     new.replace(path)
 
@@ -190,8 +191,7 @@ class Classroom:
     def secret(self):
         path = self.folder / "seed.key"
         if not path.exists():
-            path.touch(0o600)
-            path.write_text(f"{secrets.token_hex(32)}\n", encoding="ascii")
+            write(path, f"{secrets.token_hex(32)}\n", mode=0o600)
         found = path.read_text(encoding="ascii").strip()
         if len(found) < 32:
             raise course.Problem(f"{path}: expected at least 32 characters that nobody can guess, found {len(found)}")

@@ -108,7 +108,7 @@ std::string compare(const Case& question, const Response& response) {
 Tensor read_input(const StoredTensor& stored) {
   Tensor tensor;
   tensor.shape = stored.shape;
-  tensor.values.resize(stored.bytes.size() / dtype_size(stored.dtype));
+  tensor.values.resize(stored.bytes.size() / dtype_block(stored.dtype).bytes);
   if (stored.dtype != DType::F32) throw Error("tensor '{}': expected F32", stored.name);
   if (!tensor.values.empty()) {
     std::memcpy(tensor.values.data(), stored.bytes.data(), stored.bytes.size());

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 #include <utility>
 
 #include "base/error.h"
@@ -71,8 +72,9 @@ KnownWorker::~KnownWorker() {
 Outcome KnownWorker::ask(const WrittenRequest& request) {
   std::ofstream(request.answer());  // empty the file: it may hold the answer of another worker
   const unsigned seconds = seconds_of_a_worker();
-  const std::string order =
-      fmt::format("{} {} {}\n", seconds, request.question().string(), request.answer().string());
+  std::ostringstream words;
+  words << seconds << ' ' << request.question() << ' ' << request.answer() << '\n';
+  const std::string order = std::move(words).str();
   int status = 0;
   const bool told =
       ::write(orders_, order.data(), order.size()) == static_cast<ssize_t>(order.size());

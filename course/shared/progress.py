@@ -12,8 +12,8 @@ from shared import gate
 
 NOTES = course.ROOT / "build" / "course" / "notes.json"
 # What a verdict depends on besides the student's files.
-OFFICIAL = ("src", "cmake", "course/cmake", "course/judge", "course/mine", "course/sandbox", "course/worker", "tests/data",
-            "tests/gates", "stages/stages.json")
+OFFICIAL = ("src", "cmake", "course/cmake", "course/judge", "course/mine", "course/sandbox", "course/worker",
+            "models/story", "tests/data", "tests/gates", "tests/support", "stages/stages.json")
 
 
 def fingerprint(paths):

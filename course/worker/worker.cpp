@@ -3,8 +3,8 @@
 // answer.
 //
 //   worker REQUEST RESPONSE
-//   worker --serve           for mistakes of the catalogue: each line of stdin is "SECONDS REQUEST
-//                            RESPONSE"; each int on stdout is the status of the process that
+//   worker --serve           for mistakes of the catalogue: each line of stdin is SECONDS "REQUEST"
+//                            "RESPONSE"; each int on stdout is the status of the process that
 //                            answered it
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <iomanip>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -126,7 +127,13 @@ void call_side_by_side(Repeated& first, Repeated& second) {
     });
     enough = true;
   };
-  std::thread thread([&] { run(second, 1); });
+  std::thread thread;
+  try {
+    thread = std::thread([&] { run(second, 1); });
+  } catch (const std::system_error&) {  // no thread is left: one after the other
+    run(first, 0);
+    return run(second, 1);
+  }
   run(first, 0);
   thread.join();
 }
@@ -146,7 +153,7 @@ void call_inside(Repeated& first, Repeated& second) {
       ended = true;
     });
   } catch (const std::system_error&) {
-    return;  // earlier calls have used up all threads
+    return;  // no thread is left
   }
   {
     StoppedThread stopped(thread.native_handle(), calls, ended);
@@ -212,7 +219,7 @@ int serve() {
   unsigned seconds = 0;
   std::string request;
   std::string response;
-  while (std::cin >> seconds >> request >> response) {
+  while (std::cin >> seconds >> std::quoted(request) >> std::quoted(response)) {
     const pid_t child = ::fork();
     if (child == 0) {
       const int nowhere = ::open("/dev/null", O_RDWR);

@@ -24,6 +24,10 @@ bool is_textbook(BackendKind kind) {
 // Fills in the defaults.
 EngineOptions complete(EngineOptions options, const Checkpoint& checkpoint) {
   if (options.n_threads == 0) options.n_threads = usable_cores();
+  if (is_textbook(options.backend) && options.kv_type.value_or(KvType::F32) != KvType::F32) {
+    throw Error("kv_type: expected f32 (the only type of the layers of the course), found {}",
+                name_of(*options.kv_type));
+  }
   if (!options.kv_type && is_textbook(options.backend)) options.kv_type = KvType::F32;
   if (!options.kv_type && options.backend == BackendKind::Cuda) options.kv_type = KvType::F16;
   if (!options.kv_type) options.kv_type = usual_kv_type(checkpoint);

@@ -80,7 +80,7 @@ Comparison compare_tensors(const StoredTensor& a, const StoredTensor& b, Toleran
                 shape_text(a.shape), shape_text(b.shape));
   }
   Comparison result;
-  result.count = a.bytes.size() / dtype_size(a.dtype);
+  result.count = a.bytes.size() / dtype_block(a.dtype).bytes;
   if (result.count == 0) return result;  // the other sizes of an empty shape may be huge
   const std::size_t width = a.shape.empty() ? 1 : a.shape.back();
   std::vector<double> row_a(width);

@@ -67,7 +67,7 @@ StoredTensor read_tensor(ByteReader& reader, std::size_t index) {
     too_large |= __builtin_mul_overflow(n_elements, tensor.shape.back(), &n_elements);
   }
   tensor.dtype = read_type(reader, what);
-  too_large |= __builtin_mul_overflow(n_elements, dtype_size(tensor.dtype), &n_elements);
+  too_large |= __builtin_mul_overflow(n_elements, dtype_block(tensor.dtype).bytes, &n_elements);
   if (too_large) {
     throw Error("{}: {}: {} takes more bytes than 64 bits can count", reader.file(), what,
                 shape_text(tensor.shape));

@@ -14,7 +14,7 @@ constexpr std::uint32_t kMagic = 0x616b3432;  // "ak42"
 constexpr std::size_t kOlderHeader = 28;
 constexpr std::size_t kNewerHeader = 256;
 // Far above real models, and low enough that the bytes of all weights can be counted in 64 bits.
-constexpr std::size_t kMaxDimension = 1u << 22;
+constexpr std::size_t kMaxSize = 1u << 22;
 constexpr std::size_t kMaxLayers = 4096;
 
 std::string_view text_of(std::span<const std::byte> bytes) {
@@ -71,19 +71,19 @@ Llama2cHeader read_fields(std::span<const std::byte> bytes, const std::string& f
     }
   }
   header.size = newer ? kNewerHeader : kOlderHeader;
-  header.dim = read_size(reader, "dim", kMaxDimension);
-  header.ffn_dim = read_size(reader, "hidden_dim", kMaxDimension);
+  header.dim = read_size(reader, "dim", kMaxSize);
+  header.ffn_dim = read_size(reader, "hidden_dim", kMaxSize);
   header.n_layers = read_size(reader, "n_layers", kMaxLayers);
-  header.n_heads = read_size(reader, "n_heads", kMaxDimension);
-  header.n_kv_heads = read_size(reader, "n_kv_heads", kMaxDimension);
+  header.n_heads = read_size(reader, "n_heads", kMaxSize);
+  header.n_kv_heads = read_size(reader, "n_kv_heads", kMaxSize);
   const auto vocab = static_cast<std::int32_t>(reader.number<std::uint32_t>("vocab_size"));
   const std::int64_t rows = !newer && vocab < 0 ? -std::int64_t{vocab} : vocab;
-  if (rows < 1 || rows > std::int64_t{kMaxDimension}) {
+  if (rows < 1 || rows > std::int64_t{kMaxSize}) {
     throw Error("{}: 'vocab_size': expected {}1 to {}, found {}: this is not a llama2.c file", file,
-                newer ? "" : "plus or minus ", kMaxDimension, vocab);
+                newer ? "" : "plus or minus ", kMaxSize, vocab);
   }
   header.vocab_size = static_cast<std::size_t>(rows);
-  header.max_seq_len = read_size(reader, "max_seq_len", kMaxDimension);
+  header.max_seq_len = read_size(reader, "max_seq_len", kMaxSize);
   header.tied = vocab > 0;
   if (newer) {
     const auto flag = reader.number<std::uint8_t>("shared_classifier");
@@ -92,7 +92,7 @@ Llama2cHeader read_fields(std::span<const std::byte> bytes, const std::string& f
   }
   check_heads(header, file);
   if (header.version == 2) {
-    header.group_size = read_size(reader, "group_size", kMaxDimension);
+    header.group_size = read_size(reader, "group_size", kMaxSize);
     if (header.dim % header.group_size != 0 || header.ffn_dim % header.group_size != 0) {
       throw Error("{}: 'group_size': expected a divisor of dim {} and hidden_dim {}, found {}",
                   file, header.dim, header.ffn_dim, header.group_size);

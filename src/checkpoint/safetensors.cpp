@@ -13,12 +13,12 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kLengthBytes = 8;
-constexpr std::size_t kMaxHeaderBytes = 16u << 20;  // enough for thousands of tensors
+constexpr std::size_t kMaxHeaderBytes = 16u << 20;  // over 100,000 tensors
 constexpr std::size_t kMaxSafetensorsDimensions = 8;
 
 // The number of bytes of a tensor. Throws Error if 64 bits cannot count them.
 std::size_t byte_size(const StoredTensor& tensor, const std::string& where) {
-  std::size_t size = dtype_size(tensor.dtype);
+  std::size_t size = dtype_block(tensor.dtype).bytes;
   for (const std::size_t n : tensor.shape) {
     if (__builtin_mul_overflow(size, n, &size)) {
       throw Error("{}: 'shape': {} takes more bytes than 64 bits can count", where,

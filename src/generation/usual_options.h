@@ -15,6 +15,7 @@ inline constexpr NumberRange kTemperatures = {0, 100};
 inline constexpr NumberRange kTopPs = {0, 1};
 inline constexpr NumberRange kRepeatPenalties = {0.01, 100};
 inline constexpr std::size_t kMostTokens = 10'000'000;
+inline constexpr std::size_t kMostThreads = 256;
 
 // The defaults of the commands and of the Python package.
 inline constexpr SamplerOptions kUsualSampler = {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f};

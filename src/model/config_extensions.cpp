@@ -197,6 +197,12 @@ RopeConfig parse_rope(const ConfigFields& top, const std::optional<ConfigFields>
   return rope;
 }
 
+void refuse_stretched_rope(const ConfigFields& fields, const RopeConfig& rope) {
+  if (rope.type == RopeConfig::Type::Default) return;
+  throw Error("{}: rope type: expected default, found {}", fields.where(),
+              rope.type == RopeConfig::Type::Linear ? "linear" : "llama3");
+}
+
 PartialRope parse_partial_rope(const ConfigFields& fields, std::size_t max_seq_len,
                                std::size_t head_dim, const PartialRopeFields& names) {
   constexpr std::string_view kFactor = "partial_rotary_factor";
@@ -210,10 +216,7 @@ PartialRope parse_partial_rope(const ConfigFields& fields, std::size_t max_seq_l
   PartialRope partial;
   const double theta = parse_theta(fields, names.theta, kUsualTheta);
   partial.rope = parse_rope(fields, max_seq_len, theta, honoured);
-  if (partial.rope.type != RopeConfig::Type::Default) {
-    throw Error("{}: rope type: expected default, found {}", fields.where(),
-                partial.rope.type == RopeConfig::Type::Linear ? "linear" : "llama3");
-  }
+  refuse_stretched_rope(fields, partial.rope);
   double factor = fields.number_or(names.factor, names.usual, 0.0, 1.0);
   if (const auto object = rope_object(fields)) {
     factor = object->number_or(kFactor, factor, 0.0, 1.0);
@@ -263,6 +266,21 @@ std::vector<bool> parse_attention_layers(const ConfigFields& fields, std::size_t
     attends.push_back(type == "full_attention");
   }
   return attends;
+}
+
+std::optional<std::vector<bool>> parse_listed_layers(const ConfigFields& fields,
+                                                     std::string_view key, std::size_t n_layers) {
+  const std::optional<JsonNode> list = fields.find(key);
+  if (!list) return std::nullopt;
+  if (!list->is_array()) {
+    throw Error("{}: '{}': expected an array of layers, found {}", fields.where(), key,
+                list->describe());
+  }
+  std::vector<bool> listed(n_layers);
+  for (const JsonNode layer : list->elements()) {
+    listed[json_size(layer, fields.where(), key, 0, n_layers - 1)] = true;
+  }
+  return listed;
 }
 
 std::vector<bool> every_nth_layer(std::size_t n_layers, std::size_t n) {

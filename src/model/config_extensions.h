@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,10 @@ RopeConfig parse_rope(const ConfigFields& top, const std::optional<ConfigFields>
                       std::size_t max_seq_len, double theta,
                       std::span<const std::string_view> honoured);
 
+// Throws Error if the file asks for RoPE of another type than the default one, "linear" or
+// "llama3".
+void refuse_stretched_rope(const ConfigFields& fields, const RopeConfig& rope);
+
 // RoPE that rotates only the first columns of each head.
 struct PartialRope {
   RopeConfig rope;
@@ -77,6 +82,9 @@ std::vector<std::size_t> parse_windows(const ConfigFields& fields, const Config&
 // layers.
 std::vector<bool> parse_attention_layers(const ConfigFields& fields, std::size_t n_layers,
                                          std::string_view other);
+// An array of layer numbers: true for the layers in it. [n_layers] nullopt if the field is missing.
+std::optional<std::vector<bool>> parse_listed_layers(const ConfigFields& fields,
+                                                     std::string_view key, std::size_t n_layers);
 // True for each nth layer: the last of n layers, the last of the next n layers ... [n_layers]
 std::vector<bool> every_nth_layer(std::size_t n_layers, std::size_t n);
 

@@ -111,9 +111,4 @@ void route(std::span<float> shares, const Routing& how) {
   }
 }
 
-void sigmoid(std::span<const float> x, std::span<float> y) {
-  check_size("sigmoid", "y", x.size(), y.size());
-  for (std::size_t i = 0; i < x.size(); ++i) y[i] = 1.0f / (1.0f + std::exp(-x[i]));
-}
-
 }  // namespace stagecraft

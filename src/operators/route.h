@@ -33,7 +33,4 @@ struct Routing {
 // Throws Error if a number in `how` is out of range or bias has another size.
 void route(std::span<float> shares, const Routing& how);
 
-// y[i] = 1 / (1 + exp(-x[i])); x and y [n], y may be x. Throws Error if sizes disagree.
-void sigmoid(std::span<const float> x, std::span<float> y);
-
 }  // namespace stagecraft

@@ -20,7 +20,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kMaxThreads = 256;
 constexpr std::size_t kMaxGpuLayers = 10'000;
 
 }  // namespace
@@ -121,7 +120,7 @@ CLI::Validator a_backend() {
 
 void GenerationFlags::add_threads_to(CLI::App& command) {
   command.add_option("-t,--threads", threads, "Threads (default: one for each core)")
-      ->check(whole_in_range(1, kMaxThreads))
+      ->check(whole_in_range(1, kMostThreads))
       ->type_name("N");
 }
 
@@ -224,7 +223,7 @@ std::shared_ptr<const TokenGrammar> GenerationFlags::read_grammar(const Tokenize
 
 std::size_t GenerationFlags::thread_count() const {
   if (threads != 0) return threads;
-  return std::min(usable_cores(), kMaxThreads);
+  return std::min(usable_cores(), kMostThreads);
 }
 
 namespace {

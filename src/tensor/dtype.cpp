@@ -56,8 +56,6 @@ DTypeBlock dtype_block(DType dtype) { return entry_of(dtype).block; }
 
 bool is_quantized(DType dtype) { return dtype_block(dtype).elements > 1; }
 
-std::size_t dtype_size(DType dtype) { return dtype_block(dtype).bytes; }
-
 std::string_view dtype_name(DType dtype) { return entry_of(dtype).name; }
 
 std::optional<DType> dtype_from_name(std::string_view name) {

@@ -53,7 +53,6 @@ constexpr bool is_float(DType dtype) {
   return dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16;
 }
 
-std::size_t dtype_size(DType dtype);  // bytes per element; not for quantised types
 std::string_view dtype_name(DType dtype);
 // The type with this name in safetensors files ("F32"); nullopt if there is none.
 std::optional<DType> dtype_from_name(std::string_view name);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -10,6 +11,9 @@
 #include "tensor/dtype.h"
 
 namespace stagecraft {
+
+static_assert(std::endian::native == std::endian::little,
+              "all file formats are little-endian, and their bytes are read in place");
 
 // One tensor of a mapped file: name, type, shape (the outermost dimension first) and bytes. The
 // bytes belong to the file and are valid as long as it is mapped. They need not be aligned.

@@ -123,9 +123,9 @@ Expected values_of(const StoredTensor& tensor) {
     expected.allowed.assign(values.size(), 0.0);
     return expected;
   }
-  const std::size_t n = tensor.bytes.size() / dtype_size(tensor.dtype);
+  const std::size_t n = tensor.bytes.size() / dtype_block(tensor.dtype).bytes;
   for (std::size_t i = 0; i < n; ++i) {
-    const std::byte* at = tensor.bytes.data() + i * dtype_size(tensor.dtype);
+    const std::byte* at = tensor.bytes.data() + i * dtype_block(tensor.dtype).bytes;
     float value = 0.0f;
     std::uint16_t word = 0;
     if (tensor.dtype == DType::F32) {

@@ -153,7 +153,7 @@ Break without_tensor(std::string name) {
 
 Break with_tensor(std::string name, DType dtype, std::vector<std::size_t> shape) {
   return [=](TinyModel& model) {
-    std::size_t size = dtype_size(dtype);
+    std::size_t size = dtype_block(dtype).bytes;
     for (const std::size_t n : shape) size *= n;
     const std::vector<std::byte> zeros(size);
     rewrite(model.file(kWeights), [&](std::vector<StoredTensor>& tensors) {

@@ -257,7 +257,7 @@ TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
        "found 8"},
       {"olmoe-clip", "sliding_window", 4, ""},
       {"lfm2-conv-last", "full_attn_idxs", 1,
-       "'full_attn_idxs': expected a list of layers, found 1"},
+       "'full_attn_idxs': expected an array of layers, found 1"},
       {"lfm2-conv-last", "full_attn_idxs", nlohmann::json{3}, ""},
       {"lfm2-conv-last", "conv_L_cache", 0, ""},
       {"lfm2-conv-last", "conv_L_cache", 65,

@@ -23,6 +23,7 @@
 #include "operators/rope.h"
 #include "operators/route.h"
 #include "operators/short_conv.h"
+#include "operators/sigmoid.h"
 #include "operators/silu.h"
 #include "operators/softmax.h"
 #include "operators/swiglu.h"

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "operators/read_row.h"
 #include "operators/route.h"
+#include "operators/sigmoid.h"
 #include "operators/softmax.h"
 
 namespace stagecraft {

@@ -21,6 +21,7 @@
 #include "operators/route.h"
 #include "operators/scaled_attention.h"
 #include "operators/short_conv.h"
+#include "operators/sigmoid.h"
 #include "operators/silu.h"
 #include "operators/soft_cap.h"
 #include "operators/softmax.h"

@@ -32,17 +32,9 @@ ExpertSizes parse_experts(const ConfigFields& fields, std::size_t n_layers,
 }
 
 std::vector<bool> parse_expert_layers(const ConfigFields& fields, std::size_t n_layers) {
-  constexpr std::string_view kDense = "mlp_only_layers";
   std::vector<bool> has = every_nth_layer(n_layers, fields.size_or("decoder_sparse_step", 1));
-  const std::optional<JsonNode> dense = fields.find(kDense);
-  if (!dense) return has;
-  if (!dense->is_array()) {
-    throw Error("{}: '{}': expected an array of layers, found {}", fields.where(), kDense,
-                dense->describe());
-  }
-  for (const JsonNode layer : dense->elements()) {
-    has[json_size(layer, fields.where(), kDense, 0, n_layers - 1)] = false;
-  }
+  const auto dense = parse_listed_layers(fields, "mlp_only_layers", n_layers);
+  for (std::size_t i = 0; dense && i < n_layers; ++i) has[i] = has[i] && !(*dense)[i];
   return has;
 }
 

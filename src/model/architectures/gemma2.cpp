@@ -7,13 +7,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr double kMaxSoftCap = 1e6;
-
-float cap_of(const ConfigFields& fields, std::string_view key, double fallback) {
-  if (fields.is_null(key)) return 0.0f;
-  return static_cast<float>(fields.number_or(key, fallback, 1e-3, kMaxSoftCap));
-}
-
 Plan gemma2_plan(const ConfigFields& fields) {
   // The fields of config.json that are read here, apart from the sizes. Other fields that would
   // change the result are refused by name.
@@ -29,7 +22,7 @@ Plan gemma2_plan(const ConfigFields& fields) {
       fields, sizes.n_layers, window, [](std::size_t i) { return i % 2 == 0; });
   GemmaLayer layer;
   layer.scale = gemma_attention_scale(fields);
-  layer.soft_cap = cap_of(fields, "attn_logit_softcapping", 50.0);
+  layer.soft_cap = gemma_soft_cap(fields, "attn_logit_softcapping", 50.0);
   layer.bias = fields.flag_or("attention_bias", false);
 
   Plan plan;
@@ -40,7 +33,7 @@ Plan gemma2_plan(const ConfigFields& fields) {
     layer.window = windows[i];
     gemma_layer(w, i, layer);
   }
-  w.logits(1.0f, cap_of(fields, "final_logit_softcapping", 30.0));
+  w.logits(1.0f, gemma_soft_cap(fields, "final_logit_softcapping", 30.0));
   return plan;
 }
 

@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::string_view kLayerSizes = "per_layer_config", kKvHeads = "num_key_value_heads";
 constexpr double kGlobalTheta = 1'000'000.0, kGlobalShare = 0.25, kLocalTheta = 10'000.0;
-constexpr double kMaxCap = 1e6;
 constexpr std::size_t kGlobalHeadDim = 512, kLocalWindow = 512, kGlobalPattern = 6,
                       kLayerWidth = 256;
 
@@ -189,9 +188,7 @@ Gemma4 parse(const ConfigFields& fields) {
     model.experts =
         parse_experts(fields, model.sizes.n_layers, given, {.n_chosen = "top_k_experts"});
   }
-  if (fields.has("final_logit_softcapping")) {
-    model.soft_cap = static_cast<float>(fields.number("final_logit_softcapping", 1e-3, kMaxCap));
-  }
+  model.soft_cap = gemma_soft_cap(fields, "final_logit_softcapping", 0.0);
   model.bias = fields.flag_or("attention_bias", false);
   return model;
 }

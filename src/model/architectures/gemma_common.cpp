@@ -13,6 +13,11 @@ float gemma_attention_scale(const ConfigFields& fields) {
   return static_cast<float>(1.0 / std::sqrt(scalar));
 }
 
+float gemma_soft_cap(const ConfigFields& fields, std::string_view key, double usual) {
+  if (fields.is_null(key)) return 0.0f;
+  return static_cast<float>(fields.number_or(key, usual, 1e-3, 1e6));
+}
+
 void gemma_layer(DecoderWriter& w, std::size_t index, const GemmaLayer& layer) {
   const std::string at = w.layer(index), self = at + "self_attn.", mlp = at + "mlp.";
   w.norm("attn_norm", w.n, w.x, at + "input_layernorm");

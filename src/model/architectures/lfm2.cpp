@@ -16,17 +16,8 @@ constexpr double kMaxBlockMultiplier = 1e3;
 // Which layers have attention; the others have a convolution.
 std::vector<bool> attention_layers(const ConfigFields& fields, std::size_t n_layers) {
   if (fields.has("layer_types")) return parse_attention_layers(fields, n_layers, "conv");
-  if (!fields.has("full_attn_idxs")) return std::vector<bool>(n_layers, true);
-  std::vector<bool> attends(n_layers, false);
-  const JsonNode list = *fields.find("full_attn_idxs");
-  if (!list.is_array()) {
-    throw Error("{}: 'full_attn_idxs': expected a list of layers, found {}", fields.where(),
-                list.describe());
-  }
-  for (const JsonNode element : list.elements()) {
-    attends[json_size(element, fields.where(), "full_attn_idxs", 0, n_layers - 1)] = true;
-  }
-  return attends;
+  const auto listed = parse_listed_layers(fields, "full_attn_idxs", n_layers);
+  return listed.value_or(std::vector<bool>(n_layers, true));
 }
 
 // Older files give a width of the feed-forward block that must still be reduced by a third and

@@ -13,10 +13,7 @@ Plan phi3_plan(const ConfigFields& fields) {
   const DecoderSizes sizes =
       parse_sizes(fields, {.vocab_size = 32'064, .max_seq_len = 4096, .norm_eps = 1e-5});
   const RopeConfig rope_config = parse_rope(fields, sizes.max_seq_len);
-  if (rope_config.type != RopeConfig::Type::Default) {
-    throw Error("{}: rope type: expected default, found {}", fields.where(),
-                rope_config.type == RopeConfig::Type::Linear ? "linear" : "llama3");
-  }
+  refuse_stretched_rope(fields, rope_config);
   const std::size_t window = fields.size_or("sliding_window", 0);
   const float scale = sizes.score_scale();
 
