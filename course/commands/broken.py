@@ -73,7 +73,7 @@ def list_mistakes(stage):
     language = course.language()
     yield from course.say("broken_list", stage.id, stage.title[language], next(iter(known))).splitlines()
     for name, sentence in known.items():
-        lines = course.wrapped(f"{name}: {sentence[language]}", room(), "  ", "      ")
+        lines = course.wrapped(course.say("case_named", name, sentence[language]), room(), "  ", "      ")
         for at, line in enumerate(lines):
             yield line.replace(name, course.paint(name, "1"), 1) if at == 0 else line
 
@@ -102,7 +102,7 @@ def run():
         course.tell(ours_problem, sys.stderr)
         return 1
     show(course.say("broken_ours"), ours)
-    show(f"{name}: {sentence[course.language()]}", theirs)
+    show(course.say("case_named", name, sentence[course.language()]), theirs)
     if theirs_problem:
         course.tell(course.say("broken_then", theirs_problem))
     course.tell(compare(ours, theirs))

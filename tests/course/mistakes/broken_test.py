@@ -30,11 +30,11 @@ def answer(*arguments, language="en"):
 class Broken(unittest.TestCase):
     def test_lists_every_mistake_in_both_languages(self):
         for stage in course.stages():
-            for language in ("en", "zh") if course.mistakes(stage) else ():
+            for language, colon in (("en", ": "), ("zh", "：")) if course.mistakes(stage) else ():
                 code, text = answer(str(stage.id), language=language)
                 self.assertEqual(code, 0)
                 for name in course.mistakes(stage):
-                    self.assertIn(f"\n  {name}: ", text)
+                    self.assertIn(f"\n  {name}{colon}", text)
 
     def test_names_the_nearest_mistake(self):
         with self.assertRaisesRegex(course.Problem, "did you mean 'no_mean'"):
