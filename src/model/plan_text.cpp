@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include "base/overloaded.h"
 
 namespace stagecraft {
 namespace {
@@ -27,13 +26,11 @@ class PlanText {
 
   std::string text() const {
     std::string out;
-    for (std::size_t i = 0; i < plan_.steps.size();) {
-      const int layer = plan_.steps[i].layer;
-      if (layer == kNone) {
-        out += indented(lines(i, end_of_layer(i)), 0);
-        i = end_of_layer(i);
+    for (Steps rest = plan_.steps; !rest.empty();) {
+      if (rest[0].layer == kNone) {
+        out += indented(lines(take_layer(rest)), 0);
       } else {
-        i = add_layers(i, out);
+        add_layers(rest, out);
       }
     }
     return out;
@@ -44,25 +41,29 @@ class PlanText {
     std::string left, right;
   };
 
-  std::size_t end_of_layer(std::size_t i) const {
-    const int layer = plan_.steps[i].layer;
-    while (i < plan_.steps.size() && plan_.steps[i].layer == layer) ++i;
-    return i;
+  using Steps = std::span<const Step>;
+
+  // Removes the steps of one layer from the beginning of `rest`, and returns them.
+  static Steps take_layer(Steps& rest) {
+    const auto of_another = [&](const Step& step) { return step.layer != rest[0].layer; };
+    const auto n = std::ranges::find_if(rest, of_another) - rest.begin();
+    const Steps steps = rest.first(static_cast<std::size_t>(n));
+    rest = rest.subspan(steps.size());
+    return steps;
   }
 
-  // Adds all layers from step i on; equal layers are printed once.
-  std::size_t add_layers(std::size_t i, std::string& out) const {
+  // Removes all layers from the beginning of `rest`, and adds them to `out`; equal layers are
+  // printed once.
+  void add_layers(Steps& rest, std::string& out) const {
     std::vector<std::pair<std::string, std::vector<int>>> kinds;
-    while (i < plan_.steps.size() && plan_.steps[i].layer != kNone) {
-      const std::size_t end = end_of_layer(i);
-      const std::string text = indented(lines(i, end), 2);
+    while (!rest.empty() && rest[0].layer != kNone) {
+      const Steps steps = take_layer(rest);
+      const std::string text = indented(lines(steps), 2);
       auto kind = std::ranges::find(kinds, text, [](const auto& known) { return known.first; });
       if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {text, {}});
-      kind->second.push_back(plan_.steps[i].layer);
-      i = end;
+      kind->second.push_back(steps[0].layer);
     }
     for (const auto& [text, layers] : kinds) out += layers_text(layers) + "\n" + text;
-    return i;
   }
 
   // "layer 3", "layers 0 to 4", "layers 0, 2, 4"
@@ -82,13 +83,13 @@ class PlanText {
   }
 
   // Linears of the same input share a line, and so do buffers that are rotated in the same way.
-  std::vector<Line> lines(std::size_t begin, std::size_t end) const {
+  std::vector<Line> lines(Steps steps) const {
     std::vector<Line> lines;
-    while (begin < end) {
-      std::size_t last = begin + 1;
-      while (last < end && shares_line(plan_.steps[begin], plan_.steps[last])) ++last;
-      lines.push_back(line(begin, last));
-      begin = last;
+    while (!steps.empty()) {
+      std::size_t n = 1;
+      while (n < steps.size() && shares_line(steps[0], steps[n])) ++n;
+      lines.push_back(line(steps.first(n)));
+      steps = steps.subspan(n);
     }
     return lines;
   }
@@ -104,144 +105,114 @@ class PlanText {
            rope->first_column == next_rope->first_column;
   }
 
-  Line line(std::size_t begin, std::size_t end) const {
-    return std::visit(
-        Overloaded{
-            [&](const EmbedStep& s) {
-              const std::string scale = s.scale == 1.0f ? "" : fmt::format("{:g} * ", s.scale);
-              std::vector<std::string> terms;
-              if (s.table != kNone) terms.push_back(scale + weight(s.table) + "[token]");
-              if (s.positions != kNone) terms.push_back(weight(s.positions) + "[position]");
-              if (terms.empty()) terms.emplace_back("rows given by the caller");
-              return equals(s.out, fmt::format("{}", fmt::join(terms, " + ")));
-            },
-            [&](const NormStep& s) {
-              const bool groups = s.group != plan_.buffer(s.in).width;
-              const bool heads = plan_.steps[begin].layer != kNone;
-              const std::string each =
-                  heads ? ", each head" : fmt::format(", groups of {}", s.group);
-              return equals(
-                  s.out,
-                  fmt::format("{}({}{}{}{})",
-                              s.kind == NormStep::Kind::Rms ? "rms_norm" : "layer_norm",
-                              buffer(s.in), groups ? each : "", norm_weight(s), bias(s.bias)));
-            },
-            [&](const LinearStep& s) {
-              std::vector<std::string> outs, weights;
-              for (std::size_t i = begin; i < end; ++i) {
-                const auto& one = std::get<LinearStep>(plan_.steps[i].kind);
-                outs.push_back(buffer(one.out));
-                weights.push_back(weight(one.weight) + bias(one.bias));
-              }
-              return Line{fmt::format("{}", fmt::join(outs, ", ")),
-                          fmt::format("= linear({}; {})", buffer(s.in), fmt::join(weights, ", "))};
-            },
-            [&](const ActivateStep& s) {
-              const std::string up =
-                  s.up == kNone ? "" : " * " + columns_of_up(s, plan_.steps[begin].layer);
-              if (s.function == ActivateStep::Function::Identity) {
-                return equals(s.out, buffer(s.gate) + up);
-              }
-              return equals(s.out,
-                            fmt::format("{}({}){}", function(s.function), buffer(s.gate), up));
-            },
-            [&](const RouteStep& s) { return equals(s.x, route(s)); },
-            [&](const ExpertsStep& s) {
-              const ExpertsStep::Expert& first = s.experts.front();
-              const std::string limit =
-                  s.limit == 0.0f
-                      ? ""
-                      : fmt::format(" of {:g} * g, g up to {:g}, 1 + u", s.alpha, s.limit);
-              return equals(s.out,
-                            fmt::format("experts({}, {}; {} of {}: {}{}, {}{}, {}{}; {}{})",
-                                        buffer(s.in), buffer(s.shares), most_chosen(plan_, s),
-                                        s.experts.size(), weight(first.gate), bias(first.gate_bias),
-                                        weight(first.up), bias(first.up_bias), weight(first.down),
-                                        bias(first.down_bias), function(s.function), limit));
-            },
-            [&](const AddStep& s) {
-              return Line{buffer(s.x), "+= " + scaled(s.scale, s.in)};
-            },
-            [&](const MapStep& s) {
-              const std::string by = s.by == kNone ? "" : weight(s.by) + " * ";
-              const std::string x = factor(s.scale) + by + buffer(s.x);
-              if (s.clip != 0.0f) {
-                return equals(s.x, fmt::format("clip({}; {:g} to {:g})", x, -s.clip, s.clip));
-              }
-              return equals(s.x, s.soft_cap == 0.0f
-                                     ? x
-                                     : fmt::format("{0:g} * tanh({1} / {0:g})", s.soft_cap, x));
-            },
-            [&](const RopeStep& s) {
-              std::vector<std::string> names;
-              for (std::size_t i = begin; i < end; ++i) {
-                names.push_back(buffer(std::get<RopeStep>(plan_.steps[i].kind).x));
-              }
-              const std::string joined = fmt::format("{}", fmt::join(names, ", "));
-              const Frequencies& table = plan_.table(s.frequencies);
-              const std::string part =
-                  rotated_text(2 * table.values.size(), s.head_dim, s.first_column);
-              const bool halves = s.pairs == RopeStep::Pairs::Halves;
-              const bool answer = table.positions == Positions::Answer;
-              return Line{joined, fmt::format("= rope({}; {}{}{}{})", joined, table.name, part,
-                                              halves ? "" : ", pairs of neighbours",
-                                              answer ? ", positions in the answer" : "")};
-            },
-            [&](const StoreStep& s) {
-              return Line{"cache", fmt::format("+= {}, {}", buffer(s.k), buffer(s.v))};
-            },
-            [&](const AttentionStep& s) {
-              return equals(s.out, attention(s, plan_.steps[begin].layer));
-            },
-            [&](const ShortConvStep& s) {
-              return equals(s.out, fmt::format("short_conv({}, state; {}{}, {} taps)", buffer(s.in),
-                                               weight(s.taps), bias(s.bias),
-                                               plan_.weight(s.taps).shape.back()));
-            },
-            [&](const DeltaStep& s) {
-              const StateShape& state = plan_.state(s.state);
-              return equals(
-                  s.out,
-                  fmt::format("gated_delta({}, {}, {}, state; {} heads, {} key heads{}, {} x {})",
-                              buffer(s.in), buffer(s.beta), buffer(s.decay), state.rows / s.key_dim,
-                              s.n_key_heads, s.in_turn ? " in turn" : "", s.key_dim, state.width));
-            },
-            [&](const HeadsLinearStep& s) {
-              const std::size_t width = plan_.buffer(s.in).width / s.weights.size();
-              const std::size_t inputs = plan_.weight(s.weights[0]).shape[1];
-              const std::string columns =
-                  inputs == width ? ""
-                                  : fmt::format("[{}:{}]", s.first_column, s.first_column + inputs);
-              return equals(s.out, fmt::format("linear({}{}, each of {} heads; {})", buffer(s.in),
-                                               columns, s.weights.size(), weight(s.weights[0])));
-            },
-            [&](const JoinStep& s) {
-              const std::string heads =
-                  s.n_heads == 1 ? "" : fmt::format(", each of {} heads", s.n_heads);
-              return equals(s.out, fmt::format("[{}, {}]{}", buffer(s.a), buffer(s.b), heads));
-            },
-            [&](const SelectStep& s) {
-              return equals(s.x, fmt::format("rows of {} that need logits", buffer(s.x)));
-            },
-        },
-        plan_.steps[begin].kind);
+  // One line for these steps: several LinearSteps or RopeSteps, or one step of another kind.
+  Line line(Steps steps) const {
+    return std::visit([&](const auto& first) { return line_of(first, steps); }, steps[0].kind);
   }
 
-  // The layer that stores keys and values in a cache.
-  int layer_of(CacheId cache) const {
-    const auto store = std::ranges::find_if(plan_.steps, [&](const Step& step) {
-      const auto* found = std::get_if<StoreStep>(&step.kind);
-      return found != nullptr && found->cache == cache;
-    });
-    return store == plan_.steps.end() ? kNone : store->layer;
+  Line line_of(const EmbedStep& s, Steps) const {
+    const std::string scale = s.scale == 1.0f ? "" : fmt::format("{:g} * ", s.scale);
+    std::vector<std::string> terms;
+    if (s.table != kNone) terms.push_back(scale + weight(s.table) + "[token]");
+    if (s.positions != kNone) terms.push_back(weight(s.positions) + "[position]");
+    if (terms.empty()) terms.emplace_back("rows given by the caller");
+    return equals(s.out, fmt::format("{}", fmt::join(terms, " + ")));
   }
 
-  std::string attention(const AttentionStep& s, int layer) const {
+  Line line_of(const NormStep& s, Steps steps) const {
+    const bool groups = s.group != plan_.buffer(s.in).width;
+    const bool heads = steps[0].layer != kNone;
+    const std::string each = heads ? ", each head" : fmt::format(", groups of {}", s.group);
+    return equals(
+        s.out,
+        fmt::format("{}({}{}{}{})", s.kind == NormStep::Kind::Rms ? "rms_norm" : "layer_norm",
+                    buffer(s.in), groups ? each : "", norm_weight(s), bias(s.bias)));
+  }
+
+  Line line_of(const LinearStep& s, Steps steps) const {
+    std::vector<std::string> outs, weights;
+    for (const Step& step : steps) {
+      const auto& one = std::get<LinearStep>(step.kind);
+      outs.push_back(buffer(one.out));
+      weights.push_back(weight(one.weight) + bias(one.bias));
+    }
+    return {fmt::format("{}", fmt::join(outs, ", ")),
+            fmt::format("= linear({}; {})", buffer(s.in), fmt::join(weights, ", "))};
+  }
+
+  Line line_of(const ActivateStep& s, Steps steps) const {
+    const std::string up = s.up == kNone ? "" : " * " + columns_of_up(s, steps[0].layer);
+    if (s.function == ActivateStep::Function::Identity) {
+      return equals(s.out, buffer(s.gate) + up);
+    }
+    return equals(s.out, fmt::format("{}({}){}", function(s.function), buffer(s.gate), up));
+  }
+
+  // "softmax(r); the 2 largest / their sum", "2.5 * sigmoid(r); the 8 largest with bias of 4 of 8
+  // groups / their sum"
+  Line line_of(const RouteStep& s, Steps) const {
+    const bool softmax = s.score == RouteStep::Score::Softmax;
+    const std::size_t n = plan_.buffer(s.x).width;
+    const std::string groups =
+        s.groups.n == 1 ? "" : fmt::format(" of {} of {} groups", s.groups.n_chosen, s.groups.n);
+    return equals(
+        s.x, fmt::format("{}{}({}){}{}{}{}", s.scale == 1.0f ? "" : fmt::format("{:g} * ", s.scale),
+                         softmax ? "softmax" : "sigmoid", buffer(s.x),
+                         s.n_chosen == n ? "" : fmt::format("; the {} largest", s.n_chosen),
+                         s.bias == kNone ? "" : " with " + weight(s.bias), groups,
+                         s.normed ? " / their sum" : ""));
+  }
+
+  Line line_of(const ExpertsStep& s, Steps) const {
+    const ExpertsStep::Expert& first = s.experts.front();
+    const std::string limit =
+        s.limit == 0.0f ? "" : fmt::format(" of {:g} * g, g up to {:g}, 1 + u", s.alpha, s.limit);
+    return equals(s.out, fmt::format("experts({}, {}; {} of {}: {}{}, {}{}, {}{}; {}{})",
+                                     buffer(s.in), buffer(s.shares), most_chosen(plan_, s),
+                                     s.experts.size(), weight(first.gate), bias(first.gate_bias),
+                                     weight(first.up), bias(first.up_bias), weight(first.down),
+                                     bias(first.down_bias), function(s.function), limit));
+  }
+
+  Line line_of(const AddStep& s, Steps) const {
+    return {buffer(s.x), "+= " + scaled(s.scale, s.in)};
+  }
+
+  Line line_of(const MapStep& s, Steps) const {
+    const std::string by = s.by == kNone ? "" : weight(s.by) + " * ";
+    const std::string x = factor(s.scale) + by + buffer(s.x);
+    if (s.clip != 0.0f) {
+      return equals(s.x, fmt::format("clip({}; {:g} to {:g})", x, -s.clip, s.clip));
+    }
+    return equals(s.x,
+                  s.soft_cap == 0.0f ? x : fmt::format("{0:g} * tanh({1} / {0:g})", s.soft_cap, x));
+  }
+
+  Line line_of(const RopeStep& s, Steps steps) const {
+    std::vector<std::string> names;
+    for (const Step& step : steps) {
+      names.push_back(buffer(std::get<RopeStep>(step.kind).x));
+    }
+    const std::string joined = fmt::format("{}", fmt::join(names, ", "));
+    const Frequencies& table = plan_.table(s.frequencies);
+    const std::string part = rotated_text(2 * table.values.size(), s.head_dim, s.first_column);
+    const bool halves = s.pairs == RopeStep::Pairs::Halves;
+    const bool answer = table.positions == Positions::Answer;
+    return {joined, fmt::format("= rope({}; {}{}{}{})", joined, table.name, part,
+                                halves ? "" : ", pairs of neighbours",
+                                answer ? ", positions in the answer" : "")};
+  }
+
+  Line line_of(const StoreStep& s, Steps) const {
+    return {"cache", fmt::format("+= {}, {}", buffer(s.k), buffer(s.v))};
+  }
+
+  Line line_of(const AttentionStep& s, Steps steps) const {
     const CacheShape& cache = plan_.cache(s.cache);
     const int owner = layer_of(s.cache);
     std::string text =
         fmt::format("attention({}, cache{}; {} heads", buffer(s.q),
-                    owner == layer ? "" : fmt::format(" of layer {}", owner), s.n_heads);
+                    owner == steps[0].layer ? "" : fmt::format(" of layer {}", owner), s.n_heads);
     if (cache.n_kv_heads != s.n_heads) text += fmt::format(", {} kv heads", cache.n_kv_heads);
     text += fmt::format(" of {}, scale {:.4g}", cache.head_dim, s.scale);
     if (s.soft_cap != 0.0f) text += fmt::format(", soft cap {:g}", s.soft_cap);
@@ -252,21 +223,48 @@ class PlanText {
       const auto [least, most] = std::ranges::minmax(s.slopes);
       text += fmt::format(", ALiBi slopes {:.4g} to {:.4g}", most, least);
     }
-    return text + ")";
+    return equals(s.out, text + ")");
   }
 
-  // "softmax(r); the 2 largest / their sum", "2.5 * sigmoid(r); the 8 largest with bias of 4 of 8
-  // groups / their sum"
-  std::string route(const RouteStep& s) const {
-    const bool softmax = s.score == RouteStep::Score::Softmax;
-    const std::size_t n = plan_.buffer(s.x).width;
-    const std::string groups =
-        s.groups.n == 1 ? "" : fmt::format(" of {} of {} groups", s.groups.n_chosen, s.groups.n);
-    return fmt::format("{}{}({}){}{}{}{}", s.scale == 1.0f ? "" : fmt::format("{:g} * ", s.scale),
-                       softmax ? "softmax" : "sigmoid", buffer(s.x),
-                       s.n_chosen == n ? "" : fmt::format("; the {} largest", s.n_chosen),
-                       s.bias == kNone ? "" : " with " + weight(s.bias), groups,
-                       s.normed ? " / their sum" : "");
+  Line line_of(const ShortConvStep& s, Steps) const {
+    return equals(s.out,
+                  fmt::format("short_conv({}, state; {}{}, {} taps)", buffer(s.in), weight(s.taps),
+                              bias(s.bias), plan_.weight(s.taps).shape.back()));
+  }
+
+  Line line_of(const DeltaStep& s, Steps) const {
+    const StateShape& state = plan_.state(s.state);
+    return equals(s.out,
+                  fmt::format("gated_delta({}, {}, {}, state; {} heads, {} key heads{}, {} x {})",
+                              buffer(s.in), buffer(s.beta), buffer(s.decay), state.rows / s.key_dim,
+                              s.n_key_heads, s.in_turn ? " in turn" : "", s.key_dim, state.width));
+  }
+
+  Line line_of(const HeadsLinearStep& s, Steps) const {
+    const std::size_t width = plan_.buffer(s.in).width / s.weights.size();
+    const std::size_t inputs = plan_.weight(s.weights[0]).shape[1];
+    const std::string columns =
+        inputs == width ? "" : fmt::format("[{}:{}]", s.first_column, s.first_column + inputs);
+    return equals(s.out, fmt::format("linear({}{}, each of {} heads; {})", buffer(s.in), columns,
+                                     s.weights.size(), weight(s.weights[0])));
+  }
+
+  Line line_of(const JoinStep& s, Steps) const {
+    const std::string heads = s.n_heads == 1 ? "" : fmt::format(", each of {} heads", s.n_heads);
+    return equals(s.out, fmt::format("[{}, {}]{}", buffer(s.a), buffer(s.b), heads));
+  }
+
+  Line line_of(const SelectStep& s, Steps) const {
+    return equals(s.x, fmt::format("rows of {} that need logits", buffer(s.x)));
+  }
+
+  // The layer that stores keys and values in a cache.
+  int layer_of(CacheId cache) const {
+    const auto store = std::ranges::find_if(plan_.steps, [&](const Step& step) {
+      const auto* found = std::get_if<StoreStep>(&step.kind);
+      return found != nullptr && found->cache == cache;
+    });
+    return store == plan_.steps.end() ? kNone : store->layer;
   }
 
   static const char* function(ActivateStep::Function function) {
