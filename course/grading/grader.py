@@ -24,6 +24,7 @@ from shared import building
 from shared import course
 from shared import gate
 from sandbox import limited
+from grading import foreign_files
 from grading import links
 from grading import own_work
 from shared import progress
@@ -84,7 +85,7 @@ def prepare():
     """Builds what all students are graded with; returns the folder of the headers."""
     if prepared is not None:
         return prepared
-    if own_work.is_below(os.path.realpath(course.ROOT), SYSTEM):
+    if foreign_files.is_below(os.path.realpath(course.ROOT), SYSTEM):
         raise course.Problem(f"{course.ROOT}: expected the official tree outside of {', '.join(SYSTEM)}, which a "
                              "student's compiler may read")
     build("grading")
@@ -261,17 +262,18 @@ class Work:
 
     def refuse_other_files(self, name, notes, allowed):
         """notes: the compiler's list of files it has read. (If nothing is confined, it could read others.)"""
-        read = own_work.files_of_rule(notes.read_text(encoding="utf-8", errors="replace"))
-        foreign = own_work.foreign_file(name, [self.folder / path for path in read], allowed, [self.folder, course.ROOT])
+        read = foreign_files.files_of_rule(notes.read_text(encoding="utf-8", errors="replace"))
+        read = [self.folder / path for path in read]
+        foreign = foreign_files.foreign_file(name, read, allowed, [self.folder, course.ROOT])
         if foreign:
             self.refuse(course.say(*foreign))
 
     def refuse_assembled_files(self, name, notes, headers):
         """notes: the assembler's list of files it has read; a library of this machine, taken by .incbin, is code that
         can run. headers: the compiler's list."""
-        known, here = ({os.path.realpath(self.folder / path) for path in own_work.files_of_rule(
+        known, here = ({os.path.realpath(self.folder / path) for path in foreign_files.files_of_rule(
             file.read_text(encoding="utf-8", errors="replace"))} for file in (headers, notes))
-        foreign = sorted(path for path in here - known if not own_work.is_below(path, [os.path.realpath(self.folder)]))
+        foreign = sorted(path for path in here - known if not foreign_files.is_below(path, [os.path.realpath(self.folder)]))
         if foreign:
             self.refuse(course.say("own_assembled_file", name, foreign[0]))
 

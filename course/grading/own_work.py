@@ -14,7 +14,6 @@ import functools
 import json
 import os
 import re
-import struct
 import subprocess
 import sys
 
@@ -22,7 +21,10 @@ import cuda_check
 from mistakes import catalogue
 from shared import course
 from grading import cpp_text
+from grading import foreign_files
 from grading import links
+from grading import plain_objects
+from grading import symbols
 
 SRC = course.ROOT / "src"
 LIST = course.ROOT / "stages" / "own_work.json"
@@ -204,181 +206,17 @@ def rules(number):
     return {key: set(names) for key, names in found.items()}
 
 
-class NotPlain(Exception):
-    """An object file that no compiler makes from plain C++; the message says what was found."""
-
-
-class OtherLetters(Exception):
-    """A name in an object file with other letters than those of ASCII; the message is the name."""
-
-
-# Link-time optimisation, bitcode, and sections that a linker takes as commands or prints.
-NOT_LINKED = re.compile(rb"\.gnu\.(lto|debuglto|warning|offload)|\.llvm(?!_addrsig$)|__LLVM|\.deplibs|\.linker|"
-                        rb"\.interp$")
-
-
-# The types of sections that compilers write: code and data, tables, relocations, notes, constructors, groups, tables for
-# exceptions, those of LLVM and of ARM.
-TYPES = {0, 1, 2, 3, 4, 7, 8, 14, 15, 16, 17, 18, 0x6fff4c03, 0x70000001, 0x70000003}
-TABLE, TEXTS = 2, 3
-NAMELESS = (3, 4)  # the types of symbols for sections and files; nm does not print such a symbol, whatever it is
-
-
-def check_symbols(data, at):
-    """Throws NotPlain if nm does not print all names of a table of symbols that a linker sees; at: the place of its
-    section header. nm leaves out the first symbol, and those of sections and files."""
-    start, length, _, n_local = struct.unpack_from("<QQII", data, at + 24)
-    if any(data[start:start + 24]) or n_local < 1:
-        raise NotPlain("a table of symbols that does not begin with an empty one")
-    kinds = data[start + 24 * n_local + 4:start + length:24]
-    if any(kind >> 4 == 0 or kind & 15 in NAMELESS for kind in kinds):
-        raise NotPlain("a global symbol that has no name")
-
-
-def sections(data):
-    """(name, True if it is code, its bytes if it is a table of names) for each section of a relocatable ELF file, 64
-    bits, little-endian. A linker and nm must see the same symbols in it."""
-    if data[:4] != b"\x7fELF":
-        raise NotPlain(f"a file that begins with {data[:4]!r}")
-    if data[4:6] != b"\2\1" or struct.unpack_from("<H", data, 16)[0] != 1:
-        raise NotPlain("an ELF file of another kind")
-    at, = struct.unpack_from("<Q", data, 40)
-    size, n, names = struct.unpack_from("<3H", data, 58)
-    if size != 64:
-        raise NotPlain(f"section headers of {size} bytes")
-    if n == 0:  # the number does not fit into 16 bits
-        n, = struct.unpack_from("<Q", data, at + 32)
-    if names == 0xffff:
-        names, = struct.unpack_from("<I", data, at + 40)
-    text, = struct.unpack_from("<Q", data, at + 64 * names + 24)
-    n_tables = 0
-    for index in range(min(n, len(data) // 64)):
-        name, kind, flags, _, start, length = struct.unpack_from("<IIQQQQ", data, at + 64 * index)
-        called = data[text + name:text + name + links.MOST_LETTERS].partition(b"\0")[0]
-        if called == b".linker-options" and length == 0:  # Clang writes it for every file, without options
-            continue
-        if kind not in TYPES:
-            raise NotPlain(f"a section of type {kind:#x}, {called.decode('ascii', 'replace')}")
-        if kind == TABLE:  # the linker takes the first, which a student's assembler may have written
-            n_tables += 1
-            check_symbols(data, at + 64 * index)
-        yield called, bool(flags & 4), data[start:start + length] if kind == TEXTS else b""
-    if n_tables != 1:
-        raise NotPlain(f"{n_tables} tables of symbols")
-
-
-# nm prints names as they are, so a name with a line end could forge the next line.
-OTHER_LETTERS = re.compile(rb"[\x01-\x20\x7f-\xff]")
-MOST_SHOWN = 80
-
-
-def check_plain(path):
-    """Throws NotPlain if a linker would find anything but code and data in this object, OtherLetters if it has a name that
-    is not plain. (On Linux; on other systems only its author's own machine links it.)"""
-    if not sys.platform.startswith("linux"):
-        return
-    try:
-        for name, is_code, names in sections(path.read_bytes()):
-            if NOT_LINKED.match(name):
-                raise NotPlain(f"a section {name.decode('ascii', 'replace')}")
-            if is_code and not name.startswith(b".text"):  # nm calls code in .data.x "data"
-                raise NotPlain(f"code in a section {name.decode('ascii', 'replace')}")
-            if other := OTHER_LETTERS.search(names):
-                start = names.rfind(b"\0", 0, other.start()) + 1
-                shown = names[start:start + links.MOST_LETTERS].partition(b"\0")[0].decode("utf-8", "backslashreplace")
-                shown = shown[:MOST_SHOWN]
-                raise OtherLetters(repr(shown))
-    except (struct.error, ValueError):
-        raise NotPlain("an ELF file that ends too early") from None
-
-
-SPECIAL = re.compile(r"_Z(?:T[VISTWH]|G[VR]|Z|Tc?[hv]n?\d+_(?:n?\d+_)?)?(?:N[rVKRO]*)?")
-
-
-LENGTH = re.compile(r"\d+")
-
-
-def names_from(symbol, at):
-    """(the names in a mangled symbol from this place on, each behind its length; the place where they end)"""
-    names = []
-    while (number := LENGTH.match(symbol, at)) and int(number[0]) <= len(symbol):
-        at = number.end() + int(number[0])
-        names.append(symbol[number.end():at])
-    return names, at
-
-
-def qualified(symbol):
-    """The name of a mangled symbol without its arguments: "stagecraft::KvCache::append"."""
-    head = SPECIAL.match(symbol)
-    if not head:
-        return symbol
-    names, at = names_from(symbol, head.end())
-    rest = symbol[at:at + 2]
-    if symbol.startswith("_ZT"):
-        return "::".join(names)
-    if len(names) > 1 and re.fullmatch(r"C[1-5I]", rest):
-        names.append(names[-1])
-    elif len(names) > 1 and re.fullmatch(r"D[0-5]", rest):
-        names.append(f"~{names[-1]}")
-    return "::".join(names)
-
-
 COMPILERS_OWN = ("__clang_call_terminate",)
 
 
 def may_call(symbol, allowed):
     """allowed: names of functions, and of methods with their class. From an allowed class, the compiler may also call
     the destructor and the typeinfo. (The destructor of another class would bring all that it calls into the worker.)"""
-    name = qualified(symbol).removeprefix("stagecraft::")
+    name = symbols.qualified(symbol).removeprefix("stagecraft::")
     owner, _, last = name.rpartition("::")
     if last.startswith("~"):
         name = owner
     return name in allowed or any(one.startswith(f"{name}::") for one in allowed)  # typeinfo of a class
-
-
-def is_ours(symbol):
-    return qualified(symbol).startswith("stagecraft::")
-
-
-def listed(build, files):
-    """(kind, mangled name) for each symbol; the kinds are those of nm."""
-    for line in links.run_nm(build, files):
-        found = links.LINE.match(line)
-        if found:
-            yield found[2], found[3][1:] if sys.platform == "darwin" else found[3]
-
-
-def is_strong(kind):  # and a global definition
-    return kind.isupper() and kind not in "UVW" or kind in "i?-"
-
-
-def is_shared(kind):  # many objects may define it; the linker takes one
-    return kind in "uVW"
-
-
-def is_data(kind):
-    return kind in "DBRSGCVu"
-
-
-def is_wanted(kind):
-    return kind in "Uwv"
-
-
-def is_of_a_library(symbol):
-    """True for a function that the C++ library defines, but no header, judged by its name: operator new or
-    std::chrono::steady_clock::now(), but no member of a template. Headers define such members as weak symbols."""
-    if re.match(r"_Z(?:nw|na|dl|da)[a-zA-Z]", symbol):
-        return True
-    of_std = re.match(r"_ZN[VKRO]*St", symbol)
-    return of_std is not None and symbol[names_from(symbol, of_std.end())[1]:][:1] == "E"
-
-
-@functools.lru_cache(maxsize=None)
-def our_symbols(build, files):
-    """(symbols that these objects and archives define globally, those that they need, those that they share: instances
-    of templates and inline functions, of which each file that calls one has a copy)"""
-    found = list(listed(build, files))
-    return tuple({name for kind, name in found if is_one(kind)} for is_one in (is_strong, is_wanted, is_shared))
 
 
 def foreign_headers(stage, text):
@@ -387,46 +225,6 @@ def foreign_headers(stage, text):
     foreign = included(without) - rules(stage.number)["headers"]
     return [(without.count("\n", 0, found.start(1)) + 1, found[1]) for found in INCLUDE.finditer(without)
             if found[1] in foreign]
-
-
-# Headers of the system that a file may depend on: those of the compiler, of the C library and of the kernel, and those
-# that our headers include. Another template library on the machine could do the student's work.
-LIBRARY = re.compile(r"/usr/(?:local/)?include/(?:[\w.-]*-linux-gnu\w*/)?(?:(?:arpa|asm|asm-generic|bits|fmt|gnu|linux|net|"
-                     r"netinet|nlohmann|rpc|sys)/|[^/]+$)|.*/c\+\+/|.*/lib/(?:gcc|clang|llvm-\d+)/")
-
-
-def is_below(path, places):
-    return any(path == place or path.startswith(f"{place}/") for place in places)
-
-
-def foreign_file(name, paths, allowed, folders):
-    """The first of these absolute paths that a student's file may not depend on, as (message key, values...), or None.
-    allowed: the files of its stage, and the files and folders of ours that it may include. folders: the student's
-    repository and ours; no other file in them is allowed, and no header of a library that not every student has."""
-    allowed, folders = ([os.path.realpath(path) for path in places] for places in (allowed, folders))
-    for path in map(os.path.normpath, paths):
-        real = os.path.realpath(path)
-        if is_below(real, allowed):
-            continue
-        for folder in folders:
-            if is_below(real, [folder]):
-                return "own_other_file", name, os.path.relpath(real, folder)
-        if sys.platform.startswith("linux") and not LIBRARY.match(path):
-            return "own_system_header", name, path
-    return None
-
-
-def files_of_rule(text):
-    """The dependencies of a file in a compiler's output (-MD)."""
-    words = re.findall(r"(?:\\.|\S)+", text.partition(":")[2].replace("\\\n", " "))
-    return [re.sub(r"\\([ #:\\])", r"\1", word).replace("$$", "$") for word in words]
-
-
-def files_of_object(object_file):
-    """The dependencies of an object that ninja has built."""
-    done = subprocess.run(["ninja", "-C", str(course.BUILD), "-t", "deps", object_file], check=True,
-                          stdout=subprocess.PIPE, text=True)
-    return [line.strip() for line in done.stdout.split("\n")[1:] if line.strip()]
 
 
 # From the emulator, code may call the launch of a kernel and the functions that kernels need, but nothing that copies
@@ -443,7 +241,7 @@ ARITHMETIC = re.compile(
 def may_call_emulated(name, defined, allowed):
     """True if a kernel, or the code that launches it, may call this. It must not access memory unseen by the
     checker."""
-    if is_ours(name):
+    if symbols.is_ours(name):
         return may_call(name, allowed)
     return ARITHMETIC.fullmatch(name) or name in defined and EMULATORS.fullmatch(name)
 
@@ -451,14 +249,14 @@ def may_call_emulated(name, defined, allowed):
 def foreign_symbols(stage, objects, ours, build):
     """[(message key, values...)] for symbols that are not allowed. objects: {name of a student's file: its object}.
     ours: the objects and archives that they are linked with."""
-    defined, wanted, shared = our_symbols(build, tuple(map(str, ours)))
-    symbols = [(file, kind, name) for file, path in objects.items() for kind, name in listed(build, [path])]
-    own = {name for _, kind, name in symbols if is_strong(kind) or is_shared(kind)}
+    defined, wanted, shared = symbols.of_ours(build, tuple(map(str, ours)))
+    found_in = [(file, kind, name) for file, path in objects.items() for kind, name in symbols.listed(build, [path])]
+    own = {name for _, kind, name in found_in if symbols.is_strong(kind) or symbols.is_shared(kind)}
     allowed = rules(stage.number)["calls"]
     found = []
-    for file, kind, name in symbols:
-        shown = qualified(name).removeprefix("stagecraft::") or name
-        if is_wanted(kind):
+    for file, kind, name in found_in:
+        shown = symbols.qualified(name).removeprefix("stagecraft::") or name
+        if symbols.is_wanted(kind):
             if stage.is_emulated:
                 if name not in own and not may_call_emulated(name, defined, allowed):
                     found.append(("own_emulated", file, shown))
@@ -466,15 +264,15 @@ def foreign_symbols(stage, objects, ours, build):
                 found.append(("own_execution", file))
             elif name in own:
                 continue
-            elif name in shared or (is_ours(name) or name in defined) and not may_call(name, allowed):
+            elif name in shared or (symbols.is_ours(name) or name in defined) and not may_call(name, allowed):
                 found.append(("own_call", file, stage.id, shown))
-        elif not is_shared(kind) and not is_strong(kind):
+        elif not symbols.is_shared(kind) and not symbols.is_strong(kind):
             continue  # local to its object
         elif name in defined:
             found.append(("own_define", file, stage.id, shown))
-        elif name in wanted and (is_strong(kind) or is_of_a_library(name)) and not is_ours(name):
+        elif name in wanted and (symbols.is_strong(kind) or symbols.is_of_a_library(name)) and not symbols.is_ours(name):
             found.append(("own_replace", file, stage.id, shown))
-        elif not is_data(kind) and not name.startswith("_Z") and name not in COMPILERS_OWN:
+        elif not symbols.is_data(kind) and not name.startswith("_Z") and name not in COMPILERS_OWN:
             found.append(("own_c_name", file, stage.id, shown))
     return list(dict.fromkeys(found))
 
@@ -490,10 +288,10 @@ def refusal(stage, texts, objects=(), ours=(), build=None):
     if objects:
         try:
             for name, path in objects.items():
-                check_plain(path)
-        except NotPlain as problem:
+                plain_objects.check(path)
+        except plain_objects.NotPlain as problem:
             return course.say("own_object", name, problem)
-        except OtherLetters as problem:
+        except plain_objects.OtherLetters as problem:
             return course.say("own_letters", name, problem)
         if ours:
             found += foreign_symbols(stage, objects, ours, build or course.BUILD)
@@ -510,8 +308,8 @@ def refusal_here(stage):
                *([cuda_check.EMULATOR] if stage.is_emulated else [])]
     try:
         for name, path in objects.items():
-            read = [course.BUILD / file for file in files_of_object(os.path.relpath(path, course.BUILD))]
-            if foreign := foreign_file(name, read, allowed, [course.ROOT]):
+            read = [course.BUILD / file for file in foreign_files.files_of_object(os.path.relpath(path, course.BUILD))]
+            if foreign := foreign_files.foreign_file(name, read, allowed, [course.ROOT]):
                 return course.say(*foreign)
         return refusal(stage, texts_here(stage), objects, ours)
     except (OSError, subprocess.CalledProcessError):

@@ -24,11 +24,14 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from shared import course  # noqa: E402
 from shared import gate  # noqa: E402
+from grading import foreign_files  # noqa: E402
 from grading import grader  # noqa: E402
 from grading import links  # noqa: E402
 from grading import own_work  # noqa: E402
+from grading import plain_objects  # noqa: E402
 from grading import recipe  # noqa: E402
 from grading import submission  # noqa: E402
+from grading import symbols  # noqa: E402
 
 STAGES = course.stages()
 SEED = 11
@@ -107,13 +110,13 @@ class OtherFiles(unittest.TestCase):
                           "/headers/020/operators/rms_norm.h": "own_system_header",
                           "/usr/local/src/course/src/operators/silu.cpp": "own_other_file",
                           "/usr/include/eigen3/Eigen/Dense": "own_system_header"}.items():
-            found = own_work.foreign_file(stage, [path], [own, "/headers/02"], folders)
+            found = foreign_files.foreign_file(stage, [path], [own, "/headers/02"], folders)
             self.assertEqual(found and found[0], key, path)
 
     def test_kinds_of_names(self):
         for kind, is_one in {"T": True, "P": True, "N": True, "i": True, "?": True, "U": False, "W": False, "t": False,
                              "p": False}.items():
-            self.assertEqual(own_work.is_strong(kind), is_one, kind)
+            self.assertEqual(symbols.is_strong(kind), is_one, kind)
 
     def test_a_table_of_the_logits_that_are_known(self):
         entry = self.graded(STAGES[7], {"stages/07-generation/forward.cpp": table_of_logits()})
@@ -250,8 +253,8 @@ class Workers(unittest.TestCase):
         handed_in = submitted({})
         with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
             worker = WithNames(handed_in, {}, folder).make(stage)
-            return {own_work.qualified(name) for kind, name in own_work.listed(course.BUILD, [worker])
-                    if not own_work.is_wanted(kind)}
+            return {symbols.qualified(name) for kind, name in symbols.listed(course.BUILD, [worker])
+                    if not symbols.is_wanted(kind)}
 
     def test_have_no_kernels(self):
         for number, names in self.defined.items():
@@ -260,7 +263,7 @@ class Workers(unittest.TestCase):
     def test_know_no_names_when_they_are_graded(self):
         with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
             worker = grader.Work(submitted({}), {}, folder).make(STAGES[7])
-            self.assertEqual(list(own_work.listed(course.BUILD, [worker])), [])
+            self.assertEqual(list(symbols.listed(course.BUILD, [worker])), [])
 
     def test_have_no_other_answer(self):
         for number, forbidden in NOT_IN.items():
@@ -293,14 +296,14 @@ class Lists(unittest.TestCase):
             "_ZN10stagecraft6MatrixIfE4viewEv": "stagecraft::Matrix", "_ZN10stagecraft2ioE": "stagecraft::io",
             "memcpy": "memcpy", "_ZSt4sortIPfEvT_S1_": "", "_ZN10stagecraft": "stagecraft", "_ZN9": "", "_ZN": "",
         }.items():
-            self.assertEqual(own_work.qualified(symbol), name)
+            self.assertEqual(symbols.qualified(symbol), name)
 
     def test_a_function_of_the_library_that_no_header_defines(self):
         for symbol, is_one in {"_Znwm": True, "_ZdlPvm": True, "_ZNSt6chrono3_V212steady_clock3nowEv": True,
                                "_ZNSt6vectorIfSaIfEE9push_backERKf": False, "_ZSt3maxIfERKT_S2_S2_": False,
                                "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_createERmm": False,
                                "_ZN10stagecraft4siluEf": False, "_ZNSt9": False, "memcpy": False}.items():
-            self.assertEqual(own_work.is_of_a_library(symbol), is_one, symbol)
+            self.assertEqual(symbols.is_of_a_library(symbol), is_one, symbol)
 
     def test_the_last_part_of_a_name_whatever_its_brackets(self):
         for name, last in {"void stagecraft::x<int>::dot<4>(float)": "dot", "std::vector<std::pair<int, A<3>>>::at": "at",
@@ -347,22 +350,22 @@ class Lists(unittest.TestCase):
                 struct.pack_into(layout, data, place, *values)
             return bytes(data)
 
-        def symbols(data):
-            return struct.unpack_from("<Q", data, at(data, own_work.TABLE) + 24)[0]
+        def names_at(data):
+            return struct.unpack_from("<Q", data, at(data, plain_objects.TABLE) + 24)[0]
 
         def first_named(data):
-            return patched(data, ("<I", symbols(data), 1))
+            return patched(data, ("<I", names_at(data), 1))
 
         def nameless(data):  # the first global symbol seems to be a section
-            n_local = struct.unpack_from("<I", data, at(data, own_work.TABLE) + 44)[0]
-            return patched(data, ("<B", symbols(data) + 24 * n_local + 4, 1 << 4 | 3))
+            n_local = struct.unpack_from("<I", data, at(data, plain_objects.TABLE) + 44)[0]
+            return patched(data, ("<B", names_at(data) + 24 * n_local + 4, 1 << 4 | 3))
 
         def two_tables(data):
             other = at(data, 1)
-            return patched(data, ("<I", other + 4, own_work.TABLE), ("<QQII", other + 24, symbols(data), 24, 0, 1))
+            return patched(data, ("<I", other + 4, plain_objects.TABLE), ("<QQII", other + 24, names_at(data), 24, 0, 1))
 
         def no_table(data):
-            return patched(data, ("<I", at(data, own_work.TABLE) + 4, 1))
+            return patched(data, ("<I", at(data, plain_objects.TABLE) + 4, 1))
 
         def unknown(data):
             return patched(data, ("<I", at(data, 1) + 4, 0x12345))
