@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/mapped_file.h"
 #include "base/utf8.h"
 #include "text/builtin_chat_templates.h"
 #include "text/chat_template_source.h"
@@ -44,7 +43,7 @@ ChatTemplateSource chosen_source(const std::string& chosen, ChatTemplateSource o
                 names_of_builtin_templates(), printable(chosen));
   }
   own.where = chosen;  // with the model's own special tokens
-  own.text = read_text_file(chosen, jinja::Template::kMaxBytes);
+  own.text = read_template_file(chosen);
   return own;
 }
 

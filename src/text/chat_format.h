@@ -56,7 +56,7 @@ class ChatFormat {
   std::vector<TokenId> tokens(std::span<const Message> messages) const;
   // The same for a conversation with function calls. `tools` is the array of OpenAI's "tools". The
   // template writes the conversation, even if it is ChatML. After an "assistant" message with calls
-  // come their results with the role "tool", then "assistant".
+  // come their results with the role "tool", then "assistant" or "user".
   std::vector<TokenId> tokens(std::span<const ToolMessage> messages,
                               std::optional<JsonNode> tools) const;
   // How the template writes calls. None: in no known form, or the template ignores functions, or

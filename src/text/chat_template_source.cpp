@@ -1,5 +1,7 @@
 #include "text/chat_template_source.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "base/utf8.h"
@@ -81,8 +83,7 @@ ChatTemplateSource of_folder(const fs::path& model) {
   const fs::path file = model / "chat_template.jinja";
   if (fs::exists(file, ignored)) {
     source.where = file.string();
-    source.text = read_text_file(file, jinja::Template::kMaxBytes);
-    if (source.text.empty()) throw Error("{}: expected a template, found nothing", source.where);
+    source.text = read_template_file(file);
   }
   return source;
 }
@@ -93,6 +94,15 @@ ChatTemplateSource checked(ChatTemplateSource source) {
 }
 
 }  // namespace
+
+std::string read_template_file(const fs::path& file) {
+  std::string text = read_text_file(file, jinja::Template::kMaxBytes);
+  if (text.empty()) throw Error("{}: expected a template, found nothing", file.string());
+  if (nlohmann::json::accept(text)) {  // tokenizer_config.json contains a template, but is none
+    throw Error("{}: expected a template, found JSON", file.string());
+  }
+  return text;
+}
 
 ChatTemplateSource read_chat_template(const ModelSource& model, const Tokenizer& tokenizer) {
   ChatTemplateSource source = read_chat_template(model);

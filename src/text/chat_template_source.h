@@ -29,5 +29,7 @@ ChatTemplateSource read_chat_template(const ModelSource& model, const Tokenizer&
 // The same for a caller that needs only the template: without the special tokens of a GGUF file,
 // which are stored as ids.
 ChatTemplateSource read_chat_template(const ModelSource& model);
+// The text of a file with a template. Throws Error if the file is empty or JSON.
+std::string read_template_file(const std::filesystem::path& file);
 
 }  // namespace stagecraft

@@ -227,6 +227,16 @@ TEST_F(ChatFormatSource, IsNotReadIfABuiltInOneIsChosen) {
   EXPECT_EQ(name_and_text("zephyr"), "zephyr <|user|>\nHi!</s>\n<|assistant|>\n");
 }
 
+TEST_F(ChatFormatSource, IsNoEmptyFileAndNoJson) {
+  for (const auto& [text, found] :
+       {std::pair{"", "nothing"}, {R"({"chat_template": "x"})", "JSON"}}) {
+    const std::string file = (folder_.path() / "mine").string();
+    folder_.write("mine", text);
+    EXPECT_EQ(error_of([&] { name_and_text(file); }),
+              file + ": expected a template, found " + found);
+  }
+}
+
 TEST_F(ChatFormatSource, OfSeveralNamedOnesIsTheDefault) {
   config({{"chat_template",
            {{{"name", "tool_use"}, {"template", "tools"}},
