@@ -18,7 +18,7 @@ std::string content_of(Fields& message) {
   for (const JsonNode part : content.elements()) {
     const auto type = part.is_object() ? part.find("type") : std::nullopt;
     if (!type || !type->is_string() || type->string() != "text" || !part.find("text")) {
-      expected(path, "parts of the type 'text'", part);
+      expected(path, "parts of the type 'text'", type ? *type : part);
     }
     text += text_of(part.at("text"), path);
   }
@@ -110,7 +110,7 @@ ToolMessage parse_message(JsonNode value, const std::string& where, std::vector<
   if (message.calls.empty() || value.find("content")) message.content = content_of(members);
   due = {"user"};
   if (role == "user") due = {"assistant"};
-  if (role == "tool") due = {"tool", "assistant"};
+  if (role == "tool") due = {"tool", "assistant", "user"};
   if (!message.calls.empty()) due = {"tool"};
   return message;
 }

@@ -221,7 +221,7 @@ TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
   EXPECT_EQ(
       refused(with(R"([{"role": "user", "content": [{"type": "image_url"}]}])"), true),
       "messages[0].content|request: 'messages[0].content': expected parts of the type 'text', "
-      "found an object");
+      "found \"image_url\"");
   EXPECT_EQ(refused(with(R"([{"role": "user"}])"), true),
             "messages[0].content|request: 'messages[0].content': expected a string or an array, "
             "found none");

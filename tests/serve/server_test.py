@@ -324,6 +324,8 @@ class Structure(unittest.TestCase):
                 choice = server.post(CHATS, {**body, "messages": messages, "tool_choice": "auto",
                                              "n": 1, "max_tokens": 20})["choices"][0]
                 self.assertTrue(choice["message"]["content"] or choice["message"]["tool_calls"])
+                # Agents continue a finished run with a question after the results.
+                server.post(CHATS, {**body, "messages": [*messages, *HELLO]})
                 without = server.post(CHATS, {"messages": HELLO, "tools": [CLOCK], "seed": 1,
                                               "tool_choice": "none", "max_tokens": 20})
                 plain = server.post(CHATS, {"messages": HELLO, "seed": 1, "max_tokens": 20})
