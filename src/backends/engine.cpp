@@ -40,8 +40,7 @@ void check_gpu_layers(const Plan& plan, std::size_t n) {
     return count == 0 || count == plan.n_layers || can_split(plan, count);
   };
   if (n > plan.n_layers) {
-    throw Error("--gpu-layers: expected at most {} (the model's layers), found {}", plan.n_layers,
-                n);
+    throw Error("GPU layers: expected at most {} (the model's layers), found {}", plan.n_layers, n);
   }
   if (is_possible(n)) return;
   std::vector<std::size_t> possible;
@@ -49,7 +48,7 @@ void check_gpu_layers(const Plan& plan, std::size_t n) {
     if (is_possible(count)) possible.push_back(count);
   }
   throw Error(
-      "--gpu-layers: expected one of {}, found {}: at another layer, the two parts of the model "
+      "GPU layers: expected one of {}, found {}: at another layer, the two parts of the model "
       "would share more than the residual stream",
       fmt::join(possible, ", "), n);
 }

@@ -83,7 +83,7 @@ int listen_on(const std::string& host, std::uint16_t port) {
   const std::string service = std::to_string(port);
   if (const int failed = ::getaddrinfo(host.c_str(), service.c_str(), &hints, &found);
       failed != 0) {
-    throw Error("--host: expected an address of this machine, found '{}': {}", printable(host),
+    throw Error("host: expected an address of this machine, found '{}': {}", printable(host),
                 ::gai_strerror(failed));
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
@@ -103,7 +103,7 @@ int listen_on(const std::string& host, std::uint16_t port) {
     problem = errno;
     ::close(fd);
   }
-  throw Error("--port {}: cannot listen on {}: {}", port, printable(host), std::strerror(problem));
+  throw Error("port {}: cannot listen on {}: {}", port, printable(host), std::strerror(problem));
 }
 
 // The number of connections for which the process may have file descriptors, at most `wanted`.

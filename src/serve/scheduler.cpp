@@ -48,7 +48,7 @@ Scheduler::Scheduler(Engine& engine, const Tokenizer& tokenizer, const Options& 
   thread_ = start_thread([this] { run(); });
 } catch (const std::bad_alloc&) {
   throw Error(
-      "--parallel {}: texts with a context of {} tokens each need more memory than is "
+      "{} texts at the same time, with a context of {} tokens each, need more memory than is "
       "available",
       options.n_texts, options.context);
 }

@@ -1089,9 +1089,9 @@ TEST(CudaLayers, AreRefusedWhereTheModelCannotBeSplit) {
     return error_of([&] { Engine::open(fs::path(TEST_DATA "/models") / name, gpu_layers(n)); });
   };
   EXPECT_EQ(refusal("llama-gqa2", 3),
-            "--gpu-layers: expected at most 2 (the model's layers), found 3");
+            "GPU layers: expected at most 2 (the model's layers), found 3");
   EXPECT_EQ(refusal("gemma4-shared-caches", 2),
-            "--gpu-layers: expected one of 0, 5, found 2: at another layer, the two parts of the "
+            "GPU layers: expected one of 0, 5, found 2: at another layer, the two parts of the "
             "model would share more than the residual stream");
   EXPECT_EQ(refusal("gemma4-shared-caches", 0), "");
 }

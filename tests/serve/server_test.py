@@ -527,7 +527,7 @@ class Limits(unittest.TestCase):
                     (["--port", taken.getsockname()[1]],
                      "cannot listen on 127.0.0.1: Address already"),
                     (["--host", "no.such.host.invalid"],
-                     "--host: expected an address of this machine"),
+                     "host: expected an address of this machine"),
                     (["--api-key-file", empty], "expected a key on the first line, found none"),
                     (["--api-key-file", blank], "found byte 0x20 at position 7"),
                     (["--api-key-file", marked], "found byte 0xef at position 1"),

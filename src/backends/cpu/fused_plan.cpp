@@ -66,8 +66,9 @@ class Fuser {
       return i + 1;
     }
     const Step& step = plan_.steps[i];
-    throw Error("cpu backend: {}: step '{}' (layer {}) is not supported; --textbook runs it",
-                plan_.model_type, step.name, step.layer);
+    throw Error(
+        "cpu backend: {}: step '{}' (layer {}) is not supported; the textbook backend runs it",
+        plan_.model_type, step.name, step.layer);
   }
 
   // Takes over step i unchanged if fused plans have its kind. Returns whether they have.
