@@ -95,6 +95,7 @@ bool HttpParser::advance() {
     }
     return true;
   }
+  if (state_ == State::RequestLine) check_begin();
   const auto line = take_line(limits_.head_bytes - head_, "request line and headers", 431);
   if (!line) return false;
   head_ += line->size() + 2;
@@ -106,6 +107,13 @@ bool HttpParser::advance() {
     state_ = State::Done;
   }
   return true;
+}
+
+// Refuses TLS (https://) at its first byte. It may send no newline, and then waits for an answer.
+void HttpParser::check_begin() const {
+  const std::string_view first = std::string_view(buffer_).substr(at_, 1);
+  if (first.empty() || is_token(first) || first == "\r" || first == "\n") return;
+  refuse(400, fmt::format("expected METHOD PATH HTTP/1.1, found '{}'", printable(first)));
 }
 
 // Returns the next line without its CRLF, or nullopt if it is not complete.

@@ -72,6 +72,7 @@ class HttpParser {
   enum class State { RequestLine, Headers, Body, ChunkSize, ChunkData, ChunkEnd, Trailers, Done };
 
   bool advance();
+  void check_begin() const;
   std::optional<std::string> take_line(std::size_t max_bytes, const char* what, int status);
   bool take_body();
   void read_request_line(std::string_view line);

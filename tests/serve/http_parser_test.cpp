@@ -127,7 +127,7 @@ TEST(HttpParser, RefusesWithAStatus) {
       {"GET /\x80 HTTP/1.1\r\n" + host + "\r\n", 400},
       {"GET / HTTP/2.0\r\n" + host + "\r\n", 505},
       {"GET / SPDY\r\n" + host + "\r\n", 400},
-      {"\x16\x03\x01\x02\r\n", 400},  // a client that speaks TLS
+      {"\x16\x03\x01\x02", 400},  // a client that speaks TLS, and waits for an answer
       {"GET / HTTP/1.1\r\nHost : x\r\n\r\n", 400},
       {"GET / HTTP/1.1\r\n" + host + " folded\r\n\r\n", 400},
       {"GET / HTTP/1.1\r\n" + host + "no colon\r\n\r\n", 400},
