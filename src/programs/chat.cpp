@@ -38,9 +38,8 @@ constexpr const char* kHelp =
 /load FILE     continue a conversation from a file
 /help          this list
 /quit          leave; so do Ctrl-D, and Ctrl-C on an empty line
-""" opens and closes a message of several lines, or one that begins with /; a pasted text is one
-message, sent by Enter.
-Ctrl-C stops an answer.)";
+""" opens and closes a message of several lines, or one that begins with /.
+A pasted text is one message, sent by Enter. Ctrl-C stops an answer.)";
 
 // Sums over all answers, for the closing line.
 struct Totals {
