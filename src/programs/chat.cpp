@@ -317,7 +317,7 @@ void run_chat(const ChatFlags& flags) {
   }
   const ModelSource model = find_model(flags.model, "chat");
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
-  ChatFormat format = ChatFormat::open(model, tokenizer, flags.chat_template);
+  ChatFormat format = ChatFormat::open(model, tokenizer, flags.chat_template, "--chat-template");
   Engine engine = flags.open_engine(model);
   flags.check_tokenizer(tokenizer, model, engine.plan());
 

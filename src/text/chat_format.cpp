@@ -52,7 +52,7 @@ ChatTemplateSource guessed_source(const ModelSource& model, const Tokenizer& tok
   if (const auto* builtin = guess_chat_template(tokenizer)) return source_of(*builtin);
   throw Error(
       "{}: expected a chat template, or the tokens {} and {} in the vocabulary, found neither (a "
-      "model for stories has none); for a chat model, name a template: {} {}",
+      "model for stories has none); for a chat model, choose one ({}): {}",
       model.name(), kChatStart, kChatEnd, option, names_of_builtin_templates());
 }
 

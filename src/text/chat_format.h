@@ -40,11 +40,11 @@ class ChatFormat {
   // which built-in template fits.
   static ChatFormat open(const ModelSource& model, const Tokenizer& tokenizer,
                          const std::string& chosen = "",
-                         const std::string& option = "--chat-template");
+                         const std::string& option = "chat template");
   // The same on a given date: some templates tell the model the date.
   static ChatFormat open(const ModelSource& model, const Tokenizer& tokenizer,
                          const std::string& chosen, const std::tm& now,
-                         const std::string& option = "--chat-template");
+                         const std::string& option = "chat template");
   // ChatML, without a template: call only tokens(messages). Throws Error if the tokenizer lacks its
   // tokens.
   static ChatFormat chatml(const Tokenizer& tokenizer);

@@ -212,9 +212,8 @@ const BadCommand kBadCommands[] = {
      {"chat", "--model", "TINY", "Hello"},
      1,
      "TINY: expected a chat template, or the tokens <|im_start|> and <|im_end|> in the vocabulary, "
-     "found neither (a model for stories has none); for a chat model, name a template: "
-     "--chat-template chatml, "
-     "llama2, llama3, zephyr, mistral, gemma, phi3"},
+     "found neither (a model for stories has none); for a chat model, choose one "
+     "(--chat-template): chatml, llama2, llama3, zephyr, mistral, gemma, phi3"},
     {"chat_without_a_question",
      {"chat", "--model", "TINY", ""},
      1,

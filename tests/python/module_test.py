@@ -114,7 +114,7 @@ class Story(unittest.TestCase):
                 (lambda: stagecraft.Model(STORY, chat_template="lama2"),
                  ["chat_template: expected a file or one of", "llama2", "'lama2'"]),
                 (lambda: self.model.chat([{"role": "user", "content": "x"}]),
-                 ["name a template: chat_template chatml"]),
+                 ["choose one (chat_template): chatml"]),
                 (lambda: self.model.logits([-1]), ["-1"]),
                 (lambda: self.model.trace([10 ** 6]), ["1000000"]),
                 (lambda: self.model.logits([]), ["prompt"])):

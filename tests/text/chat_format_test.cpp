@@ -237,6 +237,12 @@ TEST_F(ChatFormatSource, IsNoEmptyFileAndNoJson) {
   }
 }
 
+// A caller of the library has no option of the command line.
+TEST_F(ChatFormatSource, IsNamedByTheCallersWords) {
+  EXPECT_TRUE(
+      error_of([&] { name_and_text("none"); }).starts_with("chat template: expected a file"));
+}
+
 TEST_F(ChatFormatSource, OfSeveralNamedOnesIsTheDefault) {
   config({{"chat_template",
            {{{"name", "tool_use"}, {"template", "tools"}},
