@@ -42,9 +42,9 @@ std::string function_name(Fields& function) {
 Fields function_of(JsonNode value, const std::string& where) {
   const std::optional<JsonNode> type = value.is_object() ? value.find("type") : std::nullopt;
   const std::optional<JsonNode> function = type ? value.find("function") : std::nullopt;
-  if (!type || !type->is_string() || type->string() != "function" || !function ||
-      !function->is_object()) {
-    expected(where, "an object of the type 'function'", value);
+  const bool has_type = type && type->is_string() && type->string() == "function";
+  if (!has_type || !function || !function->is_object()) {
+    expected(where, "an object of the type 'function'", type && !has_type ? *type : value);
   }
   return Fields(*function, where + ".function");
 }

@@ -276,6 +276,9 @@ TEST_F(ApiRequest, TakesAGrammarFromAnyFieldThatSaysOne) {
        "tools|request: 'tools': not supported: the chat template of this model has no known "
        "format of tool calls"},
       {R"("tools": [{"type": "web_search"}])",
+       "tools[0]|request: 'tools[0]': expected an object of the type 'function', found "
+       "\"web_search\""},
+      {R"("tools": [{"type": "function"}])",
        "tools[0]|request: 'tools[0]': expected an object of the type 'function', found an object"},
       {R"("tools": [{"type": "function", "function": {"name": "f g"}}])",
        "tools[0].function.name|request: 'tools[0].function.name': expected 1 to 64 letters, "
