@@ -69,11 +69,19 @@ py::str as_text(const std::string& bytes) {
   return py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(bytes.data(), size, "replace"));
 }
 
+void check_prompt(const Loaded& loaded, const Tokens& prompt) {
+  if (prompt.empty()) throw Error("prompt: expected at least one token, found none");
+  if (prompt.size() > loaded.context) {
+    throw Error("prompt: expected at most {} tokens (context), found {}", loaded.context,
+                prompt.size());
+  }
+}
+
 Tokens tokens_of(const Loaded& loaded, const Prompt& prompt) {
   const auto* text = std::get_if<std::string>(&prompt);
   Tokens tokens = text == nullptr ? std::get<Tokens>(prompt)
                                   : loaded.tokenizer.encode(*text, {.add_special = true});
-  if (tokens.empty()) throw Error("prompt: expected at least one token, found none");
+  check_prompt(loaded, tokens);
   return tokens;
 }
 
@@ -98,12 +106,7 @@ class Generation {
       : loaded_(std::move(loaded)),
         text_(prompt, options, random, loaded_->context),
         visible_(loaded_->tokenizer, prompt, std::move(stops)),
-        scratch_(loaded_->engine.plan().vocab_size) {
-    if (prompt.size() > loaded_->context) {
-      throw Error("prompt: expected at most {} tokens (context), found {}", loaded_->context,
-                  prompt.size());
-    }
-  }
+        scratch_(loaded_->engine.plan().vocab_size) {}
 
   // The engine counts its sequences, so no pass may run while one is destroyed.
   ~Generation() {
@@ -224,6 +227,10 @@ class Model {
                                         {"f16", KvType::F16},
                                         {"bf16", KvType::BF16},
                                         {"q8_0", KvType::Q8_0}});
+      if (options.backend == BackendKind::Textbook && options.kv_type != KvType::F32) {
+        throw Error("kv_type: expected f32 (the only type of the textbook backend), found '{}'",
+                    kv_type);
+      }
     }
     const ModelSource source(path);
     Engine engine = Engine::open(source, options);
@@ -236,7 +243,9 @@ class Model {
   std::size_t context() const { return loaded_->context; }
   const Plan& plan() const { return loaded_->engine.plan(); }
 
-  Tokens encode(const std::string& text) const { return tokens_of(*loaded_, text); }
+  Tokens encode(const std::string& text) const {
+    return loaded_->tokenizer.encode(text, {.add_special = true});
+  }
   py::str decode(const Tokens& tokens) const { return as_text(loaded_->tokenizer.decode(tokens)); }
 
   std::unique_ptr<Generation> generate(const Prompt& prompt, const Options& options) {
@@ -249,7 +258,9 @@ class Model {
     if (!format) open_chat_format("");
     Tokens ends = plan().eos_ids;
     ends.insert(ends.end(), format->end_tokens().begin(), format->end_tokens().end());
-    return generation(format->tokens(messages_of(conversation)), ends, options);
+    const Tokens prompt = format->tokens(messages_of(conversation));
+    check_prompt(*loaded_, prompt);
+    return generation(prompt, ends, options);
   }
 
   Array logits(const Prompt& prompt) {

@@ -99,7 +99,10 @@ class Story(unittest.TestCase):
         for call, parts in (
                 (lambda: stagecraft.Model("/no/such/model"), ["/no/such/model"]),
                 (lambda: stagecraft.Model(STORY, backend="gpu"), ["backend", "cpu or textbook", "gpu"]),
+                (lambda: stagecraft.Model(STORY, backend="textbook", kv_type="q8_0"), ["kv_type", "f32", "q8_0"]),
                 (lambda: self.generate([]), ["prompt", "at least one"]),
+                (lambda: self.model.logits([1] * (self.model.context + 1)), ["prompt", str(self.model.context)]),
+                (lambda: self.model.trace([1] * (self.model.context + 1)), ["prompt", str(self.model.context)]),
                 (lambda: self.generate([1] * (self.model.context + 1)), ["prompt", str(self.model.context)]),
                 (lambda: list(self.generate([10 ** 6])), ["1000000"]),
                 (lambda: self.generate(temperature=-1), ["temperature", "0 to 100", "-1"]),
@@ -152,6 +155,9 @@ class Chat(unittest.TestCase):
         second = "".join(self.model.chat(messages, seed=3))
         fresh = stagecraft.Model(CHAT)
         self.assertEqual("".join(fresh.chat(messages, seed=3)), second)
+
+    def test_an_empty_text_has_no_tokens(self):
+        self.assertEqual(self.model.encode(""), [])  # this tokenizer adds none at the beginning
 
     def test_the_messages_are_checked(self):
         user = {"role": "user", "content": "Hello!"}
