@@ -227,10 +227,6 @@ class Model {
                                         {"f16", KvType::F16},
                                         {"bf16", KvType::BF16},
                                         {"q8_0", KvType::Q8_0}});
-      if (options.backend == BackendKind::Textbook && options.kv_type != KvType::F32) {
-        throw Error("kv_type: expected f32 (the only type of the textbook backend), found '{}'",
-                    kv_type);
-      }
     }
     const ModelSource source(path);
     Engine engine = Engine::open(source, options);

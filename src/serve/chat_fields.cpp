@@ -108,9 +108,8 @@ ToolMessage parse_message(JsonNode value, const std::string& where, std::vector<
   }
   members.refuse_others();
   if (message.calls.empty() || value.find("content")) message.content = content_of(members);
-  due = {"user"};
-  if (role == "user") due = {"assistant"};
-  if (role == "tool") due = {"tool", "assistant", "user"};
+  due = {"user", "assistant", "system"};
+  if (role == "tool") due.emplace_back("tool");
   if (!message.calls.empty()) due = {"tool"};
   return message;
 }
@@ -134,6 +133,16 @@ std::vector<Tool> parse_tool_list(JsonNode array) {
   return tools;
 }
 
+// True if there is at most one system prompt, at the beginning, and then question and answer in
+// turn.
+bool in_turn(const std::vector<ToolMessage>& messages) {
+  const std::size_t first = messages.front().role == "system" ? 1 : 0;
+  for (std::size_t i = first; i < messages.size(); ++i) {
+    if (messages[i].role != ((i - first) % 2 == 0 ? "user" : "assistant")) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::vector<ToolMessage> parse_messages(Fields& fields) {
@@ -142,7 +151,7 @@ std::vector<ToolMessage> parse_messages(Fields& fields) {
     expected("messages", "an array of at least one message", value);
   }
   std::vector<ToolMessage> messages;
-  std::vector<std::string> due = {"user", "system"};
+  std::vector<std::string> due = {"user", "assistant", "system"};
   std::vector<ToolCall> last_calls;
   for (const JsonNode message : value->elements()) {
     messages.push_back(
@@ -201,7 +210,7 @@ std::vector<TokenId> chat_prompt(const std::vector<ToolMessage>& messages, const
     refuse_field("messages", "tool calls are not supported by the chat template of this model");
   }
   try {
-    if (!has_calls && !tools.array) {
+    if (!tools.array && in_turn(messages)) {
       return model.chat->tokens(std::vector<Message>(messages.begin(), messages.end()));
     }
     return model.chat->tokens(messages, tools.array);

@@ -54,9 +54,9 @@ class ChatFormat {
   // whatever they spell. Throws Error if the template rejects the conversation, a content is not
   // UTF-8, or the tokenizer would encode a content with a token that ends an answer.
   std::vector<TokenId> tokens(std::span<const Message> messages) const;
-  // The same for a conversation with function calls. `tools` is the array of OpenAI's "tools". The
-  // template writes the conversation, even if it is ChatML. After an "assistant" message with calls
-  // come their results with the role "tool", then "assistant" or "user".
+  // The same for a conversation with function calls, or with roles in another order. `tools` is the
+  // array of OpenAI's "tools". The template writes the conversation, even if it is ChatML, or
+  // rejects it. After an "assistant" message with calls come their results with the role "tool".
   std::vector<TokenId> tokens(std::span<const ToolMessage> messages,
                               std::optional<JsonNode> tools) const;
   // How the template writes calls. None: in no known form, or the template ignores functions, or

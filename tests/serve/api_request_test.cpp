@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "checkpoint/model_source.h"
 #include "serve/api_error.h"
 #include "tests/support/tiny_chat_model.h"
 
@@ -210,11 +212,12 @@ TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
             "messages|request: 'messages': expected an array of at least one message, found an "
             "array of 0");
   EXPECT_EQ(refused(with(R"([{"role": "assistant", "content": "x"}])"), true),
-            "messages[0].role|request: 'messages[0].role': expected 'user' or 'system', found "
-            "\"assistant\"");
+            "messages|request: 'messages': expected the role 'user' or 'tool' in the last message, "
+            "found 'assistant'");
   EXPECT_EQ(refused(with(R"([{"role": "user", "content": "x"}, {"role": "tool", "content": "x"}])"),
                     true),
-            "messages[1].role|request: 'messages[1].role': expected 'assistant', found \"tool\"");
+            "messages[1].role|request: 'messages[1].role': expected 'user' or 'assistant' or "
+            "'system', found \"tool\"");
   EXPECT_EQ(refused(with(R"([{"role": "system", "content": "x"}])"), true),
             "messages|request: 'messages': expected the role 'user' or 'tool' in the last message, "
             "found 'system'");
@@ -234,6 +237,35 @@ TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
   model_.chat = nullptr;
   model_.why_no_chat = "models/x: expected a chat template";
   EXPECT_EQ(refused(with(hello), true), "|models/x: expected a chat template");
+}
+
+// Programs send such conversations: a greeting first, a late instruction, a question in two parts.
+TEST_F(ApiRequest, LeavesTheOrderOfRolesToTheTemplate) {
+  const std::vector<Message> messages = {
+      {"assistant", "hello"}, {"user", "he"}, {"system", "lo"}, {"user", "hello"}};
+  json array = json::array();
+  std::vector<TokenId> expected;
+  for (const Message& message : messages) {
+    array.push_back({{"role", message.role}, {"content", message.content}});
+    for (const TokenId token : message_tokens(tokenizer_, message)) expected.push_back(token);
+  }
+  for (const TokenId token : answer_opening(tokenizer_)) expected.push_back(token);
+  const ModelSource source(folder_.folder());
+  const ChatFormat any_order = ChatFormat::open(source, tokenizer_, "chatml");
+  model_.chat = &any_order;
+  EXPECT_EQ(chat({{"messages", array}}).texts[0].prompt, expected);
+
+  const auto file = folder_.folder() / "strict.jinja";
+  std::ofstream(file) << "{% for m in messages %}{% if m.role != ('user' if loop.index0 % 2 == 0 "
+                         "else 'assistant') %}{{ raise_exception('roles must alternate') }}"
+                         "{% endif %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"
+                         "{% endfor %}<|im_start|>assistant\n";
+  const ChatFormat strict = ChatFormat::open(source, tokenizer_, file.string());
+  model_.chat = &strict;
+  EXPECT_EQ(refused(json{{"messages", kHello}}.dump(), true), "accepted");
+  EXPECT_EQ(refused(json{{"messages", array}}.dump(), true),
+            "messages|request: 'messages': " + file.string() +
+                ": line 1: the template refuses: roles must alternate");
 }
 
 TEST_F(ApiRequest, TakesAGrammarFromAnyFieldThatSaysOne) {

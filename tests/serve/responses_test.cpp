@@ -55,12 +55,11 @@ TEST(Responses, NamesTheFieldsOfTheRequestInErrors) {
        "input[0].type|request: 'input[0].type': expected 'message', 'function_call' or "
        "'function_call_output', found \"item_reference\""},
       {input("5"), "input[0]|request: 'input[0]': expected an object, found 5"},
-      {input(user + "," + user),
-       "input[1].role|request: 'input[1].role': expected 'assistant', found \"user\""},
       {input(R"({"role": "user", "content": 5})"),
        "input[0].content|request: 'input[0].content': expected a string, found 5"},
       {input(call),
-       "input[0]|request: 'input[0]': expected 'user' or 'system', found \"assistant\""},
+       "input|request: 'input': expected the role 'user' or 'tool' in the last message, found "
+       "'assistant'"},
       {input(user + R"(, {"type": "function_call", "call_id": 5, "name": "f", "arguments": "{}"})"),
        "input[1].call_id|request: 'input[1].call_id': expected a string, found 5"},
       {input(user + "," + call +
@@ -82,7 +81,8 @@ TEST(Responses, NamesTheFieldsOfTheRequestInErrors) {
       {beside(R"("instructions": 5)"),
        "instructions|request: 'instructions': expected a string, found 5"},
       {R"({"instructions": "y", "input": [{"role": "tool", "content": "x"}]})",
-       "input[0].role|request: 'input[0].role': expected 'user', found \"tool\""},
+       "input[0].role|request: 'input[0].role': expected 'user' or 'assistant' or 'system', "
+       "found \"tool\""},
       {beside(R"("max_output_tokens": "x")"),
        "max_output_tokens|request: 'max_output_tokens': expected a whole number from 1 to "
        "10000000, "
