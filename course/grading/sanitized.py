@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import typing
 
 from shared import building
 from shared import course
@@ -21,6 +22,8 @@ ASSERTED = re.compile(r".*Assertion .* failed")
 WHOSE = re.compile(r"(\w+)(?:<[^()]*?>)?::(operator\(\)|operator\[\]|\w+)\(.*(Assertion .*)")
 # Addresses help nobody, and differ from run to run.
 ACCESS = re.compile(r"^(READ|WRITE) of size \d+", re.M)  # the second line of a complaint
+# What follows tells the history of the memory, not of its use.
+HISTORY = re.compile(r"^(?=freed by |previously allocated by |allocated by |Address \S+ is located in stack)", re.M)
 NOISE = re.compile(r" on (unknown )?address 0x.*| \(pc 0x.*")
 
 
@@ -36,11 +39,24 @@ def first_complaint(text):
     return ""
 
 
+class Place(typing.NamedTuple):
+    """A line in a student's file, and the name of the message that says what happened there."""
+    file: str
+    line: int
+    message: str = "crash_at"
+
+
 def own_line(text, stage):
-    """The first place in the student's files: ("stages/02-rms-norm/rms_norm.cpp", 17), or None."""
+    """The first place in the student's files, or None. If only other code used the memory, it is the place that freed
+    the memory, or that it comes from."""
     names = "|".join(re.escape(course.unit_name(stage, unit)) for unit in stage.units)
-    found = re.search(rf"({names}):(\d{{1,9}})\b", text)
-    return (found[1], int(found[2])) if found else None
+    message = "crash_at"
+    for part in HISTORY.split(text):
+        found = re.search(rf"({names}):(\d{{1,9}})\b", part)
+        if found:
+            return Place(found[1], int(found[2]), message)
+        message = "crash_freed_at" if message == "crash_at" and "\nfreed by" in text else "crash_memory_at"
+    return None
 
 
 def printed(words):
@@ -85,10 +101,9 @@ def told(complaint, place, source):
         return [course.say("crash_nothing_found")]
     if place is None:
         return [complaint]
-    name, number = place
     lines = source.splitlines()
-    line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-    return [complaint, course.say("crash_at", f"{name}:{number}"), f"  {line}"]
+    line = lines[place.line - 1].strip() if 0 < place.line <= len(lines) else ""
+    return [complaint, course.say(place.message, f"{place.file}:{place.line}"), f"  {line}"]
 
 
 def where_it_happens(stage, request, doubtful=False):
