@@ -27,7 +27,7 @@ def tell(result, brief=False):
         return
     first = result.first_wrong  # the first in full; the others get one line each
     for group in result.groups:
-        tell_group(group)
+        tell_group(group, stage)
         if group is first or group.status != "wrong":
             explain(group, stage)
         if group is first and stage.has_pages and result.part is None:  # the part may not be begun
@@ -45,8 +45,11 @@ def tell(result, brief=False):
         course.tell("  " + course.say("test_calls", first.file, other.file, f"{stage.id}.{other.part}"))
 
 
-def tell_group(group):
-    word = course.paint(course.say(f"state_{group.status}"), COLOURS.get(group.status))
+def tell_group(group, stage):
+    said = course.say(f"state_{group.status}")
+    if group.waits_for:
+        said = course.say("state_waits", f"{stage.id}.{group.waits_for}")
+    word = course.paint(said, COLOURS.get(group.status))
     course.tell(f"  {group.name:<24} {group.earned:>3}/{group.points:<3} {word}")
 
 
@@ -94,8 +97,11 @@ def files_to_edit(result):
     elif result.compile_error:
         files = broken or files  # all parts of a stage are compiled together
     else:
-        right = {file: all(group.status == "passed" for group in result.groups if group.file == file) for file in files}
-        files = [file for file in files if not right[file]] or files
+        todo = [group for group in result.groups if group.status != "passed"]
+        waited_for = {group.waits_for for group in todo} - {None}
+        todo = [group for group in [*result.groups, *result.of_others]
+                if group.part in waited_for or group in todo and not group.waits_for]
+        files = [unit["file"] for unit in stage.units if any(group.file == unit["file"] for group in todo)] or files
     return f"{stage.folder.relative_to(course.ROOT)}/{course.listed(files)}"
 
 

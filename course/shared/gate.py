@@ -4,6 +4,7 @@ import copy
 import fcntl
 import os
 import pathlib
+import re
 import secrets
 import shutil
 import sys
@@ -43,6 +44,7 @@ class Group:
         self.part = part  # part of the handout, if it has parts
         self.file = file  # the file it is about, if the stage has several
         self.status = "unwritten"  # or "passed", "wrong", "slow" (right, not in all bands), "unjudged", "unmeasured"
+        self.waits_for = None  # if unwritten: the part with the missing function, if it is in another file
         self.failures = []
         self.n_passed = 0  # passed tests
         self.measured = None  # the measured speed, in words
@@ -181,6 +183,8 @@ def run(stage, worker, seed=None, mistakes=None, keep=None, only=None):
         result.peak = max(result.peak, int(suite.get("peak", 0)))
         read_group(group, suite.get("testsuite", []), failed_requests(keep, group.name) if keep else [])
         explain(group, known_mistakes.get(group.name))
+        if group.status == "unwritten":
+            group.waits_for = waits_for(group, result.groups, suite.get("testsuite", []))
     return result
 
 
@@ -208,6 +212,15 @@ def read_group(group, tests, requests):
         group.status = "slow"
     else:
         group.status = "wrong"
+
+
+def waits_for(group, groups, tests):
+    """The part of another file that a group's function calls and that is not written yet, or None."""
+    missing = next(reported(test["not-written"]) for test in tests if "not-written" in test)
+    named = re.match(r"stage \d+\.(\d+): ", missing)
+    files = {other.part: other.file for other in groups}
+    part = int(named[1]) if named else None
+    return part if files.get(part, group.file) != group.file else None
 
 
 def explain(group, mistake):

@@ -253,6 +253,21 @@ class Verdicts(unittest.TestCase):
             self.assertNotIn("calls your own", said)
             self.assertIn("parameters.cpp, then ./stage test 5.2", then)
 
+    def test_of_a_part_that_calls_a_missing_function_names_that_part(self):
+        stage = course.Stage(STAGES[7])
+        for missing, expected, file in (("stage 7.2: sample", "calls functions of 7.2 that", "sampler.cpp"),
+                                        ("stage 7.3: generate", "not written yet", "generate.cpp")):
+            result = gate.Result(stage)
+            for group in result.groups:
+                group.waits_for = gate.waits_for(group, result.groups, [{"not-written": f"{missing} is not written yet"}])
+            part = result.of_part(3)
+            said = io.StringIO()
+            with mock.patch.dict(os.environ, STAGECRAFT_LANG="en"), contextlib.redirect_stdout(said):
+                test.tell(part)
+                then = test.next_step(part)
+            self.assertRegex(said.getvalue(), rf"Generate +0/8 +{expected}")
+            self.assertRegex(then, rf"write it in stages/07-generation/{file};")
+
     def test_speak_of_no_other_group_where_there_is_none(self):
         said, then = self.told("Config")
         self.assertIn("how Config failed", said)
