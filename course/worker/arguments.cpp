@@ -13,6 +13,11 @@ namespace {
 
 constexpr std::size_t kGuard = 64;  // elements before and after
 
+// The memory of the arguments of the last call in this thread. The next call gets it again, if it
+// is large enough: the model, too, passes new numbers at old addresses. With a sanitizer each call
+// has fresh memory, so that it finds pointers that a function keeps.
+thread_local std::vector<std::vector<float>> last_memory;
+
 }  // namespace
 
 // kGuard elements, then rows * (cols + gap), then kGuard again; all but the matrix itself is
@@ -89,7 +94,13 @@ struct Arguments::Block {
 };
 
 Arguments::Arguments(const Request& request) : request_(request) {}
-Arguments::~Arguments() = default;
+
+Arguments::~Arguments() {
+  if (has_sanitizer()) return;
+  const Stoppable stoppable(false);
+  last_memory.clear();
+  for (const auto& block : blocks_) last_memory.push_back(std::move(block->memory));
+}
 
 double Arguments::scalar(const std::string& name) const {
   const auto found = request_.scalars.find(name);
@@ -120,10 +131,13 @@ Arguments::Block& Arguments::make(const std::string& name, std::size_t rows, std
   block->name = name;
   block->rows = rows;
   block->cols = cols;
-  block->stride = std::max<std::size_t>(1, cols + (flat ? 0 : request_.gap));
+  // No two arguments have the same gap: code may not use the stride of one for another.
+  const std::size_t gap = flat || request_.gap == 0 ? 0 : request_.gap + 2 * blocks_.size();
+  block->stride = std::max<std::size_t>(1, cols + gap);
   block->flat = flat;
   // AddressSanitizer can forbid the end of a group of 8 bytes, but not its beginning.
   if (has_sanitizer() && block->stride > cols) block->stride += block->stride % 2;
+  if (blocks_.size() < last_memory.size()) block->memory.swap(last_memory[blocks_.size()]);
   block->take_memory();
   block->before_the_call = block->memory;
   return *blocks_.emplace_back(std::move(block));

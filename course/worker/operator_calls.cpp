@@ -31,15 +31,29 @@ void call_swiglu(Arguments& args) {
 void call_rms_norm(Arguments& args) {
   const auto x = args.matrix("x");
   const auto weight = args.vector("weight");
-  rms_norm(x, weight, static_cast<float>(args.scalar("eps")),
-           args.out_matrix("y", x.rows(), x.cols()));
+  const float eps = static_cast<float>(args.scalar("eps"));
+  rms_norm(x, weight, eps, args.out_matrix("y", x.rows(), x.cols()));
+  if (!args.has("each row alone")) return;
+  const auto alone = args.out_matrix("alone", x.rows(), x.cols());
+  for (std::size_t r = 0; r < x.rows(); ++r) {
+    rms_norm(x.row_range(r, 1), weight, eps, alone.row_range(r, 1));
+  }
 }
 
 void call_matmul_transb(Arguments& args) {
   const auto a = args.matrix("a");
   const auto b = args.matrix("b");
-  matmul_transb(static_cast<float>(args.scalar("alpha")), a, b,
-                static_cast<float>(args.scalar("beta")), args.in_out("c"));
+  const float alpha = static_cast<float>(args.scalar("alpha"));
+  const float beta = static_cast<float>(args.scalar("beta"));
+  matmul_transb(alpha, a, b, beta, args.in_out("c"));
+  if (!args.has("each row alone")) return;
+  const auto alone = args.out_matrix("alone", a.rows(), b.rows());
+  for (std::size_t m = 0; m < a.rows(); ++m) {
+    for (std::size_t n = 0; n < b.rows(); ++n) {
+      const auto element = alone.row_range(m, 1).col_range(n, 1);
+      matmul_transb(alpha, a.row_range(m, 1), b.row_range(n, 1), 0.0f, element);
+    }
+  }
 }
 
 void call_softmax(Arguments& args) {

@@ -210,6 +210,12 @@ TEST(RmsNormRows, TreatsEveryRowAlone) {
   judge(rms_norm_case("rows of different size", x, inputs.tensor({dim}), 1e-6));
 }
 
+TEST(RmsNormRows, GiveAloneWhatTheyGiveAmongMany) {
+  Inputs inputs;
+  judge_rows_alone(
+      rms_norm_case("each row alone", inputs.tensor({9, 333}), inputs.tensor({333}), 1e-5), "y");
+}
+
 TEST(RmsNormRows, GoesFromRowToRowByTheStride) {
   Inputs inputs;
   Case one = rms_norm_case("rows with gaps between them", inputs.tensor({4, 13}),
@@ -313,6 +319,12 @@ TEST(MatmulTransbAlphaBeta, ScalesTheProductByAlphaAndTheOldCByBeta) {
                     inputs.tensor({6, 19}), 0.75, inputs.tensor({4, 6}, 5.0f)));
 }
 
+TEST(MatmulTransbAlphaBeta, TakesATinyBetaForWhatItIs) {
+  Inputs inputs;
+  judge(matmul_case("alpha = 1, beta = 1e-8", 1.0, inputs.tensor({4, 19}), inputs.tensor({6, 19}),
+                    1e-8, inputs.tensor({4, 6}, 1e9f)));
+}
+
 TEST(MatmulTransbAlphaBeta, TakesThousandsAndKeepsNothing) {
   Inputs inputs;
   if (!judge(sized_product(inputs, 3, 2003, 70, -0.5, 2.0))) return;
@@ -354,6 +366,13 @@ TEST(MatmulTransbViews, GoesFromRowToRowByTheStride) {
   one.request.gap = 8;
   one.request.wider = true;
   judge(one);
+}
+
+TEST(MatmulTransbViews, GiveAnElementAloneAsAmongMany) {
+  Inputs inputs;
+  Case one = sized_product(inputs, 9, 21, 301);
+  one.name = "each element of C alone, " + one.name;
+  judge_rows_alone(one, "c");
 }
 
 TEST(MatmulTransbViews, TakesThousandsOfRowsThatLieApart) {

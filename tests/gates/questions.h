@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <cstring>
 #include <iterator>
 
 #include "course/judge/gate.h"
+#include "course/judge/messages.h"
 
 namespace stagecraft::stages {
 
@@ -76,6 +79,47 @@ template <class Make>
 bool judge_together(Make make) {
   return judge(in_turn("calls with other arguments", {make(1), make(1), make(2), make(0)})) &&
          judge(at_once("two threads at once", {make(2), make(2)}));
+}
+
+// What is wrong if a matrix, which is right, does not have the same bits as one whose rows were
+// computed alone.
+inline std::string problem_with_rows(const Expected& expected, const Tensor& many,
+                                     const Tensor& alone) {
+  const bool right = agrees(expected, alone);
+  const std::size_t columns = many.cols();
+  for (std::size_t i = 0; i < many.values.size(); ++i) {
+    if (std::memcmp(&many.values[i], &alone.values[i], sizeof(float)) == 0) continue;
+    if (!right && std::fabs(alone.values[i] - expected.values[i]) <= expected.allowed[i]) continue;
+    return say(right ? "rows_differ" : "row_alone_wrong", i / columns, i % columns, many.values[i],
+               alone.values[i]);
+  }
+  return {};
+}
+
+// Judges a matrix, and then whether each of its rows has the same bits if it is computed alone. The
+// worker makes these calls, too, and sends their results as "alone". hint: a line for the student,
+// if only bits differ.
+inline bool judge_rows_alone(Case one, const std::string& output, const std::string& hint = {}) {
+  one.request.inputs["each row alone"] = {{0}, {}};
+  const Expected expected = one.expected.at(output);
+  one.expected["alone"] = expected;
+  const std::string function = one.request.function;
+  return judge_by(one, [=](const Outcome& outcome) -> std::string {
+    const std::string broken = broken_rule(outcome);
+    if (!broken.empty()) return broken;
+    const auto& outputs = outcome.response.outputs;
+    for (const std::string& name : {output, std::string("alone")}) {
+      const auto got = outputs.find(name);
+      if (got == outputs.end() || got->second.shape != expected.shape)
+        return say("no_answer", name);
+    }
+    if (!agrees(expected, outputs.at(output))) {
+      return diagnose(function, output, expected, outputs.at(output));
+    }
+    const Tensor& alone = outputs.at("alone");
+    const std::string problem = problem_with_rows(expected, outputs.at(output), alone);
+    return problem.empty() || !agrees(expected, alone) ? problem : problem + hint;
+  });
 }
 
 // The name of a StopReason that was sent as a number.

@@ -242,41 +242,13 @@ TEST(SpeedOfManyRows, ReachesTheLastBand) { many_rows(3); }
 
 // The last test: if only this one fails, speed is still measured.
 
-std::string problem_with_rows(const Response& response, std::size_t columns) {
-  const auto many = response.outputs.find("c");
-  const auto alone = response.outputs.find("alone");
-  if (many == response.outputs.end()) return say("no_answer", "c");
-  if (alone == response.outputs.end() || alone->second.shape != many->second.shape) {
-    return say("no_answer", "alone");
-  }
-  const std::vector<float>& expected = many->second.values;
-  const std::vector<float>& got = alone->second.values;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    if (std::memcmp(&expected[i], &got[i], sizeof(float)) == 0) continue;
-    return say("rows_differ", i / columns, i % columns, expected[i], got[i]);
-  }
-  return {};
-}
-
 TEST(MatmulPackedRows, GiveAloneWhatTheyGiveAmongMany) {
   if (skips_for_lack_of_instructions()) return;
   Inputs inputs;
   const std::size_t kSizes[][3] = {{6, 16, 64}, {12, 64, 200}, {13, 70, 101}, {4, 150, 77}};
   for (const auto& [m, n, k] : kSizes) {
-    Case one = packed_case(inputs, m, n, k);
-    one.request.inputs["each row alone"] = {{0}, {}};
-    one.expected["alone"] = one.expected.at("c");
-    const bool goes_on = judge_by(one, [one](const Outcome& outcome) -> std::string {
-      const std::string broken = broken_rule(outcome);
-      if (!broken.empty()) return broken;
-      const auto got = outcome.response.outputs.find("c");
-      if (got == outcome.response.outputs.end()) return say("no_answer", "c");
-      if (!agrees(one.expected.at("c"), got->second)) {
-        return diagnose("matmul_packed", "c", one.expected.at("c"), got->second);
-      }
-      return problem_with_rows(outcome.response, one.expected.at("c").shape.at(1));
-    });
-    if (!goes_on) return;
+    const std::string hint = "\n" + say("rows_differ_by_fma");
+    if (!judge_rows_alone(packed_case(inputs, m, n, k), "c", hint)) return;
   }
 }
 
