@@ -1,4 +1,5 @@
 #include "course/worker/calls.h"
+#include "course/worker/numbers_taken.h"
 #include "generation/generate.h"
 #include "generation/sampler.h"
 #include "tests/support/engines.h"
@@ -43,6 +44,7 @@ void call_generate(Arguments& args) {
   args.record("chosen tokens", made);
   args.record("reason", std::vector<int>{static_cast<int>(reason)});
   args.record("fed tokens", session.tokens());
+  args.record("random numbers", std::vector<int>{numbers_taken(random, args.size("seed"))});
 }
 
 const Callable kModelCalls{{"sample", call_sample}, {"generate", call_generate}};

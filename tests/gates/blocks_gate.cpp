@@ -180,6 +180,10 @@ TEST(Rope, CountsFromTheFirstPositionForEveryHead) {
   one.name += ", rows with gaps between them";
   if (!judge(one)) return;
   if (!judge(rope_case("3001 rows from position 0", inputs.tensor({3001, 8}), inv_freq, 0))) return;
+  if (!judge(
+          rope_case("heads of 8 from position 70000", inputs.tensor({3, 16}), inv_freq, 70'000))) {
+    return;
+  }
   Tensor many{{130}, {}};
   for (std::size_t i = 0; i < 130; ++i) many.values.push_back(1.0f / static_cast<float>(i + 1));
   one = rope_case("heads of 260 from position 5000", inputs.tensor({3, 520}), many, 5000);

@@ -37,7 +37,9 @@ Spell spelling(const std::filesystem::path& folder) {
       return fmt::format("{}", token);
     }
     if (tokenizer->is_special(token)) return std::string(tokenizer->token_of(token));
-    return quoted(tokenizer->decode(std::vector<TokenId>{token}));
+    std::string text = tokenizer->decode(std::vector<TokenId>{token});
+    if (text.empty()) text = tokenizer->token_of(token);  // "▁" at the start of a text
+    return stages::quoted(text);
   };
 }
 

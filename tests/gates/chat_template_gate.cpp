@@ -81,7 +81,7 @@ bool judge_messages(const std::string& name, const std::filesystem::path& folder
   return judge(told_messages(name, folder, messages));
 }
 
-bool judge_opening(const std::filesystem::path& folder) {
+Case told_opening(const std::filesystem::path& folder) {
   Case one;
   one.name = "the opening of an answer";
   one.request.function = "answer_opening";
@@ -91,7 +91,7 @@ bool judge_opening(const std::filesystem::path& folder) {
                                                                  const Tensor& got) {
     return diagnose_tokens(say("chat_opening"), expected.at(output).values, got.values, spell);
   };
-  return judge(one);
+  return one;
 }
 
 bool judge_refused(Case one) {
@@ -131,8 +131,11 @@ TEST(ChatTemplate, KeepsNothingOfAnotherTokenizer) {
 }
 
 TEST(ChatTemplate, OpensTheAnswer) {
-  if (!judge_opening(usual())) return;
-  judge_opening(with_beginnings());
+  if (!judge(told_opening(usual()))) return;
+  if (!judge(told_opening(with_beginnings()))) return;
+  const std::filesystem::path folders = test_data() / "tokenizers";
+  judge(in_turn("one tokenizer after the other",
+                {told_opening(folders / "qwen2"), told_opening(folders / "smollm")}));
 }
 
 TEST(ChatTemplate, KeepsEverySpaceAndNewlineOfAContent) {

@@ -242,6 +242,17 @@ TEST(ChatKeptCache, ForgetsWhatDepartsFromTheConversation) {
   undone.take(after);
   if (!undone.judge()) return;
 
+  Talk first(inputs);
+  Turns other("two questions, and then another conversation", inputs);
+  for (int n = 0; n < 2; ++n) {
+    first.ask();
+    first.answer(other.take(first.tokens()));
+  }
+  Talk second(inputs);
+  second.ask(60);
+  other.take(second.tokens());
+  if (!other.judge()) return;
+
   // Both texts have the same length and differ in a single token.
   for (const std::size_t part : {2, 3}) {
     Turns changed(fmt::format("one token at 1/{} of the conversation is another", part), inputs);

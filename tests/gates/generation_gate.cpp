@@ -9,6 +9,7 @@
 #include "course/judge/kept_requests.h"
 #include "course/judge/messages.h"
 #include "course/judge/paths.h"
+#include "course/worker/numbers_taken.h"
 #include "generation/generate.h"
 #include "model/forward.h"
 #include "tests/gates/questions.h"
@@ -96,7 +97,8 @@ bool judge_refused_pass(const std::string& name, const DumpedLogits& dump,
 }
 
 TEST(Forward, EqualsPyTorchOnAWholePrompt) {
-  for (const char* name : {"llama-mha", "llama-gqa3", "llama-tied-embed-only", "qwen3-qk-norm"}) {
+  for (const char* name :
+       {"llama-mha", "llama-gqa3", "llama-large-eps", "llama-tied-embed-only", "qwen3-qk-norm"}) {
     const DumpedLogits dump = dumped_logits(name);
     const int seq_len = static_cast<int>(dump.ids.size());
     if (!judge(forward_case(dump, {seq_len}, {seq_len}))) return;
@@ -127,6 +129,7 @@ DumpedLogits fresh_logits(Inputs& inputs) {
   sizes.vocab_size = inputs.size(40, 90);
   sizes.dim = 24;
   sizes.ffn_dim = inputs.odd_size(30, 50);
+  sizes.n_layers = 3;  // the dumped models have two
   sizes.gain = 0.3f;
   sizes.seed = static_cast<unsigned>(inputs.size(0, 1u << 30));
   const std::filesystem::path folder = folder_for_files("random-weights");
@@ -160,12 +163,15 @@ TEST(Forward, ComputesAModelThatNobodyHasSeen) {
 }
 
 TEST(Forward, KeepsNothingOfAnotherModel) {
+  Inputs inputs;
   std::vector<Case> cases;
   for (const char* name : {"llama-gqa2", "qwen3-qk-norm", "llama-mha"}) {
     const DumpedLogits dump = dumped_logits(name);
     const int seq_len = static_cast<int>(dump.ids.size());
     cases.push_back(forward_case(dump, {seq_len}, {2}));
   }
+  const DumpedLogits fresh = fresh_logits(inputs);
+  cases.push_back(forward_case(fresh, {static_cast<int>(fresh.ids.size())}, {2}));
   judge(in_turn("one model after the other", cases));
 }
 
@@ -295,8 +301,10 @@ bool judge_shares(const std::string& name, const Tensor& logits, double temperat
 }
 
 TEST(Sample, TakesTheLargestAtTemperatureZeroAndTheLowerOfEquals) {
-  const std::pair<std::vector<float>, int> kLargest[] = {{{0.5f, 3.0f, -1.0f, 3.0f, 2.9f}, 1},
-                                                         {{4.0f, -2.0f, 4.0f, 4.0f}, 0}};
+  const std::pair<std::vector<float>, int> kLargest[] = {
+      {{0.5f, 3.0f, -1.0f, 3.0f, 2.9f}, 1},
+      {{4.0f, -2.0f, 4.0f, 4.0f}, 0},
+      {{-5.0f, -3.0f, -0.5f, -8.0f, -2.0f, -9.0f}, 2}};
   for (const auto& [logits, largest] : kLargest) {
     Case one;
     one.name = fmt::format("temperature 0, {} logits", logits.size());
@@ -339,6 +347,10 @@ TEST(Sample, GivesEveryTokenItsShare) {
   if (!judge_shares("temperature 1", logits, 1.0, 0, 1.0)) return;
   if (!judge_shares("temperature 0.5", logits, 0.5, 0, 1.0)) return;
   if (!judge_shares("temperature 2", logits, 2.0, 0, 1.0)) return;
+  Tensor close = logits;
+  for (float& logit : close.values) logit *= 0.01f;
+  if (!judge_shares("temperature 0.01, logits that are close together", close, 0.01, 0, 1.0))
+    return;
   for (float& logit : logits.values) logit += 150.0f;
   if (!judge_shares("logits around 150, whose exp overflows", logits, 1.0, 0, 1.0)) return;
   for (float& logit : logits.values) logit -= 300.0f;
@@ -426,6 +438,14 @@ Tensor logits_of(const std::vector<double>& shares) {
   return logits;
 }
 
+// Two equal logits give exactly 1/2 each, so the first alone reaches p.
+TEST(SampleTopKTopP, KeepsNoMoreThanReachP) {
+  Case one = sample_case("two equal logits, top_p = 0.5", filled({2}, 1.0f), 1.0, 0, 0.5);
+  one.request.inputs["u"] = {{3}, {0.1f, 0.5f, 0.9f}};
+  one.expected = {{"tokens", exactly({0, 0, 0})}};
+  judge(one);
+}
+
 TEST(SampleTopKTopP, CutsAndSharesTheRest) {
   Inputs inputs;
   // At temperature 0.8 the boundaries are close enough to those at 1 to be clear, too.
@@ -456,22 +476,30 @@ TEST(SampleTopKTopP, CountsTheLowerOfEqualsAsLikelier) {
 
 // ---- generate -----------------------------------------------------------------------------------
 
+std::filesystem::path model_of(const std::string& name, std::size_t vocab_size) {
+  RandomModelSizes sizes;
+  sizes.vocab_size = vocab_size;
+  sizes.dim = 32;
+  sizes.ffn_dim = 48;
+  sizes.gain = 0.3f;
+  const std::filesystem::path written = folder_for_files(name);
+  write_random_model(written, sizes);
+  return written;
+}
+
 // A small vocabulary, so that a text repeats itself and the penalty has an effect.
 const std::filesystem::path& small_model() {
-  static const std::filesystem::path folder = [] {
-    RandomModelSizes sizes;
-    sizes.vocab_size = 24;
-    sizes.dim = 32;
-    sizes.ffn_dim = 48;
-    sizes.gain = 0.3f;
-    const std::filesystem::path written = folder_for_files("small model");
-    write_random_model(written, sizes);
-    return written;
-  }();
+  static const std::filesystem::path folder = model_of("small model", 24);
+  return folder;
+}
+
+const std::filesystem::path& model_of_more_words() {
+  static const std::filesystem::path folder = model_of("model of more words", 400);
   return folder;
 }
 
 struct Loop {
+  std::filesystem::path model = small_model();
   std::vector<int> prompt;
   std::size_t context = 40;
   std::size_t stop_after = 0;
@@ -493,10 +521,11 @@ struct Answer {
   std::vector<int> made;
   std::vector<int> fed;
   StopReason reason;
+  int random_numbers;
 };
 
 Answer our_answer(const Loop& loop) {
-  Engine engine = textbook_engine(small_model());
+  Engine engine = textbook_engine(loop.model);
   Session session(engine, loop.context);
   session.feed(loop.prompt);
   Random random(loop.seed);
@@ -506,6 +535,7 @@ Answer our_answer(const Loop& loop) {
     return answer.made.size() != loop.stop_after;
   });
   answer.fed.assign(session.tokens().begin(), session.tokens().end());
+  answer.random_numbers = numbers_taken(random, loop.seed);
   return answer;
 }
 
@@ -516,7 +546,7 @@ Case loop_case(const std::string& name, const Loop& loop) {
   Case one;
   one.name = name;
   one.request.function = "generate";
-  one.request.texts = {{"model", small_model().string()}};
+  one.request.texts = {{"model", loop.model.string()}};
   one.request.inputs = {{"ids", numbers(loop.prompt)},
                         {"end_tokens", numbers(loop.options.end_tokens)}};
   one.request.scalars = {{"context", static_cast<double>(loop.context)},
@@ -530,12 +560,14 @@ Case loop_case(const std::string& name, const Loop& loop) {
                          {"stop_after", static_cast<double>(loop.stop_after)}};
   one.expected = {{"chosen tokens", exactly(answer.made)},
                   {"reason", exactly({static_cast<int>(answer.reason)})},
-                  {"fed tokens", exactly(answer.fed)}};
+                  {"fed tokens", exactly(answer.fed)},
+                  {"random numbers", exactly({answer.random_numbers})}};
   one.tell = [expected = one.expected](const std::string& output, const Tensor& got) {
     const std::vector<double>& right = expected.at(output).values;
     if (output == "reason") {
       return say("reason_wrong", reason_name(right[0]), reason_name(got.values.at(0)));
     }
+    if (output == "random numbers") return say("random_numbers", right[0], got.values.at(0));
     return diagnose_tokens(say(output == "fed tokens" ? "fed_tokens" : "chosen_tokens"), right,
                            got.values, [](int token) { return fmt::format("{}", token); });
   };
@@ -571,6 +603,11 @@ TEST(Generate, KeepsNothing) {
     loop.options.max_tokens = n;
     cases.push_back(loop_case("", loop));
   }
+  Loop loop = fresh_loop(inputs);
+  loop.model = model_of_more_words();
+  loop.options.max_tokens = 8;
+  loop.options.sampler.temperature = 0.9f;
+  cases.push_back(loop_case("", loop));
   judge(in_turn("one text after the other", cases));
 }
 

@@ -59,14 +59,19 @@ Request attention_request(const Tensor& q, const Tensor& keys, const Tensor& val
            {"scale", static_cast<double>(1.0f / std::sqrt(static_cast<float>(head_dim)))}}};
 }
 
+// factor: a power of 2 by which scale is larger and q smaller; the scores stay the same.
 Question attention_of(const std::string& name, const Tensor& q, const Tensor& keys,
-                      const Tensor& values, std::size_t n_heads, std::size_t n_kv_heads) {
+                      const Tensor& values, std::size_t n_heads, std::size_t n_kv_heads,
+                      float factor = 1.0f) {
   const Tensor row{{1, q.values.size()}, q.values};
   Expected out = twin_attention(exact(row), exact(keys), exact(values), n_heads, n_kv_heads, 0).out;
   out.shape = q.shape;
   for (double& allowed : out.allowed) allowed *= kOnline;
-  return question(name, attention_request(q, keys, values, n_heads, n_kv_heads), "out",
-                  std::move(out));
+  Tensor given = q;
+  for (float& value : given.values) value /= factor;
+  Request request = attention_request(given, keys, values, n_heads, n_kv_heads);
+  request.scalars["scale"] *= static_cast<double>(factor);
+  return question(name, request, "out", std::move(out));
 }
 
 Question attention(Inputs& inputs, std::size_t n_heads, std::size_t n_kv_heads,
@@ -76,7 +81,7 @@ Question attention(Inputs& inputs, std::size_t n_heads, std::size_t n_kv_heads,
   const Tensor values = inputs.tensor({length, n_kv_heads * head_dim});
   return attention_of(fmt::format("{} heads, {} kv heads of {}, {} positions", n_heads, n_kv_heads,
                                   head_dim, length),
-                      q, keys, values, n_heads, n_kv_heads);
+                      q, keys, values, n_heads, n_kv_heads, 2.0f);
 }
 
 // The scores of the upper half of the heads are far below 0, those of the others near it. So exp of

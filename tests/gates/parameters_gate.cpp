@@ -141,6 +141,13 @@ TEST(Parameters, HoldTheTensorsOfTheirNames) {
   judge_parameters(fresh_case("matrices that are all square", inputs, square), square);
 }
 
+TEST(Parameters, OfTwelveLayers) {  // the numbers of the last ones have two digits
+  Inputs inputs;
+  Config config = fresh_config(inputs);
+  config.n_layers = 12;
+  judge_parameters(fresh_case("a model of 12 layers", inputs, config), config);
+}
+
 TEST(Parameters, KeepNothingOfAnotherModel) {
   Inputs inputs;
   const auto fresh = [&] { return fresh_case("", inputs, fresh_config(inputs)); };

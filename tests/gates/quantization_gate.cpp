@@ -136,6 +136,23 @@ TEST(Quantize, RoundsHalvesAwayFromZero) {
   judge_quantize("halves", x);
 }
 
+// d is 1 again. Just below a half, adding 0.5 rounds up to 1 before the fraction is cut off.
+TEST(Quantize, RoundsDownWhatIsBelowAHalf) {
+  Tensor x{{2 * kBlock}, {}};
+  for (std::size_t i = 0; i < 2 * kBlock; ++i)
+    x.values.push_back(i % 2 ? 0x1.fffffep-2f : -0x1.fffffep-2f);
+  x.values[0] = 127.0f;
+  x.values[kBlock] = -127.0f;
+  judge_quantize("numbers just below a half", x);
+}
+
+TEST(Quantize, KeepsTinyNumbers) {
+  Inputs inputs;
+  for (const float size : {1e-3f, 1e-4f, 1e-5f}) {
+    if (!judge_quantize("blocks of tiny numbers", inputs.tensor({3 * kBlock}, size))) return;
+  }
+}
+
 TEST(Quantize, OfZerosIsZeros) {
   Inputs inputs;
   Tensor x = inputs.tensor({3 * kBlock});
