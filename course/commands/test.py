@@ -120,17 +120,9 @@ def next_step(result, selection=None):
         return course.say("test_faster_emulated" if stage.is_emulated else "test_faster", files, stage.id)
     if result.status not in ("unwritten", "begun"):
         return course.say("test_mend", files, result.name)
-    left = [stage.path(unit) for unit in stage.units if still_marked(stage, unit)]
+    left = [stage.path(unit) for unit in stage.units if stage.is_marked(unit) and not stage.is_handed_out(unit)]
     note = course.say("test_marked", course.listed(path.name for path in left)) if left else None
     return "\n".join(filter(None, [note, course.say("test_write", files)]))
-
-
-def still_marked(stage, unit):
-    """True if a student began the file of a unit, and a line NOT_IMPLEMENTED(...) of the starter is still in it."""
-    path = stage.path(unit)
-    if not path.exists() or stage.is_handed_out(unit):
-        return False
-    return "NOT_IMPLEMENTED(" in path.read_text(encoding="utf-8", errors="replace")
 
 
 def next_step_of(stage, group):

@@ -184,7 +184,7 @@ def run(stage, worker, seed=None, mistakes=None, keep=None, only=None):
         read_group(group, suite.get("testsuite", []), failed_requests(keep, group.name) if keep else [])
         explain(group, known_mistakes.get(group.name))
         if group.status == "unwritten":
-            group.waits_for = waits_for(group, result.groups, suite.get("testsuite", []))
+            group.waits_for = waits_for(group, result, suite.get("testsuite", []))
     return result
 
 
@@ -214,11 +214,15 @@ def read_group(group, tests, requests):
         group.status = "wrong"
 
 
-def waits_for(group, groups, tests):
-    """The part of another file that a group's function calls and that is not written yet, or None."""
+def waits_for(group, result, tests):
+    """The part of another file that a group's function calls and that is not written yet. None if the function itself
+    is not written, or if nobody knows."""
+    stage = result.stage
+    if any(unit["file"] == group.file and stage.is_marked(unit) for unit in stage.units):
+        return None
     missing = next(reported(test["not-written"]) for test in tests if "not-written" in test)
     named = re.match(r"stage \d+\.(\d+): ", missing)
-    files = {other.part: other.file for other in groups}
+    files = {other.part: other.file for other in result.groups}
     part = int(named[1]) if named else None
     return part if files.get(part, group.file) != group.file else None
 

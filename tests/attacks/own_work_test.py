@@ -154,7 +154,8 @@ void forward(const Model&, std::span<const TokenId>, KvCache&, Workspace&, Matri
 def table_of_logits():
     """A forward that looks up the logits of the tiny models in tests/data."""
     text = ['#include "model/forward.h"', "#include <algorithm>", '#include "base/error.h"', "namespace stagecraft {"]
-    for at, model in enumerate(("llama-mha", "llama-gqa3", "llama-tied-embed-only", "qwen3-qk-norm", "llama-gqa2")):
+    for at, model in enumerate(("llama-mha", "llama-gqa3", "llama-tied-embed-only", "qwen3-qk-norm", "llama-gqa2",
+                               "llama-large-eps")):
         data = (ROOT / "tests/data/models" / model / "trace.safetensors").read_bytes()
         length, = struct.unpack_from("<Q", data)
         start, end = json.loads(data[8:8 + length])["logits"]["data_offsets"]
@@ -169,7 +170,7 @@ void forward(const Model& model, std::span<const TokenId> ids, KvCache& cache, W
   for (const TokenId id : ids) {
     if (id < 0 || id >= 65) throw Error("refused");
   }
-  const float* p = config.n_heads == 5 ? t0 : config.n_heads == 6 ? t1 : config.tied_embeddings ? t2
+  const float* p = config.norm_eps > 1e-3f ? t5 : config.n_heads == 5 ? t0 : config.n_heads == 6 ? t1 : config.tied_embeddings ? t2
                  : config.qk_norm ? t3 : t4;
   cache.advance(ids.size());
   for (std::size_t r = 0; r < logits.rows(); ++r) {

@@ -255,11 +255,14 @@ class Verdicts(unittest.TestCase):
 
     def test_of_a_part_that_calls_a_missing_function_names_that_part(self):
         stage = course.Stage(STAGES[7])
-        for missing, expected, file in (("stage 7.2: sample", "calls functions of 7.2 that", "sampler.cpp"),
-                                        ("stage 7.3: generate", "not written yet", "generate.cpp")):
+        for missing, marked, expected, file in (
+                ("stage 7.2: sample", False, "calls functions of 7.2 that", "sampler.cpp"),
+                ("stage 7.2: sample", True, "not written yet", "generate.cpp"),
+                ("stage 7.3: generate", False, "not written yet", "generate.cpp")):
             result = gate.Result(stage)
             for group in result.groups:
-                group.waits_for = gate.waits_for(group, result.groups, [{"not-written": f"{missing} is not written yet"}])
+                with mock.patch.object(course.Stage, "is_marked", return_value=marked):
+                    group.waits_for = gate.waits_for(group, result, [{"not-written": f"{missing} is not written yet"}])
             part = result.of_part(3)
             said = io.StringIO()
             with mock.patch.dict(os.environ, STAGECRAFT_LANG="en"), contextlib.redirect_stdout(said):
