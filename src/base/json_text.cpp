@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/number.h"
+
 namespace stagecraft {
 namespace {
 
@@ -150,7 +152,7 @@ std::string json_text(JsonNode node) {
 
 std::string json_quoted(std::string_view text) { return json_text(nlohmann::json(text)); }
 
-double shortest_decimal(float value) { return std::stod(fmt::format("{}", value)); }
+double shortest_decimal(float value) { return number_of(fmt::format("{}", value)).value(); }
 
 std::optional<std::map<std::string, std::string>> json_members(std::string_view text) {
   // The parser treats a zero byte as the end, and would not read what follows.

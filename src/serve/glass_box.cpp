@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/json_text.h"
+#include "base/number.h"
 #include "base/start_thread.h"
 #include "base/utf8.h"
 #include "generation/broken_model.h"
@@ -23,7 +24,7 @@ namespace {
 // Few digits keep the answer about a long text short; they are enough to draw and to compare.
 double rounded(double value) {
   if (!std::isfinite(value)) return value > 0 ? 9999.0 : -9999.0;  // JSON has no infinity
-  return std::stod(fmt::format("{:.6g}", value));
+  return number_of(fmt::format("{:.6g}", value)).value();
 }
 double share(float value) { return std::round(static_cast<double>(value) * 1e6) / 1e6; }
 

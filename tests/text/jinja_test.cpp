@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "tests/support/comma_locale.h"
 #include "tests/support/jinja_values.h"
 #include "tests/support/temporary_folder.h"
 #include "text/jinja/template.h"
@@ -49,6 +50,23 @@ TEST(Jinja, WritesWhatJinja2WritesAndRefusesWhatItRefuses) {
   }
   EXPECT_GT(n_texts, 750u);
   EXPECT_GT(n_errors, 180u);
+}
+
+TEST(Jinja, WritesAndReadsNumbersWithAPointInEveryLocale) {
+  const CommaLocale locale;
+  if (!locale.is_set()) GTEST_SKIP() << "no locale with a decimal comma";
+  EXPECT_EQ(
+      rendered("{{ 0.5 }} {{ 1e-7 }} {{ '1.25' | float }} {{ 2.675 | round(2) }} {{ [1.5] }}"),
+      "0.5 1e-07 1.25 2.67 [1.5]");
+}
+
+TEST(Jinja, ComputesWithTheLargestWholeNumbers) {
+  const std::string least = "(-9223372036854775807 - 1)";
+  EXPECT_EQ(rendered("{{ " + least + " % 9223372036854775807 }}"), "9223372036854775806");
+  EXPECT_EQ(rendered("{{ 9223372036854775807 % " + least + " }}"), "-1");
+  EXPECT_EQ(rendered("{{ " + least + " // 9223372036854775807 }}"), "-2");
+  EXPECT_EQ(refusal("{{ 1.5 | round(" + least + ") }}"),
+            "template: line 1: round: expected a precision of at most 15 digits");
 }
 
 // ---- typed text ---------------------------------------------------------------------------------

@@ -57,7 +57,8 @@ Value whole_arithmetic(std::string_view op, std::int64_t a, std::int64_t b) {
   } else if (op == "//") {
     result = floor_quotient(a, b);
   } else {
-    result = b == -1 ? 0 : a - b * floor_quotient(a, b);
+    result = b == -1 ? 0 : a % b;
+    if (result != 0 && (result < 0) != (b < 0)) result += b;
   }
   if (overflow) too_large(op);
   return Value::of_integer(result);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 
+#include "base/number.h"
 #include "text/jinja/parser.h"
 
 namespace stagecraft::jinja {
@@ -228,7 +228,7 @@ ExpressionPtr ExpressionParser::constant() {
     }
     result->literal = value;
   } else if (token.kind == TokenKind::Float) {
-    result->literal = std::strtod(token.text.c_str(), nullptr);
+    result->literal = number_of(token.text).value();
   } else if (token.text == "true" || token.text == "True") {
     result->literal = true;
   } else if (token.text == "false" || token.text == "False") {

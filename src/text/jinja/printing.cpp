@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 
 #include "base/error.h"
 #include "text/jinja/characters.h"
@@ -255,26 +253,10 @@ class JsonWriter {
 }  // namespace
 
 std::string number_text(double number) {
-  if (std::isnan(number)) return "nan";
-  if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
-  char buffer[40];
-  for (int precision = 0; precision < 17; ++precision) {
-    std::snprintf(buffer, sizeof buffer, "%.*e", precision, number);
-    if (std::strtod(buffer, nullptr) == number) break;
-  }
-  const std::string text = buffer;  // -d.ddde-05
-  const std::size_t e = text.find('e');
-  const int exponent = std::atoi(text.c_str() + e + 1);
-  std::string digits = text.substr(0, e);
-  if (exponent < -4 || exponent >= 16) {
-    return fmt::format("{}e{}{:02}", digits, exponent < 0 ? '-' : '+', std::abs(exponent));
-  }
-  const std::string sign = digits[0] == '-' ? "-" : "";
-  std::erase_if(digits, [](char c) { return c == '-' || c == '.'; });
-  if (exponent < 0) return sign + "0." + std::string(-exponent - 1, '0') + digits;
-  const auto whole = static_cast<std::size_t>(exponent) + 1;
-  if (digits.size() <= whole) return sign + digits + std::string(whole - digits.size(), '0') + ".0";
-  return sign + digits.substr(0, whole) + "." + digits.substr(whole);
+  if (std::isnan(number)) return "nan";  // fmt would write its sign
+  const std::string text = fmt::format("{}", number);
+  const bool has_only_digits = text.find_first_not_of("-0123456789") == std::string::npos;
+  return has_only_digits ? text + ".0" : text;
 }
 
 MarkedText to_text(Runtime& runtime, const Value& value) {

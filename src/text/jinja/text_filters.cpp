@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/number.h"
 #include "text/jinja/characters.h"
 #include "text/jinja/filters.h"
 #include "text/jinja/methods.h"
@@ -146,11 +147,9 @@ std::optional<double> number_in(Runtime& runtime, const Value& value) {
   runtime.step(bytes.size());
   const std::size_t begin = leading_space(bytes);
   const std::string text = bytes.substr(begin, bytes.size() - begin - trailing_space(bytes));
-  // strtod reads nan, inf and 1e5 as Python does. 0x1p3 and nan(1) must be rejected.
+  // number_of reads nan, inf and 1e5 as Python does. 0x1p3 and nan(1) must be rejected.
   if (text.empty() || text.find_first_of("xXpP( \t\n") != std::string::npos) return std::nullopt;
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  return *end == '\0' ? std::optional(number) : std::nullopt;
+  return number_of(text);
 }
 
 Value to_int(Runtime& runtime, const Value& value, const Arguments& arguments) {
@@ -189,7 +188,8 @@ Value round(Runtime&, const Value& value, const Arguments& arguments) {
   if (!value.is_numeric()) throw Failure("round: expected a number, found {}", kind_name(value));
   const std::int64_t precision = given[0] ? whole_of(*given[0], "round") : 0;
   const std::string method = given[1] ? text_of(*given[1], "round").bytes() : "common";
-  if (std::abs(precision) > 15) throw Failure("round: expected a precision of at most 15 digits");
+  if (precision < -15 || precision > 15)
+    throw Failure("round: expected a precision of at most 15 digits");
   const double scale = std::pow(10.0, static_cast<double>(precision));
   if (method == "ceil") return Value::of_number(std::ceil(value.real() * scale) / scale);
   if (method == "floor") return Value::of_number(std::floor(value.real() * scale) / scale);
@@ -202,8 +202,7 @@ Value round(Runtime&, const Value& value, const Arguments& arguments) {
                : Value::of_number(rounded);
   }
   // As in Python: to the nearest decimal; the exact value of the number decides ties.
-  return Value::of_number(
-      std::strtod(fmt::format("{:.{}f}", value.real(), precision).c_str(), nullptr));
+  return Value::of_number(number_of(fmt::format("{:.{}f}", value.real(), precision)).value());
 }
 
 }  // namespace

@@ -1,0 +1,34 @@
+#include "base/number.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/json_text.h"
+#include "tests/support/comma_locale.h"
+
+namespace stagecraft {
+namespace {
+
+TEST(Number, IsTheWholeTextOrNothing) {
+  EXPECT_EQ(number_of("0.5"), 0.5);
+  EXPECT_EQ(number_of("-1e3"), -1000.0);
+  EXPECT_EQ(number_of("1e400"), HUGE_VAL);
+  EXPECT_EQ(number_of("1e-400"), 0.0);
+  for (const std::string& text : {std::string(), std::string("0,5"), std::string("0.5 "),
+                                  std::string("1e"), std::string("5\0", 2)}) {
+    EXPECT_EQ(number_of(text), std::nullopt) << text;
+  }
+}
+
+TEST(Number, DoesNotDependOnTheHostsLocale) {
+  const CommaLocale locale;
+  if (!locale.is_set()) GTEST_SKIP() << "no locale with a decimal comma";
+  EXPECT_EQ(number_of("0.5"), 0.5);
+  EXPECT_EQ(number_of("0,5"), std::nullopt);
+  EXPECT_EQ(shortest_decimal(0.8f), 0.8);
+  EXPECT_EQ(json_text(0.5), "0.5");
+}
+
+}  // namespace
+}  // namespace stagecraft
