@@ -23,14 +23,14 @@ SourceTokenizer with_chat(const Conversion& conversion, Json description, std::s
   // A tokenizer may be a single file, without a tokenizer_config.json.
   if (special.empty()) special = read_chat_template(conversion.model, tokenizer).special_tokens;
   return {std::move(description), std::move(tokenizer), std::move(where),
-          chat_template_of(conversion), std::move(special)};
+          read_chat_template(source_of_template(conversion)).text, std::move(special)};
 }
 
 }  // namespace
 
-std::string chat_template_of(const Conversion& conversion) {
-  const std::string own = read_chat_template(conversion.model).text;
-  return own.empty() && conversion.tokenizer ? read_chat_template(*conversion.tokenizer).text : own;
+const ModelSource& source_of_template(const Conversion& conversion) {
+  const bool has_own = !conversion.tokenizer || !read_chat_template(conversion.model).text.empty();
+  return has_own ? conversion.model : *conversion.tokenizer;
 }
 
 SourceTokenizer source_tokenizer(const Conversion& conversion) {

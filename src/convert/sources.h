@@ -19,8 +19,8 @@ struct SourceTokenizer {
   SpecialTokens special_tokens;
 };
 
-// The model's own template, or that of the conversion's tokenizer; "" if neither has one.
-std::string chat_template_of(const Conversion& conversion);
+// Where to read the chat template: in the model, or if it has none, in the conversion's tokenizer.
+const ModelSource& source_of_template(const Conversion& conversion);
 
 // Throws Error if there is no tokenizer, or if it is that of a .flm file: other formats cannot
 // express its encoding by the longest match.

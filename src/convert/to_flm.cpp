@@ -71,7 +71,7 @@ std::string pairs_text(const Conversion& conversion, const Plan& plan,
   for (const auto& [key, value] : config.items()) pairs[key] = value_text(value);
   if (const auto file = conversion.model.flm()) {
     for (const auto& [key, value] : file->pairs()) pairs[key] = value;
-  } else if (tokenizer && !add_chat(pairs, conversion.model, *tokenizer)) {
+  } else if (tokenizer && !add_chat(pairs, source_of_template(conversion), *tokenizer)) {
     notes.emplace_back("the chat template was left out: a .flm file can express only ChatML");
   }
   std::string out;

@@ -48,7 +48,7 @@ bool is_read_by_the_engine(std::string_view name) {
 }
 
 // Files are first written to a temporary folder. commit() renames it to `path`. If `path` is
-// already a folder, commit() moves the new files there and deletes the other files of the old
+// already a folder, commit() moves the new files there, then deletes the other files of the old
 // model; files that are not part of a model stay.
 class AtomicFolder {
  public:
@@ -78,28 +78,35 @@ class AtomicFolder {
   }
   void commit() const {
     std::error_code failed;
-    if (fs::is_directory(path_)) {
-      remove_old_files();
-      for (const fs::directory_entry& entry : fs::directory_iterator(unfinished_)) {
-        fs::rename(entry.path(), path_ / entry.path().filename(), failed);
-        if (failed) refuse(failed);
-      }
-    } else {
-      fs::rename(unfinished_, path_, failed);
+    if (!fs::is_directory(path_, failed)) return move(unfinished_, path_);
+    // What the engine would read and the new model does not have.
+    std::vector<fs::path> leftovers = files_of(path_);
+    std::erase_if(leftovers, [&](const fs::path& old) {
+      const std::string name = old.filename().string();
+      return !is_read_by_the_engine(name) || fs::exists(file(name), failed);
+    });
+    for (const fs::path& made : files_of(unfinished_)) move(made, path_ / made.filename());
+    for (const fs::path& old : leftovers) {
+      fs::remove(old, failed);
       if (failed) refuse(failed);
     }
   }
 
  private:
-  // Removes files of the old model that the engine would read and the new model does not have.
-  void remove_old_files() const {
+  std::vector<fs::path> files_of(const fs::path& folder) const {
+    std::vector<fs::path> files;
     std::error_code failed;
-    for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
-      const std::string name = entry.path().filename().string();
-      if (!is_read_by_the_engine(name) || fs::exists(file(name))) continue;
-      fs::remove(entry.path(), failed);
-      if (failed) refuse(failed);
+    for (fs::directory_iterator at(folder, failed), end; !failed && at != end;
+         at.increment(failed)) {
+      files.push_back(at->path());
     }
+    if (failed) refuse(failed);
+    return files;
+  }
+  void move(const fs::path& from, const fs::path& to) const {
+    std::error_code failed;
+    fs::rename(from, to, failed);
+    if (failed) refuse(failed);
   }
   [[noreturn]] void refuse(const std::error_code& why) const {
     throw Error("{}: cannot be written: {}", printable(path_.string(), 1000), why.message());
@@ -216,7 +223,7 @@ void copy_or_write_tokenizer(const AtomicFolder& folder, const Conversion& conve
     folder.write(name, read_text_file(from / name, kMaxCopiedBytes));
   }
   if (!conversion.tokenizer) return;
-  const std::string chat_template = chat_template_of(conversion);
+  const std::string chat_template = read_chat_template(source_of_template(conversion)).text;
   if (!chat_template.empty()) folder.write("chat_template.jinja", chat_template);
 }
 

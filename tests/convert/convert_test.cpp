@@ -142,6 +142,16 @@ TEST_F(Convert, TakesTheTemplateOfTheTokenizerWhereTheModelHasNone) {
   EXPECT_EQ(read_chat_template(out("b.gguf")).text, "the model's");
 }
 
+TEST_F(Convert, ToFlmTakesTheTemplateOfTheTokenizerToo) {
+  const TinyChatModel model, tokenizer;
+  write_file(
+      tokenizer.folder() / "chat_template.jinja",
+      "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' "
+      "}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}");
+  convert_to_flm({.model = model.folder(), .out = out("a.flm"), .tokenizer = tokenizer.folder()});
+  EXPECT_EQ(FlmFile(out("a.flm")).value("user_role"), "<|im_start|>user\n");
+}
+
 TEST_F(Convert, ToGgufWritesThreeTokensThatEndATextAndNoMore) {
   const TinyChatModel model;
   const std::string folder = model.folder().string(), file = folder + "/config.json";
@@ -573,6 +583,14 @@ TEST_F(Convert, ReplacesOnlyWhereAsked) {
     EXPECT_FALSE(std::filesystem::exists(out("folder/" + other))) << other;
   }
   EXPECT_TRUE(same_logits(out("folder"), kModels + "llama-gqa2"));
+
+  // If a new file cannot be moved, the old model keeps its files.
+  write_file(out("folder/tokenizer.json"), "another model's");
+  std::filesystem::remove(out("folder/config.json"));
+  std::filesystem::create_directories(out("folder/config.json/inside"));
+  EXPECT_EQ(refusal(convert_to_folder, forced),
+            out("folder").string() + ": cannot be written: Is a directory");
+  EXPECT_EQ(read_file(out("folder/tokenizer.json")), "another model's");
 
   forced.out = out("a.gguf");
   EXPECT_EQ(refusal(convert_to_folder, forced),
