@@ -1,5 +1,6 @@
 #include "text/grammar/grammar.h"
 
+#include <bit>
 #include <ctime>
 
 #include <gtest/gtest.h>
@@ -271,6 +272,27 @@ TEST_F(GuidedTextTest, AllowsNoSpecialTokenForItsText) {
   EXPECT_TRUE(is_allowed("h") && is_allowed("<|"));
   EXPECT_FALSE(is_allowed("<|im_end|>"));
   EXPECT_THROW(text.push(*tokenizer_.id_of("<|im_end|>")), Error);
+}
+
+TEST_F(GuidedTextTest, AllowsAllOfManyTokensWithTheSameText) {
+  constexpr int kMany = 1 << 16;
+  nlohmann::json vocabulary;
+  for (int id = 0; id < kMany; ++id) {  // axxyxy: the decoder drops x and y
+    std::string token = "a";
+    for (int bit = 0; bit < 16; ++bit) token += (id >> bit & 1) != 0 ? 'x' : 'y';
+    vocabulary[token] = id;
+  }
+  const auto drop = [](const char* letter) {
+    return nlohmann::json{{"type", "Replace"}, {"pattern", {{"String", letter}}}, {"content", ""}};
+  };
+  const nlohmann::json description = {
+      {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", nlohmann::json::array()}}},
+      {"decoder", {{"type", "Sequence"}, {"decoders", {drop("x"), drop("y")}}}}};
+  const Tokenizer tokenizer = Tokenizer::parse(description.dump(), "tokenizer");
+  GuidedText text(TokenGrammars(tokenizer).parse("root ::= \"a\"", "test"));
+  int n_allowed = 0;
+  for (const std::uint64_t word : text.allowed()) n_allowed += std::popcount(word);
+  EXPECT_EQ(n_allowed, kMany);
 }
 
 TEST_F(GuidedTextTest, SaysWhereNoTokenSpellsWhatTheGrammarAsksFor) {

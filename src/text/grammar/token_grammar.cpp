@@ -61,7 +61,7 @@ std::vector<std::uint64_t> GuidedText::walk() {
       continue;
     }
     path_[node.depth] = next;
-    for (const TokenId token : tokens_->tokens().subspan(node.first_token, node.n_tokens)) {
+    for (const TokenId token : tokens_->tokens_of(i)) {
       mask[static_cast<std::size_t>(token) / 64] |= std::uint64_t{1} << (token % 64);
     }
     ++i;

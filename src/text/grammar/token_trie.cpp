@@ -39,7 +39,6 @@ void TokenTrie::add(std::string_view text, TokenId token, std::vector<std::uint3
     node.first_token = static_cast<std::uint32_t>(tokens_.size());
   }
   max_depth_ = std::max(max_depth_, text.size());
-  ++nodes_[path.back()].n_tokens;
   tokens_.push_back(token);
 }
 

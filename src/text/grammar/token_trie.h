@@ -20,13 +20,16 @@ class TokenTrie {
   // are in preorder: the descendants of node i are nodes i + 1 to end - 1.
   struct Node {
     std::uint32_t end = 0;
-    std::uint32_t depth = 0;        // length of its text in bytes: 1 or more
-    std::uint32_t first_token = 0;  // index in tokens() of the tokens with this text
-    std::uint16_t n_tokens = 0;
+    std::uint32_t depth = 0;  // length of its text in bytes: 1 or more
+    std::uint32_t first_token = 0;
     std::uint8_t byte = 0;
   };
   std::span<const Node> nodes() const { return nodes_; }
-  std::span<const TokenId> tokens() const { return tokens_; }
+  // The tokens whose text is that of node i.
+  std::span<const TokenId> tokens_of(std::size_t i) const {
+    const std::size_t end = i + 1 < nodes_.size() ? nodes_[i + 1].first_token : tokens_.size();
+    return std::span(tokens_).first(end).subspan(nodes_[i].first_token);
+  }
 
   std::size_t vocab_size() const { return texts_.size(); }
   std::size_t max_depth() const { return max_depth_; }
@@ -39,7 +42,7 @@ class TokenTrie {
   std::string bytes_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> texts_;  // by id: offset, length
   std::vector<Node> nodes_;
-  std::vector<TokenId> tokens_;
+  std::vector<TokenId> tokens_;  // in the order of their nodes
   std::size_t max_depth_ = 0;
 };
 
