@@ -120,8 +120,8 @@ class Bench {
     fmt::print("  {:<26} {:>12}  {:<21} {}\n", "test", "tokens/s", "lowest - highest", "");
     for (const std::size_t depth : flags_.depths) {
       for (const std::size_t batch : flags_.batches) {
-        for (const std::size_t n : flags_.prompts) measure(n_threads, n, 0, depth, batch);
-        for (const std::size_t n : flags_.generated) measure(n_threads, 0, n, depth, batch);
+        for (const std::size_t n : flags_.prompts) measure(n, 0, depth, batch);
+        for (const std::size_t n : flags_.generated) measure(0, n, depth, batch);
       }
     }
   }
@@ -130,8 +130,7 @@ class Bench {
   bool interrupted() const { return guard_.interrupted(); }
 
  private:
-  void measure(std::size_t n_threads, std::size_t prompt, std::size_t generate, std::size_t depth,
-               std::size_t batch) {
+  void measure(std::size_t prompt, std::size_t generate, std::size_t depth, std::size_t batch) {
     if (prompt + generate == 0 || guard_.interrupted()) return;
     const BenchmarkSizes sizes{prompt, generate, depth, batch, flags_.repetitions};
     const BenchmarkResult result = naming_the_model(
@@ -155,7 +154,7 @@ class Bench {
                         {"backend", backend_name(engine_)},
                         {"gpu_layers", layers ? nlohmann::json(*layers) : nlohmann::json()},
                         {"kv_type", name_of(*engine_.options().kv_type)},
-                        {"threads", n_threads},
+                        {"threads", engine_.n_threads()},
                         {"prompt", prompt},
                         {"generate", generate},
                         {"depth", depth},
@@ -261,7 +260,8 @@ void add_bench(CLI::App& app) {
   list("-n,--generate", flags->generated, "Tokens generated one by one; 0: none", 0, 1'000'000);
   list("-d,--depth", flags->depths, "Tokens that are already in the KV cache", 0, 1'000'000);
   list("-b,--batch", flags->batches, "Sequences at the same time", 1, 512);
-  list("-t,--threads", flags->thread_counts, "Threads (default: one for each core)", 1, 256);
+  list("-t,--threads", flags->thread_counts, "Threads (default: one for each core)", 1,
+       kMostThreads);
   command->add_option("-r,--repetitions", flags->repetitions, "Timed runs of each test")
       ->check(whole_in_range(1, 1000))
       ->capture_default_str()

@@ -74,9 +74,7 @@ void run_perplexity(const PerplexityFlags& flags) {
   const ModelSource model = find_model(flags.model, "story");
   const std::string text = read_text_file(flags.text, kMaxTextBytes);
   check_utf8(flags.text, text);
-  Engine engine = flags.open_engine(model);
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
-  flags.check_tokenizer(tokenizer, model, engine.plan());
   std::vector<TokenId> ids = tokenizer.encode(text, {.add_special = true});
   const std::vector<TokenId> alone = tokenizer.encode("", {.add_special = true});
   const bool has_bos = !alone.empty() && !ids.empty() && ids.front() == alone.front();
@@ -84,6 +82,8 @@ void run_perplexity(const PerplexityFlags& flags) {
   if (ids.size() < 2) {
     throw Error("{}: expected a text of at least 2 tokens, found {}", flags.text, ids.size());
   }
+  Engine engine = flags.open_engine(model);
+  flags.check_tokenizer(tokenizer, model, engine.plan());
   check_tokens(ids, flags.tokenizer_source(model), model, engine.plan());
   const Windows windows = windows_for(flags, engine.plan());
   note_long_context(engine.plan(), std::min(windows.context, ids.size()));

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/processors.h"
 #include "tests/support/run_program.h"
 
 namespace stagecraft {
@@ -27,6 +28,17 @@ TEST(Bench, WritesWhatItMeasuredAsJson) {
     EXPECT_EQ(record.at("seconds").size(), 2u);
     EXPECT_GT(record.at("tokens_per_second"), 0.0);
   }
+}
+
+TEST(Bench, NamesTheThreadsThatItUsed) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("bench.json");
+  const ProgramResult result =
+      run_program({"bench", "--model", std::string(REPOSITORY) + "/models/story", "-p", "2", "-n",
+                   "0", "-t", "256", "-r", "1", "--json", file});
+  ASSERT_EQ(result.code, 0) << result.err;
+  const nlohmann::json records = nlohmann::json::parse(read_file(file));
+  EXPECT_EQ(records.at(0).at("threads"), std::min<std::size_t>(usable_cores(), 256));
 }
 
 TEST(Bench, MeasuresUpToTheLastPositionThatAModelHasLearned) {

@@ -55,6 +55,17 @@ TEST_F(PerplexityProgram, TakesTheTokenizerThatIsNamed) {
   EXPECT_EQ(json({"--tokenizer", file("tokenizer.json")}).at("tokens"), 5);
 }
 
+// Opening the weights of a large model takes long.
+TEST_F(PerplexityProgram, RefusesATextThatIsTooShortBeforeItOpensTheWeights) {
+  write_file(file("tokenizer.json"),
+             R"({"model": {"type": "BPE", "vocab": {"t": 0}, "merges": []}})");
+  write_file(file("text"), "t");
+  const ProgramResult result =
+      run_program({"perplexity", "--model", folder_.path().string(), "--text", file("text")});
+  EXPECT_EQ(result.err,
+            "stagecraft: " + file("text") + ": expected a text of at least 2 tokens, found 1\n");
+}
+
 TEST_F(PerplexityProgram, IsNullInJsonWhereItIsTooLargeForANumber) {
   write_random_model(folder_.path(), {.gain = 20.0f});  // logits of about 1,000
   write_file(file("tokenizer.json"),
