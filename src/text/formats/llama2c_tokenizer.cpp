@@ -11,6 +11,7 @@
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/llama2c.h"
 #include "text/formats/description_parts.h"
+#include "text/pipeline/metaspace.h"
 #include "text/subwords/byte_tokens.h"
 
 namespace stagecraft {
@@ -20,7 +21,6 @@ constexpr std::size_t kMaxFileBytes = std::size_t{64} << 20;
 constexpr std::size_t kFirstByte = 3;  // the id of byte 0; before it: unknown, begin, end
 constexpr std::size_t kBytes = 256;
 const std::string kUsualName = "tokenizer.bin";
-constexpr std::string_view kSpace = "▁";
 
 struct Entry {
   float score;
@@ -73,18 +73,6 @@ std::string_view without_newlines(std::string_view text) {
   return text;
 }
 
-std::string with_marks_for_spaces(std::string_view text) {
-  std::string marked;
-  for (const char c : text) {
-    if (c == ' ') {
-      marked += kSpace;
-    } else {
-      marked += c;
-    }
-  }
-  return marked;
-}
-
 }  // namespace
 
 Json describe_llama2c_tokenizer(const std::filesystem::path& path,
@@ -111,7 +99,8 @@ Json describe_llama2c_tokenizer(const std::filesystem::path& path,
       kind = TokenKind::Byte;
       token = spelt.emplace_back(byte_token_text(static_cast<unsigned char>(id - kFirstByte)));
     } else {
-      token = spelt.emplace_back(with_marks_for_spaces(token));
+      append_marked(spelt.emplace_back(), token);
+      token = spelt.back();
     }
     if (utf8_error_offset(token) != std::string_view::npos) {
       throw Error("{}: token {}: expected UTF-8, found '{}'", file, id, printable(token, 40));

@@ -1,14 +1,9 @@
 #include "text/formats/sentencepiece_normalizer.h"
 
+#include "text/pipeline/metaspace.h"
 #include "text/unicode.h"
 
 namespace stagecraft {
-namespace {
-
-constexpr std::string_view kSpaceMark = "\u2581";
-
-}  // namespace
-
 SentencepieceNormalizer::SentencepieceNormalizer(const SentencepieceModel& model)
     : user_defined_(model.user_defined()),
       add_dummy_prefix_(model.add_dummy_prefix),
@@ -55,13 +50,7 @@ void SentencepieceNormalizer::apply(std::string& text, bool&) const {
     rest.remove_prefix(rule.length);
     while (after_space && rule.text.starts_with(' ')) rule.text.remove_prefix(1);
     if (rule.text.empty()) continue;
-    for (const char c : rule.text) {
-      if (c == ' ') {
-        out += kSpaceMark;
-      } else {
-        out += c;
-      }
-    }
+    append_marked(out, rule.text);
     after_space = remove_extra_whitespaces_ && rule.text.ends_with(' ');
   }
   while (remove_extra_whitespaces_ && out.ends_with(kSpaceMark))

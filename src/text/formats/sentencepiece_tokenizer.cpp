@@ -6,6 +6,7 @@
 #include "base/mapped_file.h"
 #include "text/formats/sentencepiece_model.h"
 #include "text/formats/sentencepiece_normalizer.h"
+#include "text/pipeline/metaspace.h"
 #include "text/subwords/scored_bpe.h"
 #include "text/subwords/unigram.h"
 
@@ -79,12 +80,12 @@ PostProcessor post_processor_for(const SentencepieceModel& model,
 }
 
 Decoder decoder_for(const SentencepieceModel& model) {
-  constexpr const char* kMark = "\u2581";
+  const std::string mark(kSpaceMark);
   std::vector<Decoder::Step> steps;
   if (model.add_dummy_prefix || model.remove_extra_whitespaces) {
-    steps.emplace_back(Decoder::DropFirst{kMark, model.remove_extra_whitespaces});
+    steps.emplace_back(Decoder::DropFirst{mark, model.remove_extra_whitespaces});
   }
-  steps.emplace_back(Decoder::Replace{kMark, " ", " "});
+  steps.emplace_back(Decoder::Replace{mark, " ", " "});
   if (model.byte_fallback) steps.emplace_back(Decoder::ByteFallback{});
   steps.emplace_back(Decoder::Fuse{});
   return Decoder(std::move(steps));

@@ -15,6 +15,16 @@ MetaspaceOptions::Prepend read_scheme(const JsonNode& node) {
 
 }  // namespace
 
+void append_marked(std::string& out, std::string_view text, std::string_view mark) {
+  for (const char c : text) {
+    if (c == ' ') {
+      out += mark;
+    } else {
+      out += c;
+    }
+  }
+}
+
 MetaspaceOptions MetaspaceOptions::read(const JsonNode& node) {
   MetaspaceOptions options;
   const JsonNode replacement = node.at("replacement");

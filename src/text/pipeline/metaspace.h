@@ -1,12 +1,18 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/json.h"
 
 namespace stagecraft {
 
-// Sentencepiece's visible mark for spaces, used in a pre-tokenizer and in a decoder.
+// Sentencepiece's visible mark for spaces.
+inline constexpr std::string_view kSpaceMark = "\u2581";
+// Appends `text` with a mark for each space.
+void append_marked(std::string& out, std::string_view text, std::string_view mark = kSpaceMark);
+
+// How the mark is used in a pre-tokenizer and in a decoder.
 struct MetaspaceOptions {
   enum class Prepend { kFirst, kNever, kAlways };
 

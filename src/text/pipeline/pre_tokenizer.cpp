@@ -181,13 +181,7 @@ class MetaspacePreTokenizer : public PreTokenizer {
           options_.prepend == MetaspaceOptions::Prepend::kAlways ||
           (options_.prepend == MetaspaceOptions::Prepend::kFirst && piece.at_start);
       if (wants_mark && old[0] != ' ' && !old.starts_with(mark)) text += mark;
-      for (const char c : old) {
-        if (c == ' ') {
-          text += mark;
-        } else {
-          text += c;
-        }
-      }
+      append_marked(text, old, mark);
       piece = {begin, text.size(), piece.at_start};
     }
     pieces.text = std::move(text);

@@ -1,7 +1,6 @@
 #include "text/subwords/bpe.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/error.h"
 #include "text/unicode.h"
@@ -82,9 +81,7 @@ void Bpe::add_merge(const JsonNode& node, std::string_view left, std::string_vie
 
 void Bpe::encode(std::string_view piece, std::vector<TokenId>& ids) const {
   if (piece.empty()) return;
-  if (piece.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
-    throw Error("text: expected words of less than 2 GiB, found one of {} bytes", piece.size());
-  }
+  check_size(piece);
   if (ignore_merges_) {
     if (const auto id = vocabulary_.find(piece)) {
       ids.push_back(*id);

@@ -1,10 +1,8 @@
 #include "text/subwords/scored_bpe.h"
 
 #include <algorithm>
-#include <limits>
 #include <unordered_map>
 
-#include "base/error.h"
 #include "text/unicode.h"
 
 namespace stagecraft {
@@ -99,9 +97,7 @@ void ScoredBpe::merge(std::string_view piece, std::vector<Symbol>& symbols, Spli
 
 void ScoredBpe::encode(std::string_view piece, std::vector<TokenId>& ids) const {
   if (piece.empty()) return;
-  if (piece.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
-    throw Error("text: expected words of less than 2 GiB, found one of {} bytes", piece.size());
-  }
+  check_size(piece);
   std::vector<Symbol> symbols = characters(piece);
   Splits splits;
   merge(piece, symbols, splits);

@@ -1,5 +1,9 @@
 #include "text/subwords/subword_model.h"
 
+#include <cstdint>
+#include <limits>
+
+#include "base/error.h"
 #include "text/subwords/bpe.h"
 #include "text/subwords/longest_match.h"
 #include "text/subwords/unigram.h"
@@ -25,6 +29,11 @@ std::unique_ptr<const SubwordModel> SubwordModel::read(const JsonNode& model) {
   if (name == "Unigram") return std::make_unique<Unigram>(model);
   if (type) type->refuse("'BPE' or 'Unigram' (no other model is supported)");
   model.refuse("a model of type 'BPE' or 'Unigram'", "no type and no merges");
+}
+
+void SubwordModel::check_size(std::string_view piece) {
+  if (piece.size() <= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) return;
+  throw Error("text: expected words of less than 2 GiB, found one of {} bytes", piece.size());
 }
 
 }  // namespace stagecraft

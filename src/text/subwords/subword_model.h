@@ -37,6 +37,10 @@ class SubwordModel {
 
   // The token for text that the model cannot spell.
   virtual std::optional<TokenId> unknown_id() const = 0;
+
+ protected:
+  // Throws Error if positions in `piece` do not fit into 31 bits.
+  static void check_size(std::string_view piece);
 };
 
 }  // namespace stagecraft

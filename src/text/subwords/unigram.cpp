@@ -122,9 +122,7 @@ void Unigram::encode(std::string_view piece, std::vector<TokenId>& ids) const {
 void Unigram::encode_without(const Forbidden& forbidden, std::string_view piece,
                              std::vector<TokenId>& ids) const {
   if (piece.empty()) return;
-  if (piece.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
-    throw Error("text: expected words of less than 2 GiB, found one of {} bytes", piece.size());
-  }
+  check_size(piece);
   const std::vector<Node> nodes = best_ways(forbidden, piece);
   struct Token {
     std::size_t begin, end;
