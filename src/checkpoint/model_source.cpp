@@ -44,4 +44,11 @@ const std::string& ModelSource::config_json() const {
   return *parsed_->config_json;
 }
 
+std::string model_name(const ModelSource& model) {
+  std::error_code ignored;
+  const auto whole = std::filesystem::absolute(model.path(), ignored).lexically_normal();
+  const auto last = whole.has_filename() ? whole : whole.parent_path();
+  return model.is_file() ? last.stem().string() : last.filename().string();
+}
+
 }  // namespace stagecraft

@@ -54,4 +54,7 @@ class ModelSource {
   std::shared_ptr<Parsed> parsed_ = std::make_shared<Parsed>();
 };
 
+// "SmolLM2-135M" for .../SmolLM2-135M.gguf, "story" for models/story/
+std::string model_name(const ModelSource& model);
+
 }  // namespace stagecraft

@@ -67,13 +67,6 @@ void note_no_end(const Conversion& conversion, const Plan& plan, Converted& resu
       "no token ends a text of this model: its texts go on until the context is full");
 }
 
-std::string model_name(const ModelSource& model) {
-  std::error_code ignored;
-  const fs::path whole = fs::absolute(model.path(), ignored).lexically_normal();
-  const fs::path last = whole.has_filename() ? whole : whole.parent_path();
-  return model.is_file() ? last.stem().string() : last.filename().string();
-}
-
 Config llama_config(const ModelDescription& description, const ModelSource& model,
                     std::string_view format) {
   if (description.config) return *description.config;

@@ -29,9 +29,6 @@ SourceTokenizer source_tokenizer(const Conversion& conversion);
 // Adds a note if no token ends a text: then it goes on until the context is full.
 void note_no_end(const Conversion& conversion, const Plan& plan, Converted& result);
 
-// "SmolLM2-135M" for .../SmolLM2-135M.gguf, "story" for models/story/
-std::string model_name(const ModelSource& model);
-
 // The Config of a model that will be written in `format` (a name for errors). Throws Error if the
 // model is not of the Llama family: these writers support no other.
 Config llama_config(const ModelDescription& description, const ModelSource& model,

@@ -9,24 +9,31 @@
 namespace stagecraft {
 namespace {
 
-volatile std::sig_atomic_t noted = 0;  // the signal; a signal handler can only reach globals
-
-constexpr int kEnds[] = {SIGTERM, SIGHUP};
+// A signal handler can only reach globals.
+volatile std::sig_atomic_t noted = 0;  // the signal
+void (*call_then)() = nullptr;
 
 void note(int signal) {
   noted = signal;
   std::signal(signal, SIG_DFL);
+  if (call_then != nullptr) call_then();
+}
+
+void handle(InterruptGuard::Signals signals, void (*handler)(int)) {
+  std::signal(SIGINT, handler);
+  if (signals != InterruptGuard::kEndToo) return;
+  std::signal(SIGTERM, handler);
+  if (std::signal(SIGHUP, handler) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);  // nohup
 }
 
 }  // namespace
 
-InterruptGuard::InterruptGuard(Signals signals) : signals_(signals) { reset(); }
-
-InterruptGuard::~InterruptGuard() {
-  std::signal(SIGINT, SIG_DFL);
-  if (signals_ != kEndToo) return;
-  for (const int signal : kEnds) std::signal(signal, SIG_DFL);
+InterruptGuard::InterruptGuard(Signals signals, void (*then)()) : signals_(signals) {
+  call_then = then;
+  reset();
 }
+
+InterruptGuard::~InterruptGuard() { handle(signals_, SIG_DFL); }
 
 bool InterruptGuard::interrupted() const { return noted != 0; }
 
@@ -40,9 +47,7 @@ int InterruptGuard::exit_code() const { return 128 + noted; }
 
 void InterruptGuard::reset() {
   noted = 0;
-  std::signal(SIGINT, note);
-  if (signals_ != kEndToo) return;
-  for (const int signal : kEnds) std::signal(signal, note);
+  handle(signals_, note);
 }
 
 }  // namespace stagecraft

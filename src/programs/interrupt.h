@@ -7,10 +7,12 @@ namespace stagecraft {
 // may exist.
 class InterruptGuard {
  public:
-  // kEndToo: also notes SIGTERM (from `kill`) and SIGHUP (the terminal was closed).
+  // kEndToo: also notes SIGTERM (from `kill`) and, unless nohup started the program, SIGHUP (the
+  // terminal was closed).
   enum Signals { kCtrlC, kEndToo };
 
-  explicit InterruptGuard(Signals signals = kCtrlC);
+  // `then` is called inside the signal handler.
+  explicit InterruptGuard(Signals signals = kCtrlC, void (*then)() = nullptr);
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;

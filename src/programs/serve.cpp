@@ -7,10 +7,10 @@
 #include "base/usable_memory.h"
 #include "base/utf8.h"
 #include "checkpoint/model_source.h"
-#include "convert/sources.h"
 #include "model/plan_text.h"
 #include "programs/commands.h"
 #include "programs/console.h"
+#include "programs/interrupt.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
 #include "programs/students_code.h"
@@ -34,32 +34,7 @@ struct ServeFlags : GenerationFlags {
   std::string beside;  // the second model; empty: none
 };
 
-// The first SIGINT or SIGTERM is noted and wakes the server. The second ends the program.
-volatile std::sig_atomic_t asked_to_end = 0;
 const HttpServer* served = nullptr;  // a signal handler can only reach globals
-
-void note_signal(int signal) {
-  asked_to_end = 1;
-  std::signal(signal, SIG_DFL);
-  served->wake();
-}
-
-// Also ignores SIGPIPE: if a client is gone, only one send() must fail, not the whole program.
-class SignalGuard {
- public:
-  explicit SignalGuard(const HttpServer& server) {
-    asked_to_end = 0;
-    served = &server;
-    std::signal(SIGINT, note_signal);
-    std::signal(SIGTERM, note_signal);
-    std::signal(SIGPIPE, SIG_IGN);
-  }
-  ~SignalGuard() {
-    for (const int signal : {SIGINT, SIGTERM, SIGPIPE}) std::signal(signal, SIG_DFL);
-  }
-  SignalGuard(const SignalGuard&) = delete;
-  SignalGuard& operator=(const SignalGuard&) = delete;
-};
 
 // The first line of the file. Only visible ASCII is allowed: a header loses the spaces around its
 // value, and clients encode other characters in different ways.
@@ -121,7 +96,8 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
-void serve(const ServeFlags& flags, HttpServer& server, const std::string& name) {
+void serve(const ServeFlags& flags, HttpServer& server, const InterruptGuard& guard,
+           const std::string& name) {
   const bool is_v6 = flags.host.find(':') != std::string::npos;
   print_now(
       fmt::format("serving {} at http://{}:{}\n"
@@ -130,7 +106,7 @@ void serve(const ServeFlags& flags, HttpServer& server, const std::string& name)
                   printable(name), is_v6 ? "[" + flags.host + "]" : flags.host, server.port()));
   std::optional<std::chrono::steady_clock::time_point> end;
   server.run([&] {
-    if (asked_to_end == 0) return false;
+    if (!guard.interrupted()) return false;
     const auto now = std::chrono::steady_clock::now();
     if (!end) {
       server.stop();
@@ -244,14 +220,16 @@ void run_serve(const ServeFlags& flags) {
   options.host = flags.host;
   options.port = flags.port;
   HttpServer server(options, both);
-  const SignalGuard guard(server);
+  served = &server;
+  const InterruptGuard guard(InterruptGuard::kEndToo, [] { served->wake(); });
+  std::signal(SIGPIPE, SIG_IGN);  // if a client is gone, only one send() must fail
   const auto threads = first.start(server);
   const auto threads_beside = beside ? beside->start(server) : nullptr;
   if (!local && key.empty()) {
     print_note(
         "note: anyone who can reach this address can use the model; --api-key-file sets a key");
   }
-  serve(flags, server, first.name());
+  serve(flags, server, guard, first.name());
 }
 
 }  // namespace

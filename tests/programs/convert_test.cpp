@@ -41,6 +41,17 @@ TEST(ConvertProgram, TakesTheExtensionOfAnotherFormatForAMistake) {
   EXPECT_EQ(run_program({"convert", kQuantized, folder.file("a.bin"), "--to", "folder"}).code, 0);
 }
 
+// nohup makes a program ignore SIGHUP, which comes when the terminal is closed.
+TEST(ConvertProgram, GoesOnUnderNohupWhereTheTerminalIsClosed) {
+  const TemporaryFolder folder;
+  const std::string run = fmt::format(
+      "trap '' HUP; {} convert {}/models/story {} >/dev/null 2>&1 & pid=$!\n"
+      "while kill -HUP $pid 2>/dev/null; do :; done\n"
+      "wait $pid",
+      PROGRAM, REPOSITORY, folder.file("a.gguf"));
+  EXPECT_EQ(std::system(run.c_str()), 0);
+}
+
 TEST(ConvertProgram, RefusesATypeThatTheTargetDoesNotHave) {
   const ProgramResult folder = run_program({"convert", kQuantized, "nowhere", "--type", "q8_0"});
   EXPECT_EQ(folder.code, 2);
