@@ -197,15 +197,9 @@ std::vector<bool> GrammarBuilder::rules_of_symbols(bool with_bytes) const {
   return found;
 }
 
-// If a rule returns to itself before any byte, and symbols follow it, the stack grows without end.
-// If no symbols follow, as in ("a"?)*, the stack does not grow.
-std::vector<std::uint32_t> GrammarBuilder::left_recursion() const {
-  struct Edge {
-    std::uint32_t to;
-    bool grows;
-  };
+GrammarBuilder::Edges GrammarBuilder::left_edges() const {
   const std::vector<bool> nullable = rules_of_symbols(false);
-  std::vector<std::vector<Edge>> edges(rules_.size());
+  Edges edges(rules_.size());
   for (std::uint32_t rule = 0; rule < rules_.size(); ++rule) {
     for (const Sequence& sequence : rules_[rule]) {
       for (std::size_t i = 0; i < sequence.size() && sequence[i].kind == Kind::Rule; ++i) {
@@ -214,32 +208,34 @@ std::vector<std::uint32_t> GrammarBuilder::left_recursion() const {
       }
     }
   }
-  // Strongly connected components (Tarjan 1972), with an explicit stack: a grammar may be deep.
+  return edges;
+}
+
+// Tarjan's algorithm (1972), with an explicit stack: a grammar may be deep.
+std::vector<std::uint32_t> GrammarBuilder::components(const Edges& edges) {
   constexpr std::uint32_t kNew = UINT32_MAX;
-  std::vector<std::uint32_t> order(rules_.size(), kNew), low(rules_.size()),
-      part(rules_.size(), kNew);
+  std::vector<std::uint32_t> order(edges.size(), kNew), low(edges.size()), part(edges.size(), kNew);
   std::vector<std::uint32_t> open;
   std::vector<std::pair<std::uint32_t, std::size_t>> path;  // a rule, and its next edge
   std::uint32_t n = 0;
-  for (std::uint32_t start = 0; start < rules_.size(); ++start) {
-    if (order[start] == kNew) path.emplace_back(start, 0);
+  const auto enter = [&](std::uint32_t rule) {
+    order[rule] = low[rule] = n++;
+    open.push_back(rule);
+    path.emplace_back(rule, 0);
+  };
+  for (std::uint32_t start = 0; start < edges.size(); ++start) {
+    if (order[start] == kNew) enter(start);
     while (!path.empty()) {
       const std::uint32_t rule = path.back().first;
-      if (path.back().second == 0) {
-        order[rule] = low[rule] = n++;
-        open.push_back(rule);
-      }
-      bool deeper = false;
-      for (std::size_t& i = path.back().second; i < edges[rule].size() && !deeper;) {
-        const std::uint32_t to = edges[rule][i++].to;
+      if (path.back().second < edges[rule].size()) {
+        const std::uint32_t to = edges[rule][path.back().second++].to;
         if (order[to] == kNew) {
-          path.emplace_back(to, 0);
-          deeper = true;
-          break;  // `i` is no longer valid
+          enter(to);
+        } else if (part[to] == kNew) {
+          low[rule] = std::min(low[rule], order[to]);
         }
-        if (part[to] == kNew) low[rule] = std::min(low[rule], order[to]);
+        continue;
       }
-      if (deeper) continue;
       path.pop_back();
       if (!path.empty()) {
         const std::uint32_t above = path.back().first;
@@ -252,9 +248,17 @@ std::vector<std::uint32_t> GrammarBuilder::left_recursion() const {
       }
     }
   }
+  return part;
+}
+
+// If a rule returns to itself before any byte, and symbols follow it, the stack grows without end.
+// If no symbols follow, as in ("a"?)*, the stack does not grow.
+std::vector<std::uint32_t> GrammarBuilder::left_recursion() const {
+  const Edges edges = left_edges();
+  const std::vector<std::uint32_t> part = components(edges);
   for (std::uint32_t rule = 0; rule < rules_.size(); ++rule) {
     for (const Edge& edge : edges[rule]) {
-      if (!edge.grows || part[edge.to] != part[rule]) continue;
+      if (!edge.has_more || part[edge.to] != part[rule]) continue;
       std::vector<std::uint32_t> members;
       for (std::uint32_t member = 0; member < rules_.size(); ++member) {
         if (part[member] == part[rule]) members.push_back(member);

@@ -51,6 +51,16 @@ class GrammarBuilder {
   void add_utf8(std::uint32_t rule, char32_t first, char32_t last);
   std::vector<bool> rules_of_symbols(bool with_bytes) const;
 
+  // A reference to a rule before the first byte of another rule.
+  struct Edge {
+    std::uint32_t to;
+    bool has_more;  // symbols follow the reference
+  };
+  using Edges = std::vector<std::vector<Edge>>;  // of each rule
+  Edges left_edges() const;
+  // The strongly connected component of each rule, named by one of its members.
+  static std::vector<std::uint32_t> components(const Edges& edges);
+
   std::vector<std::vector<Sequence>> rules_;
   std::vector<Grammar::ByteSet> byte_sets_;
   std::unordered_map<Grammar::ByteSet, std::uint32_t> byte_set_ids_;  // indices in byte_sets_

@@ -5,17 +5,17 @@
 #include <initializer_list>
 #include <map>
 #include <set>
-#include <span>
 #include <vector>
 
 #include "base/error.h"
 #include "base/json_text.h"
 #include "text/grammar/gbnf_text.h"
 #include "text/grammar/grammar.h"
+#include "text/grammar/json_other_keys.h"
 #include "text/grammar/json_pattern.h"
 #include "text/grammar/json_pointer.h"
 #include "text/grammar/json_range.h"
-#include "text/unicode.h"
+#include "text/grammar/json_schema_objects.h"
 
 namespace stagecraft {
 namespace {
@@ -51,10 +51,6 @@ const CommonRule kCommon[] = {
 constexpr std::string_view kAnnotations[] = {
     "title",    "description", "default", "examples",    "$schema",    "$id",          "$comment",
     "readOnly", "writeOnly",   "$defs",   "definitions", "deprecated", "discriminator"};
-
-// Without "type", each of these says that the values are objects.
-constexpr const char* kObjectKeywords[] = {"properties", "required", "additionalProperties"};
-constexpr std::string_view kSchemaOfObjects = "a schema of objects (\"type\": \"object\")";
 
 constexpr std::string_view kDate =
     R"(\d{4}-((0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31))";
@@ -104,56 +100,6 @@ class JsonGrammar::Writer {
     return std::string(name);
   }
 
-  // Refuses the first part of a schema that allows a value that is no object. add() has checked the
-  // schema, so its keywords have the right form.
-  static void check_objects(JsonNode root) {
-    std::set<std::string, std::less<>> seen;  // pointers: a schema may refer to itself
-    std::vector<JsonNode> todo = {root};
-    while (!todo.empty()) {
-      const JsonNode schema = todo.back();
-      todo.pop_back();
-      if (!schema.is_object()) schema.refuse(kSchemaOfObjects);
-      if (const auto ref = schema.find("$ref")) {
-        if (seen.emplace(ref->string()).second) todo.push_back(json_at(root, *ref));
-        continue;
-      }
-      const std::vector<JsonNode> parts = parts_of(schema);
-      todo.insert(todo.end(), parts.rbegin(), parts.rend());
-      if (parts.empty()) check_object(schema);
-    }
-  }
-
-  // The schemas in anyOf, oneOf or allOf. const and enum come first, as in expression().
-  static std::vector<JsonNode> parts_of(JsonNode schema) {
-    std::vector<JsonNode> parts;
-    if (schema.member("const") || schema.find("enum")) return parts;
-    for (const char* key : {"anyOf", "oneOf", "allOf"}) {
-      const auto schemas = schema.find(key);
-      if (!schemas) continue;
-      for (const JsonNode part : schemas->elements()) parts.push_back(part);
-      break;
-    }
-    return parts;
-  }
-
-  static void check_object(JsonNode schema) {
-    if (const auto only = schema.member("const")) {
-      if (!only->is_object()) only->refuse("an object");
-    } else if (const auto values = schema.find("enum")) {
-      for (const JsonNode value : values->elements()) {
-        if (!value.is_object()) value.refuse("an object");
-      }
-    } else if (const auto type = schema.find("type")) {
-      if (type->is_string() && type->string() == "object") return;
-      if (type->is_string()) type->refuse("\"object\"");
-      for (const JsonNode one : type->elements()) {
-        if (one.string() != "object") one.refuse("\"object\"");
-      }
-    } else if (!has_any(schema, kObjectKeywords)) {
-      schema.refuse(kSchemaOfObjects, "one without a type");
-    }
-  }
-
   std::string expression(JsonNode schema) {
     if (schema.is_boolean() && schema.boolean()) return use("value");
     if (!schema.is_object()) schema.refuse("a schema (an object or true)");
@@ -174,7 +120,7 @@ class JsonGrammar::Writer {
 
   // Without "type", the other keywords determine it. Without such keywords, every value is valid.
   std::string untyped(JsonNode schema) {
-    if (has_any(schema, kObjectKeywords)) return object(schema, false);
+    if (has_object_keywords(schema)) return object(schema, false);
     for (const char* key : {"items", "prefixItems", "minItems", "maxItems"}) {
       if (schema.find(key)) return array(schema, false);
     }
@@ -200,10 +146,6 @@ class JsonGrammar::Writer {
       return use(plain);
     }
     type.refuse("object, array, string, integer, number, boolean or null");
-  }
-
-  static bool has_any(JsonNode schema, std::span<const char* const> keys) {
-    return std::ranges::any_of(keys, [&](const char* key) { return schema.find(key).has_value(); });
   }
 
   void check_absent(JsonNode schema, std::initializer_list<const char*> keys) {
@@ -497,51 +439,11 @@ class JsonGrammar::Writer {
     return name;
   }
 
-  // Any key except `names`: a trie of the characters of `names`, left at a character that no name
-  // has there. Keys have no escapes, so a name cannot be spelt in another way.
+  // Any key except `names`.
   std::string key_outside(JsonNode schema, const std::set<std::string, std::less<>>& names) {
-    constexpr std::string_view kNot = R"("\\\x00-\x1f\x7f)";
-    const auto plain = [&](std::string_view name) {
-      return std::ranges::none_of(name, [](char c) {
-        return c == '"' || c == '\\' || c == 0x7f || static_cast<unsigned char>(c) < 0x20;
-      });
-    };
-    struct Node {  // a beginning of a name
-      std::map<char32_t, std::size_t> next;
-      bool is_name = false;
-      std::string rule;
-    };
-    std::vector<Node> nodes(1);
-    for (const std::string& name : names) {
-      if (!plain(name)) continue;
-      std::size_t node = 0;
-      for (std::string_view rest = name; !rest.empty();) {
-        const CodePoint c = first_code_point(rest);
-        rest.remove_prefix(c.length);
-        const auto [next, is_new] = nodes[node].next.try_emplace(c.value, nodes.size());
-        node = next->second;
-        if (is_new) nodes.emplace_back();
-        if (nodes.size() > Grammar::kMaxRepeats) {
-          schema.at("properties")
-              .refuse(fmt::format("names of at most {} characters in all", Grammar::kMaxRepeats),
-                      "more");
-        }
-      }
-      nodes[node].is_name = true;
-    }
-    for (Node& node : nodes) node.rule = new_name("key");
-    for (const Node& node : nodes) {
-      std::string excluded, body;
-      for (const auto& [c, next] : node.next) {
-        const std::string escaped = fmt::format("\\U{:08x}", static_cast<unsigned>(c));
-        excluded += escaped;
-        body += fmt::format("[{}] {} | ", escaped, nodes[next].rule);
-      }
-      body += fmt::format("[^{}{}] [^{}]*", kNot, excluded, kNot);
-      if (!node.is_name) body += " | \"\"";
-      add_rule(node.rule, body);
-    }
-    return fmt::format(R"("\"" {} "\"")", nodes.front().rule);
+    const auto rules = other_keys_gbnf(schema, names, [&] { return new_name("key"); });
+    for (const auto& [name, body] : rules) add_rule(name, body);
+    return fmt::format(R"("\"" {} "\"")", rules.front().name);
   }
 
   std::optional<JsonNode> root_;  // of the schema being added

@@ -1,0 +1,71 @@
+#include "text/grammar/json_schema_objects.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "text/grammar/json_pointer.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr const char* kObjectKeywords[] = {"properties", "required", "additionalProperties"};
+constexpr std::string_view kSchemaOfObjects = "a schema of objects (\"type\": \"object\")";
+
+// The schemas in anyOf, oneOf or allOf. const and enum come first, as when the rules are written.
+std::vector<JsonNode> parts_of(JsonNode schema) {
+  std::vector<JsonNode> parts;
+  if (schema.member("const") || schema.find("enum")) return parts;
+  for (const char* key : {"anyOf", "oneOf", "allOf"}) {
+    const auto schemas = schema.find(key);
+    if (!schemas) continue;
+    for (const JsonNode part : schemas->elements()) parts.push_back(part);
+    break;
+  }
+  return parts;
+}
+
+void check_object(JsonNode schema) {
+  if (const auto only = schema.member("const")) {
+    if (!only->is_object()) only->refuse("an object");
+  } else if (const auto values = schema.find("enum")) {
+    for (const JsonNode value : values->elements()) {
+      if (!value.is_object()) value.refuse("an object");
+    }
+  } else if (const auto type = schema.find("type")) {
+    if (type->is_string() && type->string() == "object") return;
+    if (type->is_string()) type->refuse("\"object\"");
+    for (const JsonNode one : type->elements()) {
+      if (one.string() != "object") one.refuse("\"object\"");
+    }
+  } else if (!has_object_keywords(schema)) {
+    schema.refuse(kSchemaOfObjects, "one without a type");
+  }
+}
+
+}  // namespace
+
+bool has_object_keywords(JsonNode schema) {
+  return std::ranges::any_of(kObjectKeywords,
+                             [&](const char* key) { return schema.find(key).has_value(); });
+}
+
+void check_objects(JsonNode root) {
+  std::set<std::string, std::less<>> seen;  // pointers: a schema may refer to itself
+  std::vector<JsonNode> todo = {root};
+  while (!todo.empty()) {
+    const JsonNode schema = todo.back();
+    todo.pop_back();
+    if (!schema.is_object()) schema.refuse(kSchemaOfObjects);
+    if (const auto ref = schema.find("$ref")) {
+      if (seen.emplace(ref->string()).second) todo.push_back(json_at(root, *ref));
+      continue;
+    }
+    const std::vector<JsonNode> parts = parts_of(schema);
+    todo.insert(todo.end(), parts.rbegin(), parts.rend());
+    if (parts.empty()) check_object(schema);
+  }
+}
+
+}  // namespace stagecraft
