@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/json_text.h"
 #include "tests/support/comma_locale.h"
 
@@ -28,6 +30,7 @@ TEST(Number, DoesNotDependOnTheHostsLocale) {
   EXPECT_EQ(number_of("0,5"), std::nullopt);
   EXPECT_EQ(shortest_decimal(0.8f), 0.8);
   EXPECT_EQ(json_text(0.5), "0.5");
+  EXPECT_EQ(Json("0.5", "test").root().number(), 0.5);
 }
 
 }  // namespace
