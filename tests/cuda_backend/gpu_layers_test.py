@@ -69,18 +69,19 @@ def main():
         expect_same("bench", lambda flags: bench(program, flags, folder))
         expect_same("perplexity", lambda flags: perplexity(program, flags, folder))
     on_gpu = ["--backend", "cuda-emulator", "--gpu-layers"]
+    option, count = "--gpu-layers: expected ", "GPU layers: expected "  # the command line's word, and the engine's
     for words, expected in (
-            ([*story, *on_gpu, "many"], "expected a whole number from 0 to 10000, found 'many'"),
-            ([*story, *on_gpu, "-1"], "expected a whole number from 0 to 10000, found '-1'"),
-            ([*story, *on_gpu, "6"], "expected at most 5 (the model's layers), found 6"),
-            ([*story, *CPU, "--gpu-layers", "1"], "expected --backend cuda or cuda-emulator, found cpu"),
-            ([*story, "--gpu-layers", "1"], "expected --backend cuda or cuda-emulator, found cpu"),
-            ([*story, "--textbook", "--gpu-layers", "1"], "expected --backend cuda or cuda-emulator, found textbook"),
+            ([*story, *on_gpu, "many"], option + "a whole number from 0 to 10000, found 'many'"),
+            ([*story, *on_gpu, "-1"], option + "a whole number from 0 to 10000, found '-1'"),
+            ([*story, *on_gpu, "6"], count + "at most 5 (the model's layers), found 6"),
+            ([*story, *CPU, "--gpu-layers", "1"], option + "--backend cuda or cuda-emulator, found cpu"),
+            ([*story, "--gpu-layers", "1"], option + "--backend cuda or cuda-emulator, found cpu"),
+            ([*story, "--textbook", "--gpu-layers", "1"], option + "--backend cuda or cuda-emulator, found textbook"),
             ([program, "story", "--ids", "1,2", "-m", NO_SPLIT, *on_gpu, "2"],
-             "expected one of 0, 5, found 2: at another layer, the two parts of the model would share more than the residual "
-             "stream")):
+             count + "one of 0, 5, found 2: at another layer, the two parts of the model would share more than the "
+             "residual stream")):
         found = run(*words, fails=True).stderr
-        if found != f"stagecraft: --gpu-layers: {expected}\n":
+        if found != f"stagecraft: {expected}\n":
             sys.exit(f"{' '.join(map(str, words))}: expected {expected!r}, found {found!r}")
 
 
