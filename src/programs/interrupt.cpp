@@ -1,5 +1,7 @@
 #include "programs/interrupt.h"
 
+#include <signal.h>
+
 #include <csignal>
 
 #include <CLI/CLI.hpp>
@@ -19,11 +21,16 @@ void note(int signal) {
   if (call_then != nullptr) call_then();
 }
 
+bool is_ignored(int signal) {
+  struct sigaction now = {};
+  return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 void handle(InterruptGuard::Signals signals, void (*handler)(int)) {
   std::signal(SIGINT, handler);
   if (signals != InterruptGuard::kEndToo) return;
   std::signal(SIGTERM, handler);
-  if (std::signal(SIGHUP, handler) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);  // nohup
+  if (!is_ignored(SIGHUP)) std::signal(SIGHUP, handler);  // nohup ignores it
 }
 
 }  // namespace
