@@ -6,8 +6,8 @@
 
 namespace stagecraft {
 
-// What the commands, the server and the Python package accept as sampling options. kMostTokens: for
-// the number of new tokens, top-k, and the length of a context.
+// What the commands, the server and the Python package accept. kMostTokens: for the number of new
+// tokens, top-k, and the length of a context.
 struct NumberRange {
   double min, max;
 };
