@@ -56,6 +56,25 @@ bool set_affinity([[maybe_unused]] const Processors& processors) {
 #endif
 }
 
+// The processors that this thread may run on: the first of each core, and the others.
+struct ProcessorsByCore {
+  std::vector<int> first, siblings;
+};
+
+ProcessorsByCore processors_by_core() {
+  ProcessorsByCore by_core;
+  std::vector<int> cores;
+  const Processors allowed = affinity();
+  for (int processor = 0; processor < static_cast<int>(allowed.size()); ++processor) {
+    if (!allowed[processor]) continue;
+    const int core = first_sibling(processor);
+    const bool known = std::ranges::find(cores, core) != cores.end();
+    (known ? by_core.siblings : by_core.first).push_back(processor);
+    if (!known) cores.push_back(core);
+  }
+  return by_core;
+}
+
 // How many processors' time the container may use; 0: no limit. cgroup v2 has one file, "max
 // 100000" or "150000 100000" (microseconds per period); v1 has two files.
 double cpu_quota() {
@@ -73,26 +92,14 @@ double cpu_quota() {
 }  // namespace
 
 std::vector<int> allowed_processors() {
-  std::vector<int> first, siblings, cores;
-  const Processors allowed = affinity();
-  for (int processor = 0; processor < static_cast<int>(allowed.size()); ++processor) {
-    if (!allowed[processor]) continue;
-    const int core = first_sibling(processor);
-    const bool known = std::ranges::find(cores, core) != cores.end();
-    (known ? siblings : first).push_back(processor);
-    if (!known) cores.push_back(core);
-  }
-  first.insert(first.end(), siblings.begin(), siblings.end());
-  return first;
+  auto [processors, siblings] = processors_by_core();
+  processors.insert(processors.end(), siblings.begin(), siblings.end());
+  return processors;
 }
 
 std::size_t usable_cores() {
-  std::vector<int> cores = allowed_processors();
-  for (int& cpu : cores) cpu = first_sibling(cpu);
-  std::ranges::sort(cores);
-  const auto repeated = std::ranges::unique(cores);
-  cores.erase(repeated.begin(), repeated.end());
-  std::size_t n = cores.empty() ? std::thread::hardware_concurrency() : cores.size();
+  std::size_t n = processors_by_core().first.size();
+  if (n == 0) n = std::thread::hardware_concurrency();
   const double quota = cpu_quota();
   if (quota > 0.0) n = std::min(n, static_cast<std::size_t>(std::ceil(quota)));
   return std::max<std::size_t>(n, 1);
