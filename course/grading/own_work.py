@@ -38,23 +38,23 @@ MOST_LINES = 8  # shown to a student
 PHRASES = re.compile(r"[^\s、，。；：]*(?:[、，。；：]+|\s+|$)")  # a browser shows a line end as a space
 BEGIN, END = "<!-- own work: python3 course grading.own_work --write -->", "<!-- end of own work -->"
 HANDOUT = {
-    "en": "**Your own work.** Of our functions, your code for this stage may call {calls}; it may include the "
-          "headers that declare them. You may use all of the C++ standard library except `std::execution`, which "
-          "needs another library. If your code calls another function, the test refuses it and names the "
-          "function: see [docs/confinement.md](../../docs/confinement.md).",
-    "zh": "**可以用的代码。** 我们的函数中，本阶段的代码可以调用 {calls}，并可以包含声明它们的头文件。"
-          "C++ 标准库可以随意使用，只有 `std::execution` 除外，它需要另一个库。调用其他函数会被拒绝，并指出函数名："
-          "见 [docs/confinement.md](../../docs/confinement.md)。",
+    "en": "**Your own work.** You may use all of the C++ standard library, except `std::execution`, which needs another "
+          "library. Of our functions, your code for this stage may call {calls} (the three whose names begin with "
+          "`print` show values); it may include the headers that declare them. If your code calls another function, the "
+          "test refuses it and names the function: see [docs/confinement.md](../../docs/confinement.md#your-own-work).",
+    "zh": "**可以用的代码。** C++ 标准库可以随意使用，只有 `std::execution` 除外，它需要另一个库。"
+          "我们的函数中，本阶段的代码可以调用 {calls}（名字以 `print` 开头的三个用来显示数值），并可以包含声明它们的头文件。"
+          "调用其他函数会被拒绝，并指出函数名：见 [docs/confinement.md](../../docs/confinement.md#your-own-work)。",
 }
 EMULATED = {
     "en": "**Your own work.** Your code for this stage may call the functions of CUDA that a kernel uses, `cuda_launch`, "
           "the arithmetic of `<cmath>`, and of our functions {calls}. The checker must see every access, so nothing "
           "else may be called: no other function of a library, nothing that allocates or copies, nothing through a "
           "pointer; and a variable outside a function may be a constant only. See "
-          "[docs/confinement.md](../../docs/confinement.md).",
+          "[docs/confinement.md](../../docs/confinement.md#your-own-work).",
     "zh": "**可以用的代码。** 本阶段的代码可以调用核函数里用的 CUDA 函数、`cuda_launch`、`<cmath>` 的数学函数，以及我们的 "
           "{calls}。检查器必须看到每一次访问，所以不能调用别的：不能用其他库函数，不能分配或复制内存，不能通过指针调用；"
-          "函数之外只能有常量。见 [docs/confinement.md](../../docs/confinement.md)。",
+          "函数之外只能有常量。见 [docs/confinement.md](../../docs/confinement.md#your-own-work)。",
 }
 METHODS = {"en": "the methods of {}", "zh": "{} 的成员函数"}
 COMMA = {"en": ", ", "zh": "、"}

@@ -219,8 +219,8 @@ def rope(data, say):
 def simd(data, say):
     picture = svg.Picture(820, 500, "SIMD: lanes and accumulators",
                           "Top: one instruction multiplies and adds eight pairs of numbers, one pair per lane of a "
-                          "register. Bottom: a time line. An addition takes four cycles, and two may start in each cycle. "
-                          "With one accumulator each addition waits for the one before: 1 of 8 possible instructions. "
+                          "register. Bottom: a time line. A multiply-add takes four cycles, and two may start in each cycle. "
+                          "With one accumulator each multiply-add waits for the one before: 1 of 8 possible instructions. "
                           "With eight accumulators the unit always has work.", say)
     picture.text(24, 32, "One instruction, eight lanes", "ink title")
     names = (("a", "tint0 hue0-line"), ("b", "tint1 hue1-line"), ("sum", "tint2 hue2-line"))

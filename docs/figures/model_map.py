@@ -144,8 +144,8 @@ def draw_legend(picture, sizes, stage):
     picture.text(54, 566, 
         "weights: {n_parameters:,} numbers in model.safetensors. Stage 5 reads them, stage 10 keeps them in 8 bits."
         .format(**sizes), "small ink")
-    badge(picture, 38, 580, "n", None)
-    picture.text(54, 584, "the stage in which you write it. Stage 9 computes the linear layers faster than stage 3.",
-                 "small ink")
+    badge(picture, 38, 580, "n", None if stage is None else False)
+    which = "the stage in which you write it" if stage is None else "the stage in which you write it (orange: this stage)"
+    picture.text(54, 584, f"{which}. Stage 9 computes the linear layers faster than stage 3.", "small ink")
     for at, one in enumerate((5, 10)):
         badge(picture, 764 + 22 * at, 550, one, None if stage is None else one == stage)

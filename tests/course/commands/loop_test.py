@@ -189,7 +189,7 @@ class Test(Repository):
         self.assertIn("total: 10 of 60 points", lines)
         self.assertIn("./stage test 2", lines[-1])
         self.assertEqual(self.run_tool("test", "0-1").splitlines()[-1],
-                         "hear it: ./stage story --mine 0-1; ours beside yours: ./stage diff 1")
+                         "see it in the model: ./stage story --mine 0-1; ours beside yours: ./stage diff 1")
 
     def test_without_a_number_it_is_the_next_unfinished(self):
         self.write("00-hello/add.cpp", "RIGHT")
@@ -555,7 +555,7 @@ class Watch(Repository):
         self.write("01-silu/silu.cpp", "RIGHT")
         self.start("1")
         self.wait_for("watching stages/01-silu")
-        self.assertIn("hear it: ./stage story --mine 1", self.seen.read_text())  # there is nothing to edit
+        self.assertIn("see it in the model: ./stage story --mine 1", self.seen.read_text())  # there is nothing to edit
         self.write("01-silu/silu.cpp", "SYNTAX")
         self.wait_for("that is no C++", 10.0)
 
