@@ -5,9 +5,9 @@ graded.json stores what each mark was made of; changes.csv is the log, one line 
 import json
 
 from classroom import class_folder
+from shared import changelog
 from shared import course
 from classroom import marks
-from commands import update
 
 KEPT = "graded.json"
 LOG = "changes.csv"
@@ -79,7 +79,7 @@ class Changes:
     def __init__(self, run, tests):
         self.folder, self.at = run.classroom.folder, run.at.isoformat()
         before = read(self.folder)
-        lines = [line for line in update.changelog() if update.CHANGE.match(line)]
+        lines = changelog.lines()
         news = [] if before["changelog"] is None else [
             line for line in lines if line not in before["changelog"]]
         self.now = {"students": {}, "changelog": lines}

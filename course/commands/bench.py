@@ -2,6 +2,7 @@
 ./stage bench --mine 0-10: the speed of the model with them, stage by stage (gain.py)."""
 import sys
 
+from mine import gain
 from shared import building
 from shared import course
 from shared import gate
@@ -38,7 +39,6 @@ def run():
             return bench(stage)
     chosen = course.parse_selection(options.mine, course.stages()) if options.mine else []
     if len(chosen) > 1:
-        from mine import gain  # imported late: it imports a module that imports this one
         return gain.gain(chosen, options.model, options.threads, options.max_tokens)
     raise course.Problem(course.say("bench_which", course.listed(str(stage.id) for stage in known)))
 

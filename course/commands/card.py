@@ -8,8 +8,7 @@ import sys
 import tempfile
 
 from shared import course
-from mine import gain, mine_objects
-from commands import mine
+from mine import gain, mine_objects, real_program
 from shared import progress
 from shared.parser import Parser
 
@@ -30,7 +29,7 @@ def ids_of(program, words, folder):
                           cwd=course.ROOT)
     if done.returncode != 0:
         raise course.Problem(done.stderr.strip() or course.say("gain_failed", done.returncode))
-    return mine.read_ids(path)
+    return real_program.read_ids(path)
 
 
 def score(known):
@@ -40,7 +39,7 @@ def score(known):
     with tempfile.TemporaryDirectory() as folder:
         ours = ids_of("src/stagecraft", [GREEDY[0], "--textbook", *GREEDY[1:]], folder)
         for chosen in ([stage for stage in known if not stage.rounds], known):
-            mine.build(chosen)
+            real_program.build(chosen)
             if ids_of(mine_objects.PROGRAM, GREEDY, folder) == ours:
                 best = max(best, (gain.tokens_per_second(mine_objects.PROGRAM, GREEDY), chosen), key=lambda pair: pair[0])
     return best

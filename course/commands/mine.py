@@ -13,10 +13,9 @@ import time
 
 from mine import call_counts
 from mine import mine_objects
+from mine import real_program
 from mine import real_gpu
-from shared import building
 from shared import course
-from grading import links
 from shared import progress
 
 ENDED_FROM_OUTSIDE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
@@ -49,55 +48,6 @@ def split_mine(arguments, known):
 
 def passing(known):
     return [stage for stage in known if not stage.is_emulated and progress.result_of(stage).is_right]
-
-
-def check_gates(chosen):
-    """Unwritten stages are refused; wrong ones run after a warning. True if none is wrong."""
-    right = True
-    for stage in chosen:
-        status = progress.result_of(stage).status
-        if status in ("unwritten", "uncompiled"):
-            raise course.Problem(course.say(f"mine_{status}", stage.id))
-        if status == "wrong":
-            course.tell(course.say("mine_wrong", stage.id), sys.stderr)
-            right = False
-    return right
-
-
-def build(chosen, on_gpu=False):
-    """Compiles the chosen stages, looks for helpers that two of them define, and links the program. on_gpu: nvcc
-    compiles the kernels, not the emulator's compiler."""
-    problem = building.build(*mine_objects.targets(chosen, on_gpu))
-    if problem is not None:
-        raise course.Problem(building.first_error(problem))
-    kernels, options = [], []
-    if on_gpu:
-        kernels, options = real_gpu.objects(next(stage for stage in chosen if stage.is_emulated))
-    objects = mine_objects.objects(chosen, on_gpu=kernels)
-    found = links.clashes(course.BUILD, course.ROOT, [file for file in objects if links.stage_of(file)])
-    if found:
-        raise course.Problem("\n".join(course.say(*clash) for clash in found))
-    mine_objects.write(objects, chosen, options)
-    problem = building.build("stagecraft_mine")
-    if problem is not None:
-        raise course.Problem(building.why_not_made(problem, objects))
-
-
-def run_program(program, words, **options):
-    """Runs a program to its end; returns how it ended. Signals that would end this process are left to the program."""
-    running = []
-    before = {}
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        before[number] = signal.getsignal(number)
-        if before[number] != signal.SIG_IGN:  # the terminal also sends Ctrl-C to the program
-            signal.signal(number, lambda number, _: [child.send_signal(number) for child in running
-                                                     if number != signal.SIGINT])
-    try:
-        running.append(subprocess.Popen([str(course.BUILD / program), *words], **options))
-        return running[0].wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def has_option(words, *names):
@@ -147,10 +97,6 @@ def tell_faster(known, chosen):
         course.tell(course.say("mine_plain", stages), sys.stderr)
 
 
-def read_ids(path):
-    return path.read_text().strip().split(",") if path.exists() else []
-
-
 def compare(mine, ours, why_not, times, slower="mine_slower"):
     """One line about the tokens; why_not: the key of the message if they differ."""
     same = len(os.path.commonprefix([mine, ours]))
@@ -180,11 +126,11 @@ def story(words, run_mine, why_not, folder, slower):
         return code, None
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with course.doing(course.say("doing_reference")):
-        failed = run_program("src/stagecraft",
+        failed = real_program.run("src/stagecraft",
                              [words[0], "--textbook", *options, "--save-ids", str(files[1]), *words[1:]],
                              **quiet)
     times = middle - begin, time.monotonic() - middle
-    return code, None if failed else compare(*map(read_ids, files), why_not, times, slower)
+    return code, None if failed else compare(*map(real_program.read_ids, files), why_not, times, slower)
 
 
 def run():
@@ -192,7 +138,7 @@ def run():
     chosen, words = split_mine(sys.argv[1:], known)
     right = True
     if chosen:
-        right = check_gates(chosen)
+        right = real_program.check_gates(chosen)
     else:
         chosen = passing(known)
         if not chosen:
@@ -200,7 +146,7 @@ def run():
     has_kernels = any(stage.is_emulated for stage in chosen)
     why_not = real_gpu.why_not() if has_kernels else None
     emulated = has_kernels and why_not is not None
-    build(chosen, has_kernels and not emulated)
+    real_program.build(chosen, has_kernels and not emulated)
     functions = [function for stage in chosen for function in stage.functions]
     course.tell(course.say("mine_begins", course.listed(functions)), sys.stderr)
     if all(any(stage.id == one for stage in chosen) for one in (9, 10)):
@@ -213,7 +159,7 @@ def run():
         environment = dict(os.environ, STAGECRAFT_CALLS=str(table.path))
 
         def run_mine(words):
-            return run_program(mine_objects.PROGRAM, words, env=environment)
+            return real_program.run(mine_objects.PROGRAM, words, env=environment)
 
         if has_option(words, "--help", "-h"):
             return run_mine(words)

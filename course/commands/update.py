@@ -4,10 +4,10 @@ The student's own files are: files of the registry that are no longer starters, 
 that the official tree does not have. The update is staged; the student commits it.
 """
 import datetime
-import re
 import sys
 import time
 
+from shared import changelog
 from shared import course
 from shared import official
 from shared.parser import Parser
@@ -15,7 +15,6 @@ from shared.parser import Parser
 ASKED = course.ROOT / "build" / "course" / "asked"  # when the official repository was last asked
 DAY = 24 * 60 * 60
 SECONDS = 3  # to ask for news; the user should not wait longer
-CHANGE = re.compile(r"^- ((?:handout|tests|code): .*)")
 
 
 # ---- is there anything new? ---------------------------------------------------------------------
@@ -83,11 +82,6 @@ def apply(names, *words):
         raise course.Problem(course.say("update_git", words[0]))
 
 
-def changelog():
-    path = course.ROOT / "CHANGELOG.md"
-    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-
-
 def run():
     Parser("update").parse_args()
     settings = official.read()
@@ -105,17 +99,16 @@ def run():
         return 0
     wanted, gone = changes(new, settings)
     refuse_to_overwrite(wanted | gone)
-    before = changelog()
+    before = changelog.lines()
     course.messages()  # read now: the update may change the file
     apply(wanted, "checkout", "-q", new)
     apply(gone, "rm", "-q")
     official.write({**settings, "commit": new})
     official.git("add", official.FILE)
     course.tell(course.say("update_done", len(wanted) + len(gone), new[:10]))
-    for line in changelog():
-        found = CHANGE.match(line)
-        if found and line not in before:
-            course.tell(f"  {found[1]}")
+    for line in changelog.lines():
+        if line not in before:
+            course.tell(f"  {line.removeprefix('- ')}")
     course.tell(course.say("update_commit", datetime.date.today().isoformat()))
     return 0
 

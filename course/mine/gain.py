@@ -8,8 +8,8 @@ import subprocess
 import time
 
 from shared import course
-from commands import mine
 from mine import mine_objects
+from mine import real_program
 
 PROMPT = "Once upon a time"
 RUNS = 3
@@ -51,7 +51,7 @@ def selection(stages):
 
 
 def gain(chosen, model, threads, tokens):
-    mine.check_gates(chosen)
+    real_program.check_gates(chosen)
     words = ["story", PROMPT, "--temperature", "0", "--threads", str(threads), "-n", str(tokens)]
     words += ["--model", model] if model else []
     course.tell(course.say("gain_head", model or "models/story", threads, tokens, PROMPT))
@@ -59,7 +59,7 @@ def gain(chosen, model, threads, tokens):
     for new, stages in rungs(chosen):
         if not stages:
             continue
-        mine.build(stages)
+        real_program.build(stages)
         speed = tokens_per_second(mine_objects.PROGRAM, words)
         ids = selection(stages)
         name = course.say("gain_stages", ids) if new is None else course.say("gain_with", new.id, ids)

@@ -1,4 +1,5 @@
-"""A folder of src/ includes only files of folders below it, as docs/architecture.md draws them. Standard library only."""
+"""A folder of src/ includes only files of folders below it, as docs/architecture.md draws them; in course/, only commands
+import commands. Standard library only."""
 import pathlib
 import re
 import unittest
@@ -37,6 +38,11 @@ class Folders(unittest.TestCase):
                 if other != own:
                     self.assertLess(level[own], level[other], f"{path}:{number}: {own}/ includes {other}/")
         self.assertGreater(n_found, 1000)
+
+    def test_in_the_course_only_commands_import_commands(self):
+        imported = re.compile(r"^ *(?:from|import) commands\b", re.M)
+        importing = {path.parent.name for path in (ROOT / "course").rglob("*.py") if imported.search(path.read_text("utf-8"))}
+        self.assertEqual(importing, {"commands"})
 
 
 if __name__ == "__main__":

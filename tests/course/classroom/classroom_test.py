@@ -1272,10 +1272,10 @@ class Regrading(Records):
         self.assertEqual(set(map(tuple, self.reasons(self.record("ann", {})))), {("changed_graded",)})
 
     def test_is_shown_until_the_next_change_to_teacher_and_student_with_the_changelog(self):
-        with mock.patch.object(changes.update, "changelog", lambda: ["- tests: as it was"]):
+        with mock.patch.object(changes.changelog, "lines", lambda: ["- tests: as it was"]):
             self.grade(self.record("ann", {}))
         record = self.record("ann", {3: ("wrong", 20)})
-        with mock.patch.object(changes.update, "changelog", lambda: ["- tests: stage 3 mended", "- tests: as it was"]):
+        with mock.patch.object(changes.changelog, "lines", lambda: ["- tests: stage 3 mended", "- tests: as it was"]):
             self.grade(record, "other")
             again = self.record("ann", {3: ("wrong", 20)})
             self.assertEqual(self.grade(again, "other", DUE + HOURS).new, [])

@@ -13,7 +13,7 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
-from mine import call_counts, mine_objects, real_gpu  # noqa: E402
+from mine import call_counts, mine_objects, real_gpu, real_program  # noqa: E402
 from shared import building  # noqa: E402
 from shared import course  # noqa: E402
 from grading import links, score  # noqa: E402
@@ -58,7 +58,7 @@ class Clash(Temporary):
         with mock.patch.object(building, "build", return_value=None) as build, \
                 mock.patch.multiple(mine_objects, objects=lambda *_, **__: objects, targets=lambda *_: ["counted_02"]), \
                 self.assertRaises(course.Problem) as told:
-            mine.build([stage for stage in course.stages() if stage.id in (2, 3)])
+            real_program.build([stage for stage in course.stages() if stage.id in (2, 3)])
         self.assertEqual(str(told.exception),
                          "stages 2 and 3 both define 'dot(float const*, float const*, unsigned long)':"
                          " put it into the anonymous namespace of each file")
@@ -163,7 +163,7 @@ class Mine(Temporary):
     def run_mine(self, *words, stages="1-3", program="course/mine/counted_story"):
         err = io.StringIO()
         with mock.patch.object(mine_objects, "PROGRAM", program), \
-                mock.patch.multiple(mine, build=mock.DEFAULT, check_gates=mock.DEFAULT), \
+                mock.patch.multiple(real_program, build=mock.DEFAULT, check_gates=mock.DEFAULT), \
                 mock.patch.dict(os.environ, STAGECRAFT_HOME=str(ROOT)), \
                 mock.patch.object(sys, "argv", ["mine", words[0], "--mine", stages, *words[1:]]), \
                 contextlib.redirect_stderr(err):
@@ -256,13 +256,13 @@ class Gates(Temporary):
     def test_warn_once_about_what_is_wrong_and_let_it_run(self):
         stages = self.statuses(a="passed", b="wrong")
         with contextlib.redirect_stderr(io.StringIO()) as err:
-            self.assertFalse(mine.check_gates(stages))
+            self.assertFalse(real_program.check_gates(stages))
         self.assertEqual(err.getvalue(), "stage 1 does not pass its test; it runs anyway\n")
 
     def test_refuse_what_cannot_run(self):
         for status, says in (("unwritten", "is not written yet"), ("uncompiled", "does not compile")):
             with self.assertRaisesRegex(course.Problem, f"stage 1 {says}: ./stage test 1"):
-                mine.check_gates(self.statuses(a="passed", b=status))
+                real_program.check_gates(self.statuses(a="passed", b=status))
 
     def test_choose_what_passes_where_no_number_is_given(self):
         stages = self.statuses(a="passed", b="wrong", c="unwritten", d="passed")

@@ -1,0 +1,64 @@
+"""The real program with the student's functions: checks their stages, builds it, runs it."""
+import signal
+import subprocess
+import sys
+
+from mine import mine_objects
+from mine import real_gpu
+from shared import building
+from shared import course
+from grading import links
+from shared import progress
+
+
+def check_gates(chosen):
+    """Unwritten stages are refused; wrong ones run after a warning. True if none is wrong."""
+    right = True
+    for stage in chosen:
+        status = progress.result_of(stage).status
+        if status in ("unwritten", "uncompiled"):
+            raise course.Problem(course.say(f"mine_{status}", stage.id))
+        if status == "wrong":
+            course.tell(course.say("mine_wrong", stage.id), sys.stderr)
+            right = False
+    return right
+
+
+def build(chosen, on_gpu=False):
+    """Compiles the chosen stages, looks for helpers that two of them define, and links the program. on_gpu: nvcc
+    compiles the kernels, not the emulator's compiler."""
+    problem = building.build(*mine_objects.targets(chosen, on_gpu))
+    if problem is not None:
+        raise course.Problem(building.first_error(problem))
+    kernels, options = [], []
+    if on_gpu:
+        kernels, options = real_gpu.objects(next(stage for stage in chosen if stage.is_emulated))
+    objects = mine_objects.objects(chosen, on_gpu=kernels)
+    found = links.clashes(course.BUILD, course.ROOT, [file for file in objects if links.stage_of(file)])
+    if found:
+        raise course.Problem("\n".join(course.say(*clash) for clash in found))
+    mine_objects.write(objects, chosen, options)
+    problem = building.build("stagecraft_mine")
+    if problem is not None:
+        raise course.Problem(building.why_not_made(problem, objects))
+
+
+def run(program, words, **options):
+    """Runs a program to its end; returns how it ended. Signals that would end this process are left to the program."""
+    running = []
+    before = {}
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        before[number] = signal.getsignal(number)
+        if before[number] != signal.SIG_IGN:  # the terminal also sends Ctrl-C to the program
+            signal.signal(number, lambda number, _: [child.send_signal(number) for child in running
+                                                     if number != signal.SIGINT])
+    try:
+        running.append(subprocess.Popen([str(course.BUILD / program), *words], **options))
+        return running[0].wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def read_ids(path):
+    return path.read_text().strip().split(",") if path.exists() else []
