@@ -1,4 +1,5 @@
 """What the commands of the course share: the registry of stages, and the messages."""
+import contextlib
 import functools
 import hashlib
 import json
@@ -20,6 +21,20 @@ def language():
         if os.environ.get(name):
             return "zh" if os.environ[name].startswith("zh") else "en"
     return "en"
+
+
+@contextlib.contextmanager
+def in_language(chosen):
+    """Texts inside of this block are in that language."""
+    before = os.environ.get("STAGECRAFT_LANG")
+    os.environ["STAGECRAFT_LANG"] = chosen
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["STAGECRAFT_LANG"]
+        else:
+            os.environ["STAGECRAFT_LANG"] = before
 
 
 @functools.cache

@@ -30,6 +30,7 @@ from make_class import ROOT, STAGES, git
 from classroom import changes
 from classroom import class_page
 from classroom import class_folder
+from classroom.bar import Bar
 from shared import course
 from shared import gate
 from classroom import feedback
@@ -39,6 +40,8 @@ from classroom import lateness
 from classroom import marks
 from shared import official
 from classroom import overrides
+from classroom import pulling
+from classroom import run as class_run
 from classroom import viva
 from classroom import ranking
 import processes
@@ -47,7 +50,6 @@ from classroom import sending
 import strict_json
 from grading import submission
 
-stage_class = importlib.import_module("commands.class")
 
 DUE = datetime.datetime(2026, 11, 2, 12, tzinfo=datetime.timezone.utc)
 SEED = 1234567890123456789
@@ -355,7 +357,7 @@ class Pulling(Folder):
         room = class_folder.Classroom(self.put("roster.csv", "id,repository\nann,ann\nbob,bob\n"))
         for expected in {"ann", "bob"}, {"bob"}:
             with mock.patch("sys.stdout"):
-                self.assertEqual(stage_class.pull(room, room.students), 1)
+                self.assertEqual(pulling.pull(room, room.students), 1)
             self.assertEqual(set(room.problems()), expected)
             if "ann" in expected:
                 self.repository()
@@ -657,12 +659,12 @@ for line in sys.stdin:
 
     def test_that_die_are_started_again_and_cost_only_the_task_that_kills_them(self):
         room = types.SimpleNamespace(folder=self.folder)
-        with mock.patch.object(stage_class.grader, "PLACE", self.folder / "place"):
-            graders = stage_class.Graders(room, 2, self.folder)
+        with mock.patch.object(class_run.grader, "PLACE", self.folder / "place"):
+            graders = class_run.Graders(room, 2, self.folder)
             graders.words = [sys.executable, "-c", self.FAKE]
-            tasks = [stage_class.Task(id, "a", {0: 7}, str(self.folder / id), False, "en")
+            tasks = [class_run.Task(id, "a", {0: 7}, str(self.folder / id), False, "en")
                      for id in ("ann", "hopeless", "bob", "cat", "dan")]
-            bar = stage_class.Bar(len(tasks))
+            bar = Bar(len(tasks))
             self.assertEqual(graders.grade(tasks, bar),
                              {str(self.folder / "hopeless"): course.say("class_grader_ended")})
         self.assertEqual(bar.done, len(tasks))
@@ -723,7 +725,7 @@ class Stored(Folder):
         return class_folder.Classroom(self.put("room/roster.csv", "id,repository\nann,team\nbob,team\ncat,other\n"))
 
     def run_of(self, **options):
-        return stage_class.Run(self.room(), types.SimpleNamespace(**{"language": None, "seed": None, **options}))
+        return class_run.Run(self.room(), types.SimpleNamespace(**{"language": None, "seed": None, **options}))
 
     def hand_in(self, id, sha, text, at=DUE, language=None):
         handed_in = submission.Submission("x", sha * 40)
@@ -779,7 +781,7 @@ class Stored(Folder):
         run, looks = self.run_of(), {"look_at_these": mock.Mock(), "look_at_ours": mock.Mock()}
         run.is_ranked = False
         with mock.patch.object(marks, "TABLES", {}), mock.patch.object(class_page, "page", return_value=[]), (
-                mock.patch.multiple(stage_class.likeness, **looks)):
+                mock.patch.multiple(class_run.likeness, **looks)):
             run.write_class(types.SimpleNamespace(write=lambda: None))
         for look in looks.values():
             self.assertEqual(set(look.call_args[0][1]), {"ann", "cat"})
@@ -787,10 +789,10 @@ class Stored(Folder):
     def test_results_that_another_machine_may_complete_are_not_done(self):
         self.hand_in("cat", "a", "x")
         task = self.newest("cat")
-        self.assertFalse(stage_class.is_done(task))
+        self.assertFalse(class_run.is_done(task))
         for status, is_done in ("wrong", True), ("unjudged", False):
             class_folder.write(pathlib.Path(task.out), json.dumps({"stages": [entry(STAGES[2], status)]}))
-            self.assertEqual(stage_class.is_done(task), is_done)
+            self.assertEqual(class_run.is_done(task), is_done)
 
     def test_files_of_runs_that_still_go_on_are_left_alone(self):
         with mock.patch.object(grader, "PLACE", self.folder / "place"):
@@ -799,7 +801,7 @@ class Stored(Folder):
             for pid in os.getpid(), ended.pid:
                 for name in f"student-{pid}-x/file", f"answers/{pid}/file":
                     self.put(f"place/{name}", "x")
-            stage_class.clean_up()
+            class_run.clean_up()
             left = {path.parent.name for path in (self.folder / "place").rglob("file")}
         self.assertEqual(left, {f"student-{os.getpid()}-x", f"{os.getpid()}"})
 
@@ -1302,13 +1304,13 @@ class Sharing(Folder):
         begin = class_folder.now()
         with mock.patch.object(helpers.Helpers, "run", autospec=True, side_effect=helpers.Helpers.run) as run, (
                 mock.patch("sys.stdout")):
-            stage_class.pull(room, room.students[:2])
+            pulling.pull(room, room.students[:2])
             self.assertEqual(len(run.call_args[0][1]), 1)
             seen = room.seen()
             self.assertEqual(len(seen["ann"]), 1)
             self.assertTrue(begin <= seen["ann"][0].at <= class_folder.now())
             self.assertEqual(seen["ann"], seen["bob"])
-            stage_class.pull(room, room.students[:2])
+            pulling.pull(room, room.students[:2])
         self.assertEqual(room.seen(), seen)
         self.assertEqual(class_folder.kept(self.folder, "bob", seen["bob"][0].sha).files[NAME], b"committed\n")
 
@@ -1316,10 +1318,10 @@ class Sharing(Folder):
         self.repository("team")
         room = class_folder.Classroom(self.put("roster.csv", "id,repository\nann,team\nbob,team\n"))
         with mock.patch("sys.stdout"):
-            stage_class.pull(room, room.students[:1])
+            pulling.pull(room, room.students[:1])
             first = room.seen()["ann"]
             time.sleep(1)  # times have a resolution of one second
-            stage_class.pull(room, room.students)
+            pulling.pull(room, room.students)
         self.assertEqual((room.seen()["bob"], room.seen()["ann"]), (first, first))
 
     def test_who_had_another_repository_before_keeps_what_was_seen_there(self):
@@ -1328,7 +1330,7 @@ class Sharing(Folder):
         for bob in reversed(places):
             room = class_folder.Classroom(self.put("roster.csv", f"id,repository\nann,{places[0]}\nbob,{bob}\n"))
             with mock.patch("sys.stdout"):
-                stage_class.pull(room, room.students)
+                pulling.pull(room, room.students)
         ann, bob = (room.seen()[id] for id in ("ann", "bob"))
         self.assertEqual((len(ann), len(bob)), (1, 2))
         self.assertEqual(bob[-1].sha, ann[0].sha)

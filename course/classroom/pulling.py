@@ -1,0 +1,63 @@
+"""Pulls the repositories of a class, several at a time (pull_process.py), and notes which version was seen when."""
+import collections
+import datetime
+import os
+import sys
+
+from classroom import class_folder
+from classroom import helpers
+from classroom.bar import Bar
+from grading import report
+from shared import course
+
+PULLS = 8  # at the same time: pulling mostly waits
+PULL_SECONDS = 900  # per student
+
+
+def pull(classroom, students):
+    seen, problems = classroom.seen(), classroom.problems()
+    bar = Bar(len(students))
+    found = collections.Counter()
+
+    lasts = {}  # {student id: the newest known version}
+
+    def done(task, answer):
+        """Students who share a repository get the same versions, at the same times."""
+        sha, problem = answer.get("sha"), answer["problem"]
+        for id in task["ids"]:
+            is_new = sha and sha != lasts[id]
+            if is_new:
+                classroom.note_seen(id, sha, datetime.datetime.fromisoformat(answer["at"]))
+            found["problem" if problem else "new" if is_new else "same"] += 1
+            problems.pop(id, None)
+            if problem:
+                problems[id] = problem
+            bar.step(id)
+
+    tasks = []
+    for together in class_folder.by_repository(students):
+        join(classroom, seen, together)
+        lasts.update({student.id: seen[student.id][-1].sha if seen[student.id] else None for student in together})
+        known = {lasts[student.id] for student in together}
+        tasks.append({"ids": [student.id for student in together], "place": together[0].place,
+                      "last": known.pop() if len(known) == 1 else None})
+    words = [sys.executable, str(course.ROOT / "course"), "classroom.pull_process", str(classroom.folder)]
+    environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", TERM="dumb")
+    helpers.Helpers(words, PULLS, environment, PULL_SECONDS).run(tasks, done)
+    bar.end()
+    classroom.problems(problems)
+    course.tell(course.say("class_pulled", len(students), found["new"], found["same"], found["problem"]))
+    for student in students:
+        if student.id in problems:
+            course.tell(f"  {student.id}: {report.plain(problems[student.id])}")
+    return 1 if found["problem"] else 0
+
+
+def join(classroom, seen, together):
+    """A student who joins a repository gets the versions of it that were seen earlier."""
+    first = next((student for student in together if seen[student.id]), None)
+    for student in together if first else ():
+        for version in seen[first.id] if not seen[student.id] else ():
+            class_folder.keep(classroom.folder, student.id, class_folder.kept(classroom.folder, first.id, version.sha))
+            classroom.note_seen(student.id, version.sha, version.at)
+        seen[student.id] = seen[student.id] or seen[first.id]

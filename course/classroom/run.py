@@ -1,0 +1,207 @@
+"""One call of ./stage class grade: which versions of which students are graded, and what is written about them."""
+import collections
+import errno
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import sys
+
+from classroom import changes
+from classroom import class_folder
+from classroom import class_page
+from classroom import feedback
+from classroom import helpers
+from classroom import lateness
+from classroom import likeness
+from classroom import marks
+from classroom import overrides
+from classroom import ranking
+from classroom.bar import Bar
+from grading import grader
+from grading import report
+from shared import course
+from shared import official
+
+PRECOMPILED_FROM = 24  # repositories: with fewer, precompiling costs more than it saves
+
+Task = collections.namedtuple("Task", "id sha seeds out fresh language")  # seeds: {id of a stage: its seed}
+
+
+class Graders(helpers.Helpers):
+    """Processes that grade, one per job."""
+
+    def __init__(self, classroom, jobs, headers):
+        self.answers = grader.PLACE / "answers" / f"{os.getpid()}"
+        shutil.rmtree(self.answers, ignore_errors=True)
+        self.answers.mkdir(parents=True)
+        # TERM: there are many of them, and only the progress bar is shown.
+        environment = dict(os.environ, STAGE_ANSWERS=str(self.answers), PYTHONDONTWRITEBYTECODE="1", TERM="dumb")
+        super().__init__([sys.executable, str(course.ROOT / "course"), "classroom.grade_process", str(classroom.folder),
+                          str(headers)], jobs, environment, grader.SECONDS)
+
+    def grade(self, tasks, bar):
+        """{out: problem} of the tasks that could not be done."""
+        problems = {}
+
+        def done(task, answer):
+            if answer["problem"]:
+                problems[task["out"]] = answer["problem"]
+            bar.step(task["id"])
+
+        try:
+            self.run([task._asdict() for task in tasks], done)
+        finally:
+            shutil.rmtree(self.answers, ignore_errors=True)
+        return problems
+
+
+def is_done(task):
+    """True if there is a result and nothing in it needs another machine."""
+    path = pathlib.Path(task.out)
+    return path.exists() and not any(grader.is_open(entry) for entry in marks.read(path)["stages"])
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except OSError as problem:
+        return problem.errno != errno.ESRCH
+    return True
+
+
+def clean_up():
+    """Deletes the files of runs that were killed."""
+    for pattern in "*-*-*", "answers/*":
+        for path in grader.PLACE.glob(pattern):
+            pid = path.name.split("-")[1] if "-" in path.name else path.name
+            if pid.isdigit() and not is_running(int(pid)):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+class Run:
+    """One call of ./stage class grade."""
+
+    def __init__(self, classroom, options):
+        self.classroom, self.options = classroom, options
+        self.stages = course.stages()
+        here = classroom.folder / official.FILE  # of this class, if one tree serves several
+        settings = official.read(classroom.folder if here.exists() else course.ROOT)
+        self.rules = lateness.Rules(settings, self.stages)
+        self.is_ranked = ranking.is_wanted(settings)
+        self.at = class_folder.now()
+        grader.prepare()
+        self.terms = [grader.SCHEMA, grader.official_files(), grader.compiler(), grader.why_not()]
+        seen, problems = classroom.seen(), classroom.problems()
+        self.records = [marks.Record(student, seen[student.id], problems.get(student.id), self.rules.of(student))
+                        for student in classroom.students]
+        self.versions = {record.id: marks.Versions(classroom.folder, record) for record in self.records}
+        self.overrides = overrides.read(classroom.folder, classroom.students, self.stages)
+        self.graded_as = {}  # {(id, sha): whose result it is}; students who share a repository share the first one's
+        records = {record.id: record for record in self.records}
+        for together in class_folder.by_repository(classroom.students):
+            for student in together:
+                record = records[student.id]
+                record.shared_with = [other.id for other in together if other is not student]
+                for version in record.seen:
+                    self.graded_as[student.id, version.sha] = next(
+                        other.id for other in together
+                        if any(one.sha == version.sha for one in records[other.id].seen))
+
+    def language(self, record, sha):
+        return self.options.language or self.versions[record.id].handed_in[sha].language or course.language()
+
+    def task(self, record, sha, stages, fresh=False):
+        """stages: None means all. The path of its result contains all that the result depends on."""
+        seeds = {stage.id: self.seed(record, stage, sha) for stage in self.stages
+                 if stages is None or stage.id in stages}
+        language = self.language(record, sha)
+        key = hashlib.sha1(json.dumps([*self.terms, sha, seeds, language]).encode()).hexdigest()[:12]
+        id = self.graded_as[record.id, sha]
+        out = self.classroom.results / id / f"{sha[:18]}-{key}.json"
+        return Task(id, sha, seeds, str(out), fresh, language)
+
+    def seed(self, record, stage, sha):
+        """The seed of the first commit with the stage's present files: unchanged files get the same numbers, and need
+        not be graded again."""
+        if self.options.seed is not None:
+            return self.options.seed
+        return self.classroom.seed(self.graded_as[record.id, sha], self.versions[record.id].first(stage, sha))
+
+    def tasks(self, record):
+        """The newest version with all its stages; of older versions, the stages that may count for more."""
+        wanted = {record.newest.sha: None} if record.newest else {}
+        for stage in self.stages:
+            for version in self.versions[record.id].candidates(stage, record.rules)[1:]:
+                if version.sha != record.newest.sha:
+                    wanted.setdefault(version.sha, set()).add(stage.id)
+        return [self.task(record, sha, stages) for sha, stages in wanted.items()]
+
+    def grade(self, tasks):
+        """{out: problem}"""
+        tasks = [task for task in {task.out: task for task in tasks}.values() if task.fresh or not is_done(task)]
+        clean_up()
+        bar = Bar(len(tasks))
+        if not tasks:
+            return {}
+        with grader.temporary("headers") as folder:
+            headers = grader.prepare()
+            if len({task.id for task in tasks}) >= PRECOMPILED_FROM:
+                headers = pathlib.Path(folder) / "include"
+                grader.precompile(headers)
+            problems = Graders(self.classroom, self.options.jobs or os.cpu_count() or 1, headers).grade(tasks, bar)
+        bar.end()
+        return problems
+
+    def fill(self, record, problems):
+        """Reads the results of a student. False if they do not exist yet."""
+        entries = collections.defaultdict(dict)  # {stage id: {sha: entry}}
+        for task in self.tasks(record):
+            if task.out in problems:
+                record.failed = problems[task.out]
+            elif not os.path.exists(task.out):
+                return False
+            else:
+                result = marks.read(pathlib.Path(task.out))
+                for entry in result["stages"]:
+                    entries[entry["id"]][task.sha] = entry
+                if task.sha == record.newest.sha:
+                    record.result = result
+        versions = self.versions[record.id]
+        record.unread = record.newest and versions.handed_in[record.newest.sha].unread
+        candidates = {stage: versions.candidates(stage, record.rules) for stage in self.stages}
+        corrections = {stage.id: self.overrides[record.id, stage.id] for stage in self.stages
+                       if (record.id, stage.id) in self.overrides}
+        record.stages, record.late_days_used = marks.count(candidates, entries, record.rules, corrections)
+        record.started = {stage.id: versions.started(stage) for stage in self.stages}
+        return True
+
+    def write_feedback(self, record):
+        language = self.language(record, record.newest.sha) if record.newest else course.language()
+        with course.in_language(language):
+            text = "\n".join(feedback.markdown(record)) + "\n"
+        class_folder.write(self.classroom.feedback / f"{record.id}.md", text)
+
+    def note_changes(self):
+        return changes.Changes(self, grader.official_files())
+
+    def write_class(self, changed):
+        for name, lines in marks.TABLES.items():
+            class_folder.write(self.classroom.folder / name, marks.table(lines(self.records, self.stages)))
+        changed.write()
+        seen = {record.id: list(self.versions[record.id].handed_in.values()) for record in self.records
+                if record.newest and self.graded_as[record.id, record.newest.sha] == record.id}
+        alike, ours = likeness.look_at_these(self.stages, seen), likeness.look_at_ours(self.stages, seen)
+        places, problems = ranking.places(self) if self.is_ranked else ([], {})
+        self.write_page("class.html", class_page.page(self, alike, ours, places))
+        if self.is_ranked:
+            course.tell(course.say("class_ranked", len(places), self.write_page("ranking.html",
+                                                                                class_page.ranking_page(self, places))))
+            for id, why in problems.items():
+                course.tell(f"  {id}: {report.plain(why)}")
+        self.classroom.forget_others()
+
+    def write_page(self, name, lines):
+        class_folder.write(self.classroom.folder / name, "\n".join(lines) + "\n")
+        return self.classroom.folder / name
