@@ -17,10 +17,11 @@ Linear linear_of(Arguments& args, const std::string& name) {
   return layer;
 }
 
-// A workspace for one block, with more rows than this pass has: finds code that uses a whole
-// buffer.
+// A workspace for one block. With more rows than this pass has, it finds code that uses a whole
+// buffer; with as many, code that writes one row too many.
 Workspace workspace_for(const Config& config, std::size_t rows, std::size_t context) {
-  return {config, rows + 2, context + 2, 1};
+  const std::size_t more = rows % 2 == 0 ? 0 : 2;
+  return {config, rows + more, context + more, 1};
 }
 
 void call_mlp(Arguments& args) {
