@@ -565,20 +565,26 @@ SECTIONS = {
     "Hints": "提示", "See it in the model": "在模型里看一看", "Afterwards": "之后", "Further reading": "延伸阅读",
 }
 LACKS = {
+    "05-parameters/README.md": {"The formula", "Shapes", "By hand", "The contract", "What people get wrong",
+                                "Hints"},  # the pages of the parts have them
+    "05-parameters/2-names-and-shapes.md": {"The formula"},
+    "05-parameters/3-config.md": {"The formula"},
     "06-self-attention/README.md": {"By hand", "The contract", "Hints"},  # the pages of the parts have them
     "06-self-attention/1-averages.md": {"Before you code", "The contract", "Steps", "Hints"},  # nothing to write
 }
 OTHER_ORDER = {
-    "05-parameters/README.md",  # each part has a formula or shapes, and an example by hand: "5.1 By hand"
     "06-self-attention/1-averages.md",  # the example leads to the formula
 }
-OTHER_SECTIONS = {"06-self-attention/README.md": ["The six parts"]}  # pages of parts may have others
+OTHER_SECTIONS = {  # pages of parts may have others
+    "05-parameters/README.md": ["The three parts"],
+    "06-self-attention/README.md": ["The six parts"],
+}
 
 
 def sections_of(path):
-    """Its headings without the number of a part and the text after a colon: "5.2 Shapes: names" is "Shapes"."""
+    """Its headings of the second level."""
     text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.M | re.S)
-    return [re.sub(r"^\d\.\d |[:：].*", "", heading) for heading in re.findall(r"^## (.*)$", text, re.M)]
+    return re.findall(r"^## (.*)$", text, re.M)
 
 
 class Sections(unittest.TestCase):
@@ -739,6 +745,12 @@ def turns(head_dim, theta):
         yield (f"| {i} | {speed:.4f} | {whole:.1f} " if speed > 0.1 else f"| {i} | {speed:.6f} | {whole:,.0f} ")
 
 
+def header_of_the_story_model():
+    """The first entries of the header of model.safetensors, one per line of the handout."""
+    with open(ROOT / "models" / "story" / "model.safetensors", "rb") as file:
+        return [f"{entry}}}," for entry in file.read(400)[8:].decode().split("},")[:3]]
+
+
 def by_hand():
     """The results of the examples by hand, computed: {slug: texts that both handouts must contain}."""
     ffn = [value / math.sqrt(12.5) for value in (3.0, 4.0)]
@@ -762,8 +774,9 @@ def by_hand():
         "parameters": [f"0x{struct.unpack('<H', struct.pack('<e', 0.15625))[0]:04x}",
                        f"0x{struct.unpack('<I', struct.pack('<f', 0.15625))[0]:08x}",
                        f"0x{struct.unpack('<I', struct.pack('<f', 0.15625))[0] >> 16:04x}",
-                       f"{2.0 ** -24:.8f}", f"= 2 · 48 = {2 * 48}", f"192 / 4 = {192 // 4}", f"4 · 48 = {4 * 48}",
-                       f"4 · 64 = {4 * 64}"],
+                       f"{2.0 ** -24:.8f}", f"= 2 · 48 = {2 * 48}", f"192 · 512 · 2 = {192 * 512 * 2}",
+                       f"{1573248 + 192 * 512 * 2}", f"192 / 4 = {192 // 4}", f"4 · 48 = {4 * 48}", f"4 · 64 = {4 * 64}",
+                       f"8 · 16 = {8 * 16}", *header_of_the_story_model()],
         "self-attention": [numbers(softmax([0, 1])), f"{1 + math.exp(-1):.4f}", numbers([math.exp(-1), 1]),
                            f"({math.cos(1):.4f}, {math.sin(1):.4f})", f"{score_after_rope(3, 1):.4f}",
                            f"{score_after_rope(3, 2):.4f}", *turns(48, 10_000), f"{math.sqrt(48):.1f}",
