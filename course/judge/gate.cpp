@@ -287,7 +287,7 @@ std::string broken_rule(const Outcome& outcome) {
       break;
   }
   const Response& response = outcome.response;
-  if (response.status == Response::Status::Threw) return say("threw", response.message);
+  if (response.status != Response::Status::Done) return say("threw", response.message);
   if (!response.overrun.empty()) {
     return say("overrun", response.overrun, say("side_" + response.overrun_side));
   }
@@ -374,13 +374,15 @@ bool judge_refused(const Case& question, const Naming& naming) {
     }
   }
   return judge_by(question, [=](const Outcome& outcome) -> std::string {
-    const bool threw = outcome.kind == Outcome::Kind::Answered &&
-                       outcome.response.status == Response::Status::Threw;
-    if (!threw) {
+    const std::string& message = outcome.response.message;
+    const bool answered = outcome.kind == Outcome::Kind::Answered;
+    if (answered && outcome.response.status == Response::Status::Threw) {
+      return say("not_an_error", message);
+    }
+    if (!answered || outcome.response.status != Response::Status::Refused) {
       const std::string problem = broken_rule(outcome);
       return problem.empty() ? say("not_refused") : problem;
     }
-    const std::string& message = outcome.response.message;
     const bool named = std::ranges::any_of(naming.any_of, [&](const std::string& name) {
       return message.find(name) != std::string::npos;
     });

@@ -149,7 +149,7 @@ std::size_t evidence(const Asked& asked) {
   if (asked.outcome.kind != Outcome::Kind::Answered) return 0;
   const Response& response = asked.outcome.response;
   const Case& question = *asked.question;
-  if (response.status == Response::Status::Threw || question.expected.empty()) return 1;
+  if (response.status != Response::Status::Done || question.expected.empty()) return 1;
   std::size_t wrong = 0;
   bool whole = !response.overrun.empty() || !response.changed_input.empty();
   bool all_agree = true;  // if so, the case itself compares two outputs
@@ -361,7 +361,7 @@ bool alike(const Case& question, const Outcome& one, const Outcome& other) {
   const Response& a = one.response;
   const Response& b = other.response;
   if (a.status != b.status) return false;
-  if (a.status == Response::Status::Threw) return name_the_same(question, a.message, b.message);
+  if (a.status != Response::Status::Done) return name_the_same(question, a.message, b.message);
   return a.overrun == b.overrun && a.overrun_side == b.overrun_side &&
          a.changed_input == b.changed_input && same_outputs(question, a, b);
 }

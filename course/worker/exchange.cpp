@@ -156,7 +156,9 @@ Response Response::read(const std::filesystem::path& path) {
   Response response;
   response.outputs = tensors_of(file);
   const std::string& status = field(file, "status");
-  if (status != "0" && status != "1" && status != "2") throw Error("'status': found {}", status);
+  if (status.size() != 1 || status[0] < '0' || status[0] > '3') {
+    throw Error("'status': found {}", status);
+  }
   response.status = static_cast<Status>(status[0] - '0');
   response.message = short_field(file, "message");
   response.overrun = short_field(file, "overrun");

@@ -49,9 +49,10 @@ struct Request {
 };
 
 struct Response {
-  enum class Status { Done, NotWritten, Threw };
+  // Refused: it threw Error; Threw: it threw anything else.
+  enum class Status { Done, NotWritten, Refused, Threw };
   Status status = Status::Done;
-  std::string message;                    // of NotWritten and Threw
+  std::string message;                    // of all but Done
   std::map<std::string, Tensor> outputs;  // "y"; "y#2" for the second call
   std::string overrun;                    // the argument beside which the function wrote, or empty
   std::string overrun_side;               // "before", "between" (its rows) or "after"

@@ -46,6 +46,10 @@ bool answer_one(const Call& call, const Request& one, const std::string& name, R
     response.status = Response::Status::NotWritten;
     response.message = unwritten.what();
     return false;
+  } catch (const Error& error) {
+    response.status = Response::Status::Refused;
+    response.message = error.what();
+    return false;
   } catch (const std::exception& error) {
     response.status = Response::Status::Threw;
     response.message = error.what();

@@ -62,7 +62,7 @@ Model fresh_model(Inputs& inputs, const std::string& family) {
   c.n_layers = inputs.size(20, 29);
   c.dim = c.n_heads * 2 * inputs.size(11, 15);  // 88 to 360; never n_heads * head_dim
   c.ffn_dim = inputs.size(400, 800);
-  c.vocab_size = inputs.size(100'000, 150'000);  // more than 16 bits
+  c.vocab_size = inputs.size(263'000, 300'000);  // larger than that of Gemma 3
   c.max_seq_len = inputs.size(3000, 4000);
   c.norm_eps = inputs.size(0, 1) == 0 ? 3e-5f : 2e-4f;
   c.rope.theta = 1000.0 * static_cast<double>(inputs.size(20, 90));

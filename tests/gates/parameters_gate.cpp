@@ -141,17 +141,27 @@ TEST(Parameters, HoldTheTensorsOfTheirNames) {
   judge_parameters(fresh_case("matrices that are all square", inputs, square), square);
 }
 
-TEST(Parameters, OfTwelveLayers) {  // the numbers of the last ones have two digits
+// More than Llama 3.1 405B has, 126. The numbers of the last ones have three digits.
+TEST(Parameters, OfManyLayers) {
   Inputs inputs;
   Config config = fresh_config(inputs);
-  config.n_layers = 12;
-  judge_parameters(fresh_case("a model of 12 layers", inputs, config), config);
+  config.n_layers = 130;
+  config.n_kv_heads = 1;
+  config.n_heads = config.head_dim = 2;
+  config.dim = 5;
+  config.ffn_dim = 7;
+  config.vocab_size = 9;
+  judge_parameters(fresh_case("a model of 130 layers", inputs, config), config);
 }
 
 TEST(Parameters, KeepNothingOfAnotherModel) {
   Inputs inputs;
-  const auto fresh = [&] { return fresh_case("", inputs, fresh_config(inputs)); };
-  judge(in_turn("one model after the other", {fresh(), fresh()}));
+  const Config config = fresh_config(inputs);
+  Config other = fresh_config(inputs);
+  other.n_layers = 2;
+  other.qkv_bias = other.o_bias = other.mlp_bias = other.qk_norm = true;
+  judge(in_turn("one model after the other",
+                {fresh_case("", inputs, config), fresh_case("", inputs, other)}));
 }
 
 TEST(Parameters, OfTinyModelsOfEveryFamily) {
