@@ -10,7 +10,8 @@ namespace stagecraft {
 struct SamplerOptions {
   float temperature = 1.0f;  // 0: always the likeliest token ("greedy")
   std::size_t top_k = 0;     // keep only the k likeliest tokens; 0: all
-  float top_p = 1.0f;        // keep the likeliest tokens until their probabilities reach p
+  float top_p = 1.0f;        // keep the likeliest tokens until their probabilities reach p; 0: keep
+                             // only the likeliest
 };
 
 struct TokenProbability {
@@ -24,7 +25,8 @@ struct TokenProbability {
 //   3. top-p (Holtzman et al. 2019): scale the probabilities of the kept tokens so that they sum to
 //      1 again; add them up, the likeliest first, until the sum reaches p; keep the added tokens
 //   4. scale the probabilities of the kept tokens so that they sum to 1; lay them side by side in
-//      [0, 1), the likeliest first, and choose the token whose interval holds u
+//      [0, 1), the likeliest first, and choose the token whose interval holds u. If rounding leaves
+//      u beyond the last interval, choose the last kept token
 // If tokens are equally likely, the one with the lower id counts as likelier.
 //
 //   logits   [vocab_size]  read; at least one

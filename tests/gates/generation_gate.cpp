@@ -371,6 +371,30 @@ TEST(Sample, PutsABoundaryIntoTheIntervalThatItBegins) {
   }
 }
 
+// n equal logits and the largest u that Random gives. If n is kFew or kMore, the probabilities 1/n
+// sum to less than this u in f32, also if they are scaled by their sum once more.
+constexpr std::size_t kFew = 28;
+constexpr std::size_t kMore = 44;
+Case largest_u_case(const std::string& name, const Tensor& logits, std::size_t top_k, int last) {
+  constexpr float kLargestU = 1.0f - 0x1p-24f;
+  for (const std::size_t n : {kFew, kMore}) {
+    float sum = 0.0f;
+    for (std::size_t i = 0; i < n; ++i) sum += 1.0f / static_cast<float>(n);
+    must_show(sum <= kLargestU, "a rounding");
+  }
+  Case one = sample_case(name, logits, 1.0, top_k, 1.0);
+  one.request.inputs["u"] = {{1}, {kLargestU}};
+  one.expected = {{"tokens", exactly({last})}};
+  return one;
+}
+
+TEST(Sample, TakesTheLastTokenIfRoundingLeavesNone) {
+  for (const std::size_t n : {kFew, kMore}) {
+    judge(largest_u_case(fmt::format("{} equal logits and the largest u", n), filled({n}, 0.5f), 0,
+                         static_cast<int>(n) - 1));
+  }
+}
+
 bool judge_refused_logits(const std::string& name, const Tensor& logits, double temperature = 1.0) {
   Case one = sample_case(name, logits, temperature, 0, 1.0);
   one.request.inputs["refusable"] = numbers({1});
@@ -443,6 +467,19 @@ TEST(SampleTopKTopP, KeepsNoMoreThanReachP) {
   Case one = sample_case("two equal logits, top_p = 0.5", filled({2}, 1.0f), 1.0, 0, 0.5);
   one.request.inputs["u"] = {{3}, {0.1f, 0.5f, 0.9f}};
   one.expected = {{"tokens", exactly({0, 0, 0})}};
+  judge(one);
+}
+
+TEST(SampleTopKTopP, TakesTheLastTokenOfTheKeptIfRoundingLeavesNone) {
+  Tensor logits = filled({kFew + 12}, -60.0f);
+  std::fill_n(logits.values.begin() + 3, kFew, 0.5f);
+  judge(largest_u_case("top-k keeps the equal logits, the largest u", logits, kFew, kFew + 2));
+}
+
+TEST(SampleTopKTopP, KeepsTheLikeliestAtTopPZero) {
+  Case one = sample_case("top_p = 0", {{4}, {0.5f, 1.0f, 3.0f, 2.0f}}, 1.0, 0, 0.0);
+  one.request.inputs["u"] = {{3}, {0.1f, 0.5f, 0.9f}};
+  one.expected = {{"tokens", exactly({2, 2, 2})}};
   judge(one);
 }
 

@@ -34,6 +34,7 @@ TokenId sample(std::span<const float> logits, const SamplerOptions& options, flo
   }
   if (largest == -INFINITY) throw Error("sample: found {} alone", largest);
   if (options.temperature == 0.0f) return best;
+  if (options.top_p == 0.0f) return best;
   for (std::size_t i = 0; i < logits.size(); ++i) {
     scratch[i] = {static_cast<TokenId>(i), std::exp((logits[i] - largest) / options.temperature)};
   }
