@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "course/worker/calls.h"
+#include "course/worker/forbidden_memory.h"
 #include "generation/chat_turn.h"
 #include "tests/support/engines.h"
 #include "text/chat_template.h"
@@ -51,16 +54,22 @@ void call_chat_turn(Arguments& args) {
   for (std::size_t n = 1; n <= args.size("turns"); ++n) {
     const std::string turn = fmt::format("turn {}", n);
     std::size_t calls_left = n == args.size("stopped_turn") ? args.size("stop_after") : ~0ull;
+    const std::vector<TokenId> tokens = args.integers(turn);
+    // Reading beyond its end stops the program.
+    const std::span conversation(
+        static_cast<TokenId*>(before_forbidden_page(tokens.size() * sizeof(TokenId))),
+        tokens.size());
+    std::ranges::copy(tokens, conversation.begin());
     std::string text;
     rows = 0;
     TextResult result;
     bool refused = false;
     try {
-      result = chat_turn(tokenizer, session, args.integers(turn), options, random,
-                         [&](std::string_view piece) {
-                           text += piece;
-                           return --calls_left != 0;
-                         });
+      result =
+          chat_turn(tokenizer, session, conversation, options, random, [&](std::string_view piece) {
+            text += piece;
+            return --calls_left != 0;
+          });
     } catch (const Error&) {
       if (!args.has("refusable")) throw;
       refused = true;

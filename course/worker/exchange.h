@@ -77,7 +77,7 @@ template <class Numbers>
 std::string text_of_bytes(const Numbers& numbers) {
   std::string text;
   for (const auto number : numbers) {
-    const bool is_byte = number >= 1 && number < 256;  // NaN is not
+    const bool is_byte = number >= 0 && number < 256;  // NaN is not
     text += is_byte ? static_cast<char>(static_cast<unsigned char>(number)) : '?';
   }
   return text;

@@ -33,4 +33,14 @@ void* forbidden_page() {
   return page;  // MAP_FAILED cannot be read either
 }
 
+void* before_forbidden_page(std::size_t bytes) {
+  static void* const pages = [] {
+    void* const begin =
+        ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ::mprotect(static_cast<std::byte*>(begin) + kPage, kPage, PROT_NONE);
+    return begin;
+  }();
+  return static_cast<std::byte*>(pages) + kPage - bytes;
+}
+
 }  // namespace stagecraft::stages

@@ -18,5 +18,7 @@ void allow_writing(void* begin, std::size_t bytes);
 
 // A page that cannot be read or written, with or without a sanitizer.
 void* forbidden_page();
+// Memory that ends where such a page begins: at most kPage bytes, the same for all calls.
+void* before_forbidden_page(std::size_t bytes);
 
 }  // namespace stagecraft::stages

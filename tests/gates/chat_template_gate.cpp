@@ -42,6 +42,20 @@ const std::filesystem::path& with_beginnings() {
   return folder;
 }
 
+// A tokenizer that encodes a newline as "\r" and "\n".
+const std::filesystem::path& with_two_tokens_per_newline() {
+  static const std::filesystem::path folder = [] {
+    const std::filesystem::path written = chat_model("a model with two tokens per newline");
+    const auto path = written / "tokenizer.json";
+    nlohmann::json json = nlohmann::json::parse(read_file(path));
+    json["normalizer"] = {
+        {"type", "Replace"}, {"pattern", {{"String", "\n"}}}, {"content", "\r\n"}};
+    write_file(path, json.dump());
+    return written;
+  }();
+  return folder;
+}
+
 Case messages_case(const std::string& name, const std::filesystem::path& folder,
                    const std::vector<Message>& messages) {
   Case one;
@@ -144,6 +158,23 @@ TEST(ChatTemplate, KeepsEverySpaceAndNewlineOfAContent) {
     messages.push_back({"user", content});
   }
   judge_messages("newlines and spaces at the edges", usual(), messages);
+}
+
+TEST(ChatTemplate, KeepsANulByte) {
+  using namespace std::string_literals;
+  if (!judge_messages("a NUL byte in a content", usual(), {{"user", "hello\0the user"s}})) return;
+  judge_messages("NUL bytes at the edges of a content", usual(), {{"user", "\0order\0"s}});
+}
+
+TEST(ChatTemplate, AppendsEveryTokenOfANewline) {
+  Inputs inputs;
+  if (!judge_messages("a newline of two tokens", with_two_tokens_per_newline(),
+                      {{"user", words(inputs, 4)}})) {
+    return;
+  }
+  judge_messages("newlines of two tokens in a conversation", with_two_tokens_per_newline(),
+                 {{"system", words(inputs, 3)}, {"user", "\n" + words(inputs, 5)}});
+  judge(told_opening(with_two_tokens_per_newline()));
 }
 
 TEST(ChatTemplate, AddsNothingForTheBeginningOfAText) {
