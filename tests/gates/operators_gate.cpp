@@ -287,7 +287,8 @@ Case sized_product(Inputs& inputs, std::size_t m, std::size_t n, std::size_t k, 
 
 TEST(MatmulTransb, TakesThousandsOfRowsColumnsAndProducts) {
   Inputs inputs;
-  const std::size_t sizes[][3] = {{3, 5, 9001}, {5003, 3, 4}, {2, 5003, 5}, {151, 263, 301}};
+  const std::size_t sizes[][3] = {
+      {3, 5, 9001}, {5003, 3, 4}, {2, 5003, 5}, {151, 263, 301}, {1, 65'601, 2}};
   for (const auto& [m, n, k] : sizes) {
     if (!judge(sized_product(inputs, m, n, k))) return;
   }
@@ -341,14 +342,13 @@ TEST(MatmulTransbAlphaBeta, TakesThousandsAndKeepsNothing) {
 TEST(MatmulTransbAlphaBeta, NeverReadsCWhereBetaIsZero) {
   Inputs inputs;
   Tensor c = inputs.tensor({4, 9});
-  for (std::size_t i = 0; i < c.values.size(); i += 2) {
-    c.values[i] = std::numeric_limits<float>::quiet_NaN();
-  }
-  if (!judge(matmul_case("NaN in C, k = 0, beta = 0", 2.0, {{4, 0}, {}}, {{9, 0}, {}}, 0.0, c))) {
+  for (std::size_t i = 0; i < c.values.size(); i += 2) c.values[i] = i % 4 == 0 ? NAN : INFINITY;
+  if (!judge(matmul_case("NaN and infinity in C, k = 0, beta = 0", 2.0, {{4, 0}, {}}, {{9, 0}, {}},
+                         0.0, c))) {
     return;
   }
-  judge(
-      matmul_case("NaN in C, beta = 0", 2.0, inputs.tensor({4, 8}), inputs.tensor({9, 8}), 0.0, c));
+  judge(matmul_case("NaN and infinity in C, beta = 0", 2.0, inputs.tensor({4, 8}),
+                    inputs.tensor({9, 8}), 0.0, c));
 }
 
 TEST(MatmulTransbViews, GoesFromRowToRowByTheStride) {
@@ -370,9 +370,12 @@ TEST(MatmulTransbViews, GoesFromRowToRowByTheStride) {
 
 TEST(MatmulTransbViews, GiveAnElementAloneAsAmongMany) {
   Inputs inputs;
-  Case one = sized_product(inputs, 9, 21, 301);
-  one.name = "each element of C alone, " + one.name;
-  judge_rows_alone(one, "c");
+  const std::size_t sizes[][3] = {{9, 21, 301}, {301, 3, 70}, {3, 301, 70}};
+  for (const auto& [m, n, k] : sizes) {
+    Case one = sized_product(inputs, m, n, k);
+    one.name = "each element of C alone, " + one.name;
+    if (!judge_rows_alone(one, "c")) return;
+  }
 }
 
 TEST(MatmulTransbViews, TakesThousandsOfRowsThatLieApart) {

@@ -151,6 +151,12 @@ TEST(Quantize, KeepsTinyNumbers) {
   for (const float size : {1e-3f, 1e-4f, 1e-5f}) {
     if (!judge_quantize("blocks of tiny numbers", inputs.tensor({3 * kBlock}, size))) return;
   }
+  Tensor x{{kBlock}, {}};
+  for (std::size_t i = 0; i < kBlock; ++i) {
+    x.values.push_back((static_cast<float>(inputs.size(0, 254)) - 127.0f) * 0x1p-24f);
+  }
+  x.values[7] = 127.0f * 0x1p-24f;
+  judge_quantize("a block with the smallest scale", x);
 }
 
 TEST(Quantize, OfZerosIsZeros) {
@@ -162,12 +168,13 @@ TEST(Quantize, OfZerosIsZeros) {
 }
 
 // Blocks for which other formulas round to another number: x / d, x divided by the d that was
-// rounded to f16, or 127 / largest, which has one rounding where 1 / d has two.
+// rounded to f16, 127 / largest, which has one rounding where 1 / d has two, or the d that is
+// largest * (1 / 127).
 TEST(Quantize, MultipliesByTheInverseOfTheUnroundedD) {
   Inputs inputs;
   Tensor x{{0}, {}};
   constexpr std::size_t kTelling = 8;  // fewer wrong elements cannot name a mistake
-  std::array<std::size_t, 3> shown{};  // per formula
+  std::array<std::size_t, 4> shown{};  // per formula
   const auto is_open = [](std::size_t n) { return n < kTelling; };
   for (int tried = 0; tried < 200'000 && std::ranges::any_of(shown, is_open); ++tried) {
     Tensor block = inputs.tensor({kBlock});
@@ -180,13 +187,14 @@ TEST(Quantize, MultipliesByTheInverseOfTheUnroundedD) {
     std::uint16_t bits = 0;
     f32_to_f16({&d, 1}, {&bits, 1});
     // Numbers near the middle of two steps, where the formulas differ.
-    std::array<std::size_t, 3> here{};
+    std::array<std::size_t, 4> here{};
     for (float& value : between) {
       value = (static_cast<float>(inputs.size(1, 100)) + 0.5f) * d;
       const long right = std::lround(value * (1.0f / d));
       here[0] += std::lround(value / d) != right;
       here[1] += std::lround(value / to_f32(bits)) != right;
       here[2] += std::lround(value * (127.0f / largest)) != right;
+      here[3] += std::lround(value * (1.0f / (largest * (1.0f / 127.0f)))) != right;
     }
     bool is_new = false;
     for (std::size_t way = 0; way < shown.size(); ++way) {
@@ -326,7 +334,9 @@ TEST(DotOfBlocks, KeepsTheScaleOfEachBlock) {
   if (!judge_dot("subnormal scales times large scales", small, large)) return;
   Blocks negative = random_blocks(inputs, 3);
   for (int& scale : negative.scales) scale |= 0x8000;  // the sign of an f16
-  judge_dot("negative scales", negative, random_blocks(inputs, 9 * 3));
+  Blocks mixed = random_blocks(inputs, 9 * 3);
+  for (std::size_t i = 0; i < mixed.scales.size(); i += 2) mixed.scales[i] |= 0x8000;
+  judge_dot("negative scales", negative, mixed);
 }
 
 // The largest possible products, all of one sign: 32 * 128 * 128 is 524,288.
