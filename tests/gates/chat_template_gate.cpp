@@ -174,7 +174,6 @@ TEST(ChatTemplate, AppendsEveryTokenOfANewline) {
   }
   judge_messages("newlines of two tokens in a conversation", with_two_tokens_per_newline(),
                  {{"system", words(inputs, 3)}, {"user", "\n" + words(inputs, 5)}});
-  judge(told_opening(with_two_tokens_per_newline()));
 }
 
 TEST(ChatTemplate, AddsNothingForTheBeginningOfAText) {
