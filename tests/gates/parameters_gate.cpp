@@ -126,15 +126,35 @@ bool judge_parameters(const Case& question, const Config& config) {
   });
 }
 
+// Models of tests/data, in this order; the first one that is wrong ends it.
+void judge_tiny(std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    const fs::path folder = test_data() / "models" / name;
+    const Config config = read_config(folder);
+    if (!judge_parameters(parameters_case(name, folder, config), config)) return;
+  }
+}
+
+Config with_every_bias(Config config) {
+  config.qkv_bias = config.o_bias = config.mlp_bias = config.qk_norm = true;
+  return config;
+}
+
+// A file without one of its tensors.
+bool judge_missing(const Config& config, std::vector<FileTensor> tensors, const std::string& name) {
+  std::erase_if(tensors, [&](const FileTensor& tensor) { return tensor.name == name; });
+  Naming naming{{name}};
+  if (name == kHead || name == kEmbedding) naming.may = {kHead, kEmbedding};  // tied: one table
+  return judge_refused(question_about("a file without " + name, write_model(tensors), config),
+                       naming);
+}
+
 // ---- the tests ----------------------------------------------------------------------------------
 
 TEST(Parameters, HoldTheTensorsOfTheirNames) {
   Inputs inputs;
   const Config plain = fresh_config(inputs);
   if (!judge_parameters(fresh_case("sizes that are all different", inputs, plain), plain)) return;
-  Config full = plain;
-  full.qkv_bias = full.o_bias = full.mlp_bias = full.qk_norm = true;
-  judge_parameters(fresh_case("every bias, and norms of q and k", inputs, full), full);
   Config square = plain;  // all matrices are square, so only names distinguish them
   square.n_kv_heads = square.n_heads;
   square.dim = square.ffn_dim = square.vocab_size = square.n_heads * square.head_dim;
@@ -159,19 +179,12 @@ TEST(Parameters, KeepNothingOfAnotherModel) {
   const Config config = fresh_config(inputs);
   Config other = fresh_config(inputs);
   other.n_layers = 2;
-  other.qkv_bias = other.o_bias = other.mlp_bias = other.qk_norm = true;
   judge(in_turn("one model after the other",
                 {fresh_case("", inputs, config), fresh_case("", inputs, other)}));
 }
 
-TEST(Parameters, OfTinyModelsOfEveryFamily) {
-  for (const char* name :
-       {"llama-mha", "llama-gqa3", "llama-mqa8", "llama-head-dim", "llama-attention-bias",
-        "llama-mlp-bias", "llama-sharded", "qwen2-window-off", "qwen3-qk-norm"}) {
-    const fs::path folder = test_data() / "models" / name;
-    const Config config = read_config(folder);
-    if (!judge_parameters(parameters_case(name, folder, config), config)) return;
-  }
+TEST(Parameters, OfTinyModels) {
+  judge_tiny({"llama-mha", "llama-gqa3", "llama-mqa8", "llama-head-dim", "llama-sharded"});
 }
 
 TEST(Parameters, AreUsedWhereTheyLieIfTheyAreF32) {
@@ -189,21 +202,13 @@ TEST(Parameters, AreUsedWhereTheyLieIfTheyAreF32) {
 
 TEST(Parameters, RefuseATensorThatIsMissing) {
   Inputs inputs;
-  Config config = fresh_config(inputs);
-  config.o_bias = config.qkv_bias = true;
+  const Config config = fresh_config(inputs);
   const auto tensors = tensors_of(config, inputs);
   const std::string last = fmt::format("model.layers.{}.", config.n_layers - 1);
-  for (const std::string& name :
-       {std::string(kEmbedding), last + "mlp.down_proj.weight", last + "self_attn.k_proj.bias",
-        std::string("model.layers.0.post_attention_layernorm.weight"),
-        std::string("model.norm.weight"), std::string(kHead)}) {
-    auto others = tensors;
-    std::erase_if(others, [&](const FileTensor& tensor) { return tensor.name == name; });
-    const fs::path folder = write_model(others);
-    const Case one = question_about("a file without " + name, folder, config);
-    Naming naming{{name}};
-    if (name == kHead || name == kEmbedding) naming.may = {kHead, kEmbedding};  // tied: one table
-    if (!judge_refused(one, naming)) return;
+  for (const std::string& name : {std::string(kEmbedding), last + "mlp.down_proj.weight",
+                                  std::string("model.layers.0.post_attention_layernorm.weight"),
+                                  std::string("model.norm.weight"), std::string(kHead)}) {
+    if (!judge_missing(config, tensors, name)) return;
   }
 }
 
@@ -248,13 +253,34 @@ TEST(Parameters, RefuseWhatTheConfigHasNoPlaceFor) {
   judge_refused(one, {{fmt::format("model.layers.{}.", config.n_layers)}});
 }
 
+TEST(ParametersBiases, AreLoadedIfTheConfigSaysSo) {
+  Inputs inputs;
+  const Config config = with_every_bias(fresh_config(inputs));
+  judge_parameters(fresh_case("every bias, and norms of q and k", inputs, config), config);
+}
+
+TEST(ParametersBiases, OfTinyModels) {
+  judge_tiny({"llama-attention-bias", "llama-mlp-bias", "qwen2-window-off", "qwen3-qk-norm"});
+}
+
+TEST(ParametersBiases, KeepNothingOfAnotherModel) {
+  Inputs inputs;
+  const Config config = with_every_bias(fresh_config(inputs));
+  const Config other = fresh_config(inputs);
+  judge(in_turn("biases, then none, then biases",
+                {fresh_case("", inputs, config), fresh_case("", inputs, other),
+                 fresh_case("", inputs, config)}));
+}
+
+TEST(ParametersBiases, RefuseABiasThatIsMissing) {
+  Inputs inputs;
+  const Config config = with_every_bias(fresh_config(inputs));
+  const std::string last = fmt::format("model.layers.{}.", config.n_layers - 1);
+  judge_missing(config, tensors_of(config, inputs), last + "self_attn.k_proj.bias");
+}
+
 TEST(ParametersTied, ShareOneTableUnlessTheFileHoldsTwo) {
-  for (const char* name :
-       {"llama-tied-embed-only", "llama-tied-lm-head-only", "llama-tied-both-differ"}) {
-    const fs::path folder = test_data() / "models" / name;
-    const Config config = read_config(folder);
-    if (!judge_parameters(parameters_case(name, folder, config), config)) return;
-  }
+  judge_tiny({"llama-tied-embed-only", "llama-tied-lm-head-only", "llama-tied-both-differ"});
 }
 
 TEST(ParametersTied, ShareOneTableOfFreshFilesToo) {
@@ -275,11 +301,7 @@ TEST(ParametersTied, ShareOneTableOfFreshFilesToo) {
 }
 
 TEST(ParametersInF32, FromF16AndBf16) {
-  for (const char* name : {"llama-bf16", "llama-f16", "llama-mixed-dtypes"}) {
-    const fs::path folder = test_data() / "models" / name;
-    const Config config = read_config(folder);
-    if (!judge_parameters(parameters_case(name, folder, config), config)) return;
-  }
+  judge_tiny({"llama-bf16", "llama-f16", "llama-mixed-dtypes"});
   Inputs inputs;
   const Config config = fresh_config(inputs);
   for (const FileOptions& options :
