@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "course/worker/calls.h"
 #include "operators/add.h"
 #include "operators/attention.h"
@@ -75,6 +77,17 @@ void call_attention(Arguments& args) {
                              args.size("window")};
   const auto probabilities = args.out_matrix("probabilities", shape.n_heads * q.rows(), k.rows());
   attention(q, k, v, shape, probabilities, args.out_matrix("out", q.rows(), q.cols()));
+  if (!args.has("each row alone")) return;
+  // Each row without those before it, so that the positions stay the same; the last one alone.
+  const auto alone = args.out_matrix("alone", q.rows(), q.cols());
+  Matrix<float> scratch(probabilities.rows(), k.rows());
+  Matrix<float> out(q.rows(), q.cols());
+  for (std::size_t r = 0; r < q.rows(); ++r) {
+    const std::size_t rows = q.rows() - r;
+    attention(q.row_range(r, rows), k, v, shape, scratch.top_rows(shape.n_heads * rows),
+              out.top_rows(rows));
+    std::ranges::copy(out.view().row(0), alone.row(r).begin());
+  }
 }
 
 // The bits of half-precision numbers are sent as whole numbers, which f32 holds exactly.

@@ -311,7 +311,7 @@ TEST(AttentionGroupsAndPast, EqualsItsTwinOnFreshNumbers) {
 
 TEST(AttentionGroupsAndPast, TakesThousandsOfKeysAndQueries) {
   Inputs inputs;
-  if (!judge(fresh_attention(inputs, 2, 3000, 4, 2, 6))) return;
+  if (!judge(fresh_attention(inputs, 2, 9000, 4, 2, 6))) return;
   if (!judge(fresh_attention(inputs, 301, 0, 2, 1, 4))) return;
   if (!judge(fresh_attention(inputs, 2, 5, 70, 35, 2))) return;
   if (!judge(fresh_attention(inputs, 2, 5, 2, 1, 514))) return;
@@ -319,6 +319,13 @@ TEST(AttentionGroupsAndPast, TakesThousandsOfKeysAndQueries) {
   one.name += ", a window of 1030";
   one.request.gap = 901;
   judge(one);
+}
+
+TEST(AttentionGroupsAndPast, GivesARowAloneWhatItGivesAmongMany) {
+  Inputs inputs;
+  Case one = fresh_attention(inputs, 7, 30, 4, 2, 18);
+  one.name = "each row alone";
+  judge_rows_alone(one, "out");
 }
 
 TEST(AttentionGroupsAndPast, KeepsNothing) {
