@@ -300,6 +300,7 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
   const ChatTools tools = parse_tools(fields, model);
   fields.only("modalities", R"([["text"]])");
   const std::vector<ToolMessage> messages = parse_messages(fields);
+  const TemplateVariables variables = parse_template_variables(fields, model);
   fields.refuse_others();
   if (!tools.callable.empty() && model.chat != nullptr) {
     if (text.options.grammar) {
@@ -314,7 +315,7 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
   const auto& ends = model.chat == nullptr ? std::vector<TokenId>() : model.chat->end_tokens();
   auto& end_tokens = text.options.generation.end_tokens;
   end_tokens.insert(end_tokens.end(), ends.begin(), ends.end());
-  const std::vector<TokenId> prompt = chat_prompt(messages, tools, model);
+  const std::vector<TokenId> prompt = chat_prompt(messages, tools, variables, model);
   check_prompt(prompt, model, "messages");
   request.texts = texts_of({prompt}, request.n, text, model);
   return request;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "serve/api_request.h"
 
 namespace stagecraft {
@@ -133,14 +134,14 @@ std::vector<Tool> parse_tool_list(JsonNode array) {
   return tools;
 }
 
-// True if there is at most one system prompt, at the beginning, and then question and answer in
-// turn.
+// True if there is at most one system prompt, at the beginning, then question and answer in turn,
+// and a question at the end.
 bool in_turn(const std::vector<ToolMessage>& messages) {
   const std::size_t first = messages.front().role == "system" ? 1 : 0;
   for (std::size_t i = first; i < messages.size(); ++i) {
     if (messages[i].role != ((i - first) % 2 == 0 ? "user" : "assistant")) return false;
   }
-  return true;
+  return messages.back().role == "user";
 }
 
 }  // namespace
@@ -159,11 +160,46 @@ std::vector<ToolMessage> parse_messages(Fields& fields) {
     if (messages.back().role == "assistant") last_calls = messages.back().calls;
   }
   const std::string& last = messages.back().role;
-  if (last != "user" && last != "tool") {
-    expected("messages", "the role 'user' or 'tool' in the last message",
-             fmt::format("'{}'", last));
+  if (last == "system") {
+    expected("messages", "the role 'user', 'assistant' or 'tool' in the last message", "'system'");
   }
+  if (!last_calls.empty() && last == "assistant") {
+    expected("messages", "the results of the calls in the last message", "none");
+  }
+  const bool continues = last == "assistant";
+  fields.only("continue_final_message", continues ? "[true]" : "[false]");
+  fields.only("add_generation_prompt", continues ? "[false]" : "[true]");
   return messages;
+}
+
+TemplateVariables parse_template_variables(Fields& fields, const ServedModel& model) {
+  TemplateVariables variables;
+  const auto add = [&](const std::string& field, JsonNode value) {
+    const std::string name(value.key());
+    if (ChatFormat::sets_itself(name)) {
+      refuse_field(field, "not supported: the server sets this variable of the chat template");
+    }
+    // A variable that the template does not use would change nothing, as a spelling mistake does.
+    if (model.chat != nullptr && !model.chat->mentions(name)) {
+      refuse_field(field, "not supported: the chat template of this model has no such variable",
+                   "unsupported_parameter");
+    }
+    if (std::ranges::count(variables, name, &TemplateVariables::value_type::first) != 0) {
+      expected(field, fmt::format("none together with 'chat_template_kwargs.{}'", name), value);
+    }
+    variables.emplace_back(name, value);
+  };
+  if (const std::optional<JsonNode> object = fields.find("chat_template_kwargs")) {
+    if (!object->is_object()) expected("chat_template_kwargs", "an object", object);
+    for (const JsonNode value : object->members()) {
+      if (!value.is_null()) add("chat_template_kwargs." + printable(value.key()), value);
+    }
+  }
+  if (const std::optional<JsonNode> effort = fields.find("reasoning_effort")) {
+    if (!effort->is_string()) expected("reasoning_effort", "a string", effort);
+    add("reasoning_effort", *effort);
+  }
+  return variables;
 }
 
 ChatTools parse_tools(Fields& fields, const ServedModel& model) {
@@ -201,7 +237,7 @@ ChatTools parse_tools(Fields& fields, const ServedModel& model) {
 }
 
 std::vector<TokenId> chat_prompt(const std::vector<ToolMessage>& messages, const ChatTools& tools,
-                                 const ServedModel& model) {
+                                 const TemplateVariables& variables, const ServedModel& model) {
   if (model.chat == nullptr) throw ApiError::bad_request("", model.why_no_chat);
   const bool has_calls = std::ranges::any_of(messages, [](const ToolMessage& message) {
     return !message.calls.empty() || message.role == "tool";
@@ -210,10 +246,10 @@ std::vector<TokenId> chat_prompt(const std::vector<ToolMessage>& messages, const
     refuse_field("messages", "tool calls are not supported by the chat template of this model");
   }
   try {
-    if (!tools.array && in_turn(messages)) {
+    if (!tools.array && variables.empty() && in_turn(messages)) {
       return model.chat->tokens(std::vector<Message>(messages.begin(), messages.end()));
     }
-    return model.chat->tokens(messages, tools.array);
+    return model.chat->tokens(messages, tools.array, variables);
   } catch (const Error& problem) {
     refuse_field("messages", problem.what());
   }

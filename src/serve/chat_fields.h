@@ -14,7 +14,9 @@ struct ServedModel;
 // The fields of a chat that other requests lack: the messages, and the functions that the model may
 // call. The functions throw ApiError.
 
-// "messages". The roles follow each other as ChatFormat::tokens expects.
+// "messages". The roles follow each other as ChatFormat::tokens expects. Also checks
+// "add_generation_prompt" and "continue_final_message", which other servers need to continue a last
+// message of the role "assistant".
 std::vector<ToolMessage> parse_messages(Fields& fields);
 
 struct ChatTools {
@@ -26,8 +28,11 @@ struct ChatTools {
 // "tools", "tool_choice" and "parallel_tool_calls".
 ChatTools parse_tools(Fields& fields, const ServedModel& model);
 
+// "chat_template_kwargs" and "reasoning_effort". The names of the variables are checked.
+TemplateVariables parse_template_variables(Fields& fields, const ServedModel& model);
+
 // The tokens of the conversation; the caller checks them.
 std::vector<TokenId> chat_prompt(const std::vector<ToolMessage>& messages, const ChatTools& tools,
-                                 const ServedModel& model);
+                                 const TemplateVariables& variables, const ServedModel& model);
 
 }  // namespace stagecraft

@@ -58,7 +58,8 @@ struct ChatBody {
       {"max_completion_tokens", "max_output_tokens"},
       {"response_format", "text.format"},
       {"response_format.json_schema", "text.format"},
-      {"tool_choice.function", "tool_choice"}};
+      {"tool_choice.function", "tool_choice"},
+      {"reasoning_effort", "reasoning.effort"}};
 
   // The client's name of a field such as "messages[1].role". Uses the longest prefix in `names`.
   std::string clients_name(std::string_view field) const {
@@ -177,7 +178,7 @@ OrderedJson response_format(JsonNode text) {
 
 ChatBody chat_body(JsonNode request) {
   Fields fields(request);
-  for (const char* key : {"previous_response_id", "conversation", "prompt", "reasoning"}) {
+  for (const char* key : {"previous_response_id", "conversation", "prompt"}) {
     fields.only(key, "[]");
   }
   fields.only("store", "[false]");
@@ -189,12 +190,19 @@ ChatBody chat_body(JsonNode request) {
   ChatBody chat;
   add_messages(fields, chat);
   OrderedJson& body = chat.json;
-  for (const char* same :
-       {"model", "temperature", "top_p", "top_k", "seed", "stream", "parallel_tool_calls"}) {
+  for (const char* same : {"model", "temperature", "top_p", "top_k", "seed", "stream",
+                           "parallel_tool_calls", "chat_template_kwargs"}) {
     body[same] = ordered(fields.find(same));
   }
   body["max_completion_tokens"] = ordered(fields.find("max_output_tokens"));
   if (const auto text = fields.find("text")) body["response_format"] = response_format(*text);
+  if (const auto reasoning = fields.find("reasoning")) {
+    if (!reasoning->is_object()) expected("reasoning", "an object", reasoning);
+    Fields members(*reasoning, "reasoning");
+    body["reasoning_effort"] = ordered(members.find("effort"));
+    members.only("summary", "[]");
+    members.refuse_others();
+  }
   if (const auto choice = fields.find("tool_choice"))
     body["tool_choice"] = nested_function(*choice);
   if (const auto tools = fields.find("tools")) {

@@ -131,6 +131,35 @@ jinja::Value value_of(jinja::Runtime& runtime, const ToolMessage& message) {
   return runtime.dict(std::move(dict));
 }
 
+constexpr std::string_view kBlanks = " \t\n\r\f\v";
+
+bool is_of_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+// `all` up to the end of the last message, whose content is `content`; `name`: of the template.
+// Templates may trim a content. Blanks at its end are part of the result all the same, because the
+// answer goes on after them.
+MarkedText up_to_content(const MarkedText& all, std::string_view content, const std::string& name) {
+  const std::size_t first = content.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) {
+    throw Error("the last message: expected the beginning of an answer, found nothing");
+  }
+  const std::size_t last = content.find_last_not_of(kBlanks) + 1;
+  std::string_view text = all.bytes();
+  if (all.has_typed()) text = text.substr(0, all.typed_spans().back().end);
+  text = text.substr(0, text.find_last_not_of(kBlanks) + 1);
+  if (!text.ends_with(content.substr(first, last - first))) {
+    throw Error(
+        "{}: expected a template that writes the last message of 'assistant' unchanged (the answer "
+        "continues it), found one that changes it",
+        name);
+  }
+  MarkedText result = all.part(0, text.size());
+  result.append(content.substr(last), true);
+  return result;
+}
+
 // All strings and keys in `node`, one per line.
 std::string strings_of(JsonNode node) {
   if (node.is_string()) return std::string(node.string()) + "\n";
@@ -169,7 +198,8 @@ ChatFormat ChatFormat::open(const ModelSource& model, const Tokenizer& tokenizer
   ChatFormat format(tokenizer);
   format.name_ = source.where;
   format.special_tokens_ = std::move(source.special_tokens);
-  format.template_ = std::make_shared<const jinja::Template>(source.text, source.where);
+  format.source_ = std::move(source.text);
+  format.template_ = std::make_shared<const jinja::Template>(format.source_, source.where);
   format.now_ = now;
   format.recognise_chatml();
   format.find_end_tokens();
@@ -179,6 +209,8 @@ ChatFormat ChatFormat::open(const ModelSource& model, const Tokenizer& tokenizer
 ChatFormat ChatFormat::chatml(const Tokenizer& tokenizer) {
   ChatFormat format(tokenizer);
   format.name_ = "chatml";
+  format.source_ = find_builtin_chat_template(format.name_)->text;
+  format.template_ = std::make_shared<const jinja::Template>(format.source_, format.name_);
   format.is_chatml_ = true;
   format.end_tokens_ = {chat_token(tokenizer, kChatEnd), chat_token(tokenizer, kChatStart)};
   return format;
@@ -244,8 +276,24 @@ MarkedText ChatFormat::text(std::span<const Message> messages, bool with_opening
   return render(plain(messages), std::nullopt, with_opening);
 }
 
+bool ChatFormat::sets_itself(std::string_view variable) {
+  return variable == "messages" || variable == "tools" || variable == "add_generation_prompt" ||
+         variable.ends_with("_token");
+}
+
+bool ChatFormat::mentions(std::string_view variable) const {
+  const std::string_view text = source_;
+  for (std::size_t at = 0; (at = text.find(variable, at)) != std::string_view::npos; ++at) {
+    const std::size_t end = at + variable.size();
+    const bool is_part_of_name =
+        (at > 0 && is_of_name(text[at - 1])) || (end < text.size() && is_of_name(text[end]));
+    if (!is_part_of_name && !variable.empty()) return true;
+  }
+  return false;
+}
+
 MarkedText ChatFormat::render(std::span<const ToolMessage> messages, std::optional<JsonNode> tools,
-                              bool with_opening) const {
+                              bool with_opening, const TemplateVariables& more) const {
   return template_->render(
       [&](jinja::Runtime& runtime) {
         const auto word = [&](std::string_view text) { return runtime.text(MarkedText(text)); };
@@ -258,6 +306,8 @@ MarkedText ChatFormat::render(std::span<const ToolMessage> messages, std::option
             {"add_generation_prompt", jinja::Value::of_bool(with_opening)},
         };
         for (const auto& [name, token] : special_tokens_) variables.emplace_back(name, word(token));
+        for (const auto& [name, value] : more)
+          variables.emplace_back(name, value_of(runtime, value));
         return variables;
       },
       now_);
@@ -290,7 +340,8 @@ void ChatFormat::find_tool_form() {
 }
 
 std::vector<TokenId> ChatFormat::tokens(std::span<const ToolMessage> messages,
-                                        std::optional<JsonNode> tools) const {
+                                        std::optional<JsonNode> tools,
+                                        const TemplateVariables& variables) const {
   for (const ToolMessage& message : messages) {
     check_utf8("text", message.content);
     check_typed(*tokenizer_, message.content, end_tokens_);
@@ -298,7 +349,13 @@ std::vector<TokenId> ChatFormat::tokens(std::span<const ToolMessage> messages,
       check_typed(*tokenizer_, call.arguments, end_tokens_);
   }
   if (tools) check_typed(*tokenizer_, strings_of(*tools), end_tokens_);
-  return tokenizer_->encode(render(messages, tools, true), {});
+  for (const auto& [name, value] : variables) {
+    check_typed(*tokenizer_, strings_of(value), end_tokens_);
+  }
+  const bool continues = messages.back().role == "assistant" && messages.back().calls.empty();
+  MarkedText text = render(messages, tools, !continues, variables);
+  if (continues) text = up_to_content(text, messages.back().content, name_);
+  return tokenizer_->encode(text, {});
 }
 
 std::vector<TokenId> ChatFormat::tokens(std::span<const Message> messages) const {

@@ -16,6 +16,9 @@ namespace stagecraft {
 
 class JsonNode;
 
+// Names of variables of a chat template, and their values.
+using TemplateVariables = std::vector<std::pair<std::string, JsonNode>>;
+
 // A message that may call functions. With the role "tool" it holds the result of a call.
 struct ToolMessage : Message {
   std::vector<ToolCall> calls;
@@ -45,8 +48,7 @@ class ChatFormat {
   static ChatFormat open(const ModelSource& model, const Tokenizer& tokenizer,
                          const std::string& chosen, const std::tm& now,
                          const std::string& option = "chat template");
-  // ChatML, without a template: call only tokens(messages). Throws Error if the tokenizer lacks its
-  // tokens.
+  // ChatML, whatever the model's template is. Throws Error if the tokenizer lacks its tokens.
   static ChatFormat chatml(const Tokenizer& tokenizer);
 
   // The tokens of a conversation and of the opening of the next answer. The roles are "system"
@@ -55,10 +57,18 @@ class ChatFormat {
   // UTF-8, or the tokenizer would encode a content with a token that ends an answer.
   std::vector<TokenId> tokens(std::span<const Message> messages) const;
   // The same for a conversation with function calls, or with roles in another order. `tools` is the
-  // array of OpenAI's "tools". The template writes the conversation, even if it is ChatML, or
-  // rejects it. After an "assistant" message with calls come their results with the role "tool".
-  std::vector<TokenId> tokens(std::span<const ToolMessage> messages,
-                              std::optional<JsonNode> tools) const;
+  // array of OpenAI's "tools"; `variables`, whose names sets_itself() does not know, are visible to
+  // the template. The template writes the conversation, even if it is ChatML, or rejects it. After
+  // an "assistant" message with calls come their results with the role "tool". If the last message
+  // is one of "assistant" without calls, there is no opening: the answer continues this message.
+  // Throws Error, too, if its content is blank, or not the end of what the template writes of it.
+  std::vector<TokenId> tokens(std::span<const ToolMessage> messages, std::optional<JsonNode> tools,
+                              const TemplateVariables& variables = {}) const;
+  // Whether the format itself gives the template a variable of this name: "messages", "bos_token"
+  // ...
+  static bool sets_itself(std::string_view variable);
+  // Whether the template contains this name.
+  bool mentions(std::string_view variable) const;
   // How the template writes calls. None: in no known form, or the template ignores functions, or
   // find_tool_form() was not called. That function renders probes to find out.
   ToolForm tool_form() const { return tool_form_; }
@@ -79,10 +89,11 @@ class ChatFormat {
   void recognise_chatml();
   void find_end_tokens();
   MarkedText render(std::span<const ToolMessage> messages, std::optional<JsonNode> tools,
-                    bool with_opening) const;
+                    bool with_opening, const TemplateVariables& variables = {}) const;
 
   const Tokenizer* tokenizer_;
   std::string name_;
+  std::string source_;  // of template_
   std::shared_ptr<const jinja::Template> template_;
   std::vector<std::pair<std::string, std::string>> special_tokens_;  // "bos_token": "<s>"
   std::tm now_ = {};  // the time of open(), so that a conversation has one date

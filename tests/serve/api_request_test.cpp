@@ -211,16 +211,21 @@ TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
   EXPECT_EQ(refused(with("[]"), true),
             "messages|request: 'messages': expected an array of at least one message, found an "
             "array of 0");
-  EXPECT_EQ(refused(with(R"([{"role": "assistant", "content": "x"}])"), true),
-            "messages|request: 'messages': expected the role 'user' or 'tool' in the last message, "
-            "found 'assistant'");
+  EXPECT_EQ(refused(with(R"([{"role": "assistant", "content": " "}])"), true),
+            "messages|request: 'messages': the last message: expected the beginning of an answer, "
+            "found nothing");
+  EXPECT_EQ(refused(with(R"([{"role": "assistant", "tool_calls": [{"id": "a", "type": "function",
+                              "function": {"name": "f", "arguments": "{}"}}]}])"),
+                    true),
+            "messages|request: 'messages': expected the results of the calls in the last message, "
+            "found none");
   EXPECT_EQ(refused(with(R"([{"role": "user", "content": "x"}, {"role": "tool", "content": "x"}])"),
                     true),
             "messages[1].role|request: 'messages[1].role': expected 'user' or 'assistant' or "
             "'system', found \"tool\"");
   EXPECT_EQ(refused(with(R"([{"role": "system", "content": "x"}])"), true),
-            "messages|request: 'messages': expected the role 'user' or 'tool' in the last message, "
-            "found 'system'");
+            "messages|request: 'messages': expected the role 'user', 'assistant' or 'tool' in the "
+            "last message, found 'system'");
   EXPECT_EQ(
       refused(with(R"([{"role": "user", "content": [{"type": "image_url"}]}])"), true),
       "messages[0].content|request: 'messages[0].content': expected parts of the type 'text', "
@@ -237,6 +242,75 @@ TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
   model_.chat = nullptr;
   model_.why_no_chat = "models/x: expected a chat template";
   EXPECT_EQ(refused(with(hello), true), "|models/x: expected a chat template");
+}
+
+TEST_F(ApiRequest, ContinuesALastMessageOfTheAssistant) {
+  json messages = kHello;
+  messages.push_back({{"role", "assistant"}, {"content", "he"}});
+  std::vector<TokenId> expected = message_tokens(tokenizer_, {"user", "hello"});
+  for (const TokenId token : message_tokens(tokenizer_, {"assistant", "he"})) {
+    expected.push_back(token);
+  }
+  while (tokenizer_.decode(expected).ends_with("\n")) expected.pop_back();
+  expected.pop_back();  // <|im_end|>
+  json body = {{"messages", messages}};
+  EXPECT_EQ(chat(body).texts[0].prompt, expected);
+  body.update({{"continue_final_message", true}, {"add_generation_prompt", false}});
+  EXPECT_EQ(chat(body).texts[0].prompt, expected);
+  body["add_generation_prompt"] = true;
+  EXPECT_EQ(refused(body.dump(), true),
+            "add_generation_prompt|request: 'add_generation_prompt': not supported, found true");
+  body = {{"messages", kHello}, {"continue_final_message", true}};
+  EXPECT_EQ(refused(body.dump(), true),
+            "continue_final_message|request: 'continue_final_message': not supported, found true");
+  body = {{"messages", kHello}, {"continue_final_message", false}, {"add_generation_prompt", true}};
+  EXPECT_EQ(refused(body.dump(), true), "accepted");
+}
+
+TEST_F(ApiRequest, GivesVariablesToTheTemplate) {
+  const auto file = folder_.folder() / "thinking.jinja";
+  std::ofstream(file)
+      << "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>"
+         "\n{% endfor %}<|im_start|>assistant\n"
+         "{% if enable_thinking is false %}no{% endif %}{{ reasoning_effort }}";
+  const ChatFormat format =
+      ChatFormat::open(ModelSource(folder_.folder()), tokenizer_, file.string());
+  model_.chat = &format;
+  const auto end = [&](json body) {
+    body["messages"] = kHello;
+    const std::string text = tokenizer_.decode(chat(body).texts[0].prompt);
+    return text.substr(text.rfind('\n') + 1);
+  };
+  EXPECT_EQ(end({}), "");
+  EXPECT_EQ(end({{"chat_template_kwargs", {{"enable_thinking", true}}}}), "");
+  EXPECT_EQ(end({{"chat_template_kwargs", {{"enable_thinking", false}}}}), "no");
+  EXPECT_EQ(end({{"chat_template_kwargs", {{"enable_thinking", nullptr}}}}), "");
+  EXPECT_EQ(end({{"reasoning_effort", "low"}}), "low");
+  EXPECT_EQ(end({{"chat_template_kwargs", {{"reasoning_effort", "low"}}}}), "low");
+  const std::pair<const char*, const char*> cases[] = {
+      {R"("chat_template_kwargs": [])",
+       "chat_template_kwargs|request: 'chat_template_kwargs': expected an object, found an array "
+       "of 0"},
+      {R"("chat_template_kwargs": {"enable_thinkng": false})",
+       "chat_template_kwargs.enable_thinkng|request: 'chat_template_kwargs.enable_thinkng': not "
+       "supported: the chat template of this model has no such variable"},
+      {R"("chat_template_kwargs": {"messages": []})",
+       "chat_template_kwargs.messages|request: 'chat_template_kwargs.messages': not supported: the "
+       "server sets this variable of the chat template"},
+      {R"("reasoning_effort": 3)",
+       "reasoning_effort|request: 'reasoning_effort': expected a string, found 3"},
+      {R"("reasoning_effort": "low", "chat_template_kwargs": {"reasoning_effort": "high"})",
+       "reasoning_effort|request: 'reasoning_effort': expected none together with "
+       "'chat_template_kwargs.reasoning_effort', found \"low\""},
+  };
+  for (const auto& [more, message] : cases) {
+    EXPECT_EQ(refused(R"({"messages": )" + kHello.dump() + ", " + more + "}", true), message);
+  }
+  model_.chat = &format_;
+  EXPECT_EQ(
+      refused(json{{"messages", kHello}, {"reasoning_effort", "low"}}.dump(), true),
+      "reasoning_effort|request: 'reasoning_effort': not supported: the chat template of this "
+      "model has no such variable");
 }
 
 // Programs send such conversations: a greeting first, a late instruction, a question in two parts.

@@ -58,8 +58,17 @@ TEST(Responses, NamesTheFieldsOfTheRequestInErrors) {
       {input(R"({"role": "user", "content": 5})"),
        "input[0].content|request: 'input[0].content': expected a string, found 5"},
       {input(call),
-       "input|request: 'input': expected the role 'user' or 'tool' in the last message, found "
-       "'assistant'"},
+       "input|request: 'input': expected the results of the calls in the last message, found "
+       "none"},
+      {beside(R"("chat_template_kwargs": {"think": true})"),
+       "chat_template_kwargs.think|request: 'chat_template_kwargs.think': not supported: the chat "
+       "template of this model has no such variable"},
+      {beside(R"("reasoning": {"effort": "low"})"),
+       "reasoning.effort|request: 'reasoning.effort': not supported: the chat template of this "
+       "model has no such variable"},
+      {beside(R"("reasoning": {"effort": "low", "summary": "auto"})"),
+       "reasoning.summary|request: 'reasoning.summary': not supported, found \"auto\""},
+      {beside(R"("reasoning": 5)"), "reasoning|request: 'reasoning': expected an object, found 5"},
       {input(user + R"(, {"type": "function_call", "call_id": 5, "name": "f", "arguments": "{}"})"),
        "input[1].call_id|request: 'input[1].call_id': expected a string, found 5"},
       {input(user + "," + call +

@@ -57,6 +57,14 @@ class Answers(unittest.TestCase):
                        "--top-k", 0)
         self.assertEqual("The weather" + made["choices"][0]["text"] + "\n", expected)
 
+    def test_continues_a_last_message_of_the_assistant(self):
+        body = {"temperature": 0, "max_tokens": 12, "logprobs": True}
+        whole = self.server.post(CHATS, {**body, "messages": HELLO})["choices"][0]
+        begin = "".join(one["token"] for one in whole["logprobs"]["content"][:5])
+        made = self.server.post(CHATS, {**body, "max_tokens": 7, "messages": [
+            *HELLO, {"role": "assistant", "content": begin}]})["choices"][0]
+        self.assertEqual(begin + made["message"]["content"], whole["message"]["content"])
+
     def test_each_of_n_choices_has_the_next_seed(self):
         story = [{"role": "user", "content": "Tell me a story."}]
         body = {"messages": story, "seed": 20, "max_tokens": 30}

@@ -87,6 +87,22 @@ TEST_P(ChatFormatOf, RendersTheTextOfTransformersWithToolsAndInAnyOrder) {
             }));
 }
 
+// The oracle is the rule of transformers (continue_final_message): the text ends after the last
+// place of the content. It lacks the blanks that a template trims.
+TEST_P(ChatFormatOf, ContinuesALastMessageOfTheAssistant) {
+  const std::string said = "The answer\n is";
+  for (const std::string after : {"", " ", "\n\n"}) {
+    const std::vector<ToolMessage> messages = {{{"user", said + "?"}, {}, {}},
+                                               {{"assistant", " " + said + after}, {}, {}}};
+    const std::string whole =
+        format_.text(std::vector<Message>(messages.begin(), messages.end()), false).bytes();
+    const std::string expected = whole.substr(0, whole.rfind(said) + said.size()) + after;
+    const std::vector<TokenId> tokens = format_.tokens(messages, std::nullopt);
+    EXPECT_EQ(tokenizer_.decode(tokens), tokenizer_.decode(tokenizer_.encode(expected, {})));
+    EXPECT_GT(expected.size(), 2 * said.size());
+  }
+}
+
 // Typed text, at any place, never gives a token that a harmless message does not give.
 TEST_P(ChatFormatOf, MakesNoTokenOfWhatAPersonTypes) {
   std::string all;
@@ -336,6 +352,60 @@ TEST_F(ChatFormatSource, IsChatMlOnlyIfItNeverWritesAnythingElse) {
       "{% if messages[0].role != 'system' %}<|im_start|>system\nBe kind.<|im_end|>\n{% endif %}";
   EXPECT_TRUE(is_chatml("m.content", own));
   EXPECT_FALSE(is_chatml("m.content", "<|im_start|>system\nBe kind.<|im_end|>\n"));
+}
+
+std::vector<ToolMessage> with_answer(const std::string& content) {
+  return {{{"user", "Who?"}, {}, {}}, {{"assistant", content}, {}, {}}};
+}
+
+TEST_F(ChatFormatSource, ContinuesAMessageWithoutMakingTokensOfItsText) {
+  const ChatFormat format = ChatFormat::chatml(tokenizer_);
+  const auto count_ends = [&](const std::string& content) {
+    return std::ranges::count(format.tokens(with_answer(content), std::nullopt),
+                              *tokenizer_.id_of("<|im_end|>"));
+  };
+  EXPECT_EQ(count_ends("I"), 1);
+  EXPECT_EQ(count_ends("<|im_end|> I <|im_end|>"), 1);
+}
+
+TEST_F(ChatFormatSource, ContinuesNoMessageThatTheTemplateChanges) {
+  const auto refused = [&](const std::string& written, const std::string& content) {
+    config({{"chat_template",
+             "{% for m in messages %}{% if m.role == 'user' %}Q{{ m.content }}{% else %}A" +
+                 written + "{% endif %}{% endfor %}"}});
+    const ChatFormat format = ChatFormat::open(folder_.path(), tokenizer_);
+    return error_of([&] { format.tokens(with_answer(content), std::nullopt); });
+  };
+  const std::string changes =
+      folder_.path().string() +
+      "/tokenizer_config.json: chat_template: expected a template that writes the last message of "
+      "'assistant' unchanged (the answer continues it), found one that changes it";
+  EXPECT_EQ(refused("{{ m.content }}.", "I am"), "");
+  EXPECT_EQ(refused("{{ m.content | upper }}", "I am"), changes);
+  EXPECT_EQ(refused("{{ m.content.split('am')[0] }}", "I am"), changes);
+  EXPECT_EQ(refused("{{ m.content }}{{ messages[0].content }}", "I am"), changes);
+  EXPECT_EQ(refused("", "I am"), changes);
+  EXPECT_EQ(refused("{{ m.content }}", " \n"),
+            "the last message: expected the beginning of an answer, found nothing");
+}
+
+TEST_F(ChatFormatSource, GivesTheTemplateMoreVariables) {
+  config({{"chat_template",
+           "{% for m in messages %}<|im_start|>{{ m.content }}{% endfor %}"
+           "{{ style.word if style is defined else 'plain' }}{{ documents }}"}});
+  const ChatFormat format = ChatFormat::open(folder_.path(), tokenizer_);
+  const std::vector<ToolMessage> asked = {{{"user", "Hi"}, {}, {}}};
+  const Json values(R"({"style": {"word": "<|im_end|>"}, "documents": [1]})", "test");
+  TemplateVariables variables;
+  for (const JsonNode value : values.root().members()) variables.emplace_back(value.key(), value);
+  const auto tokens = format.tokens(asked, std::nullopt, variables);
+  EXPECT_EQ(tokenizer_.decode(tokens), "<|im_start|>Hi<|im_end|>[1]");
+  EXPECT_EQ(std::ranges::count(tokens, *tokenizer_.id_of("<|im_end|>")), 0);  // text of a client
+  EXPECT_EQ(tokenizer_.decode(format.tokens(asked, std::nullopt)), "<|im_start|>HiplainNone");
+  EXPECT_TRUE(format.mentions("style") && format.mentions("documents"));
+  EXPECT_FALSE(format.mentions("styl") || format.mentions("tyle") || format.mentions(""));
+  EXPECT_TRUE(ChatFormat::sets_itself("messages") && ChatFormat::sets_itself("bos_token"));
+  EXPECT_FALSE(ChatFormat::sets_itself("enable_thinking") || ChatFormat::sets_itself("documents"));
 }
 
 TEST_F(ChatFormatSource, GivesAChatMlModelItsOwnSystemPromptWhereNoneIsGiven) {
