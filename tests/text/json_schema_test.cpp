@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -38,6 +39,21 @@ const SchemaCase kSchemas[] = {
      {"0", "-1", "-12"},
      {"1", "-13", "-0"}},
     {R"({"type": "integer", "maximum": -5})", {"-5", "-6", "-10", "-999"}, {"-4", "0", "5", "-1"}},
+    {R"({"type": "integer", "minimum": 0.5, "maximum": 3.0})", {"1", "3"}, {"0", "4", "1.0"}},
+    {R"({"type": "integer", "minimum": 3, "exclusiveMinimum": 1})", {"3"}, {"2"}},
+    {R"({"type": "integer", "minimum": -3, "exclusiveMinimum": 2})", {"3"}, {"2", "-3"}},
+    {R"({"type": "integer", "minimum": -3, "exclusiveMinimum": -5})", {"-3"}, {"-4"}},
+    {R"({"type": "number", "minimum": 0.5, "exclusiveMinimum": 0.25})", {"0.5"}, {"0.3"}},
+    {R"({"type": "integer", "maximum": 3, "exclusiveMaximum": 3})", {"2"}, {"3"}},
+    {R"({"type": "integer", "maximum": 3, "exclusiveMaximum": 5})", {"3"}, {"4"}},
+    {R"({"type": ["integer", "null"], "minimum": 3, "multipleOf": 1})", {"3", "null"}, {"2"}},
+    {R"({"type": "number", "minimum": 0, "maximum": 1})",
+     {"0", "0.0", "0.25", "1", "1.000", "0.99999999999999"},
+     {"-0", "-0.5", "1.01", "2", "00.5", ".5", "0.", "1e0"}},
+    {R"({"type": "number", "exclusiveMinimum": -2.25, "maximum": -0.05})",
+     {"-2.249", "-2", "-0.05", "-0.0500", "-1.999"},
+     {"-2.25", "-2.250", "-0.049", "0", "-3"}},
+    {R"({"type": ["number", "null"], "exclusiveMinimum": 0})", {"0.001", "12.5", "null"}, {"0.0"}},
     {R"({"type": "string"})",
      {R"("")", R"("a\n\u00e9\ud7ff")", "\"\xe2\x82\xac\""},
      {"\"", "\"a\nb\"", R"("\x")", R"("\ud800")", R"("\uDFFF")", "a"}},
@@ -132,21 +148,115 @@ TEST(JsonSchema, EveryTextOfItsGrammarIsJson) {
   }
 }
 
+Grammar grammar_of(const std::string& schema) { return Grammar::parse(gbnf_of(schema), "test"); }
+
 TEST(JsonSchema, WholeNumbersOfARangeAreThoseOfTheRange) {
   std::mt19937 random(3);
+  const auto bound = [&] { return static_cast<int>(random() % 2400) - 1200; };
   for (int round = 0; round < 60; ++round) {
-    const auto bound = [&] { return static_cast<int>(random() % 2500) - 1000; };
-    const int a = bound(), b = bound(), low = std::min(a, b), high = std::max(a, b);
-    const Grammar grammar = Grammar::parse(
-        gbnf_of(fmt::format(R"({{"type": "integer", "minimum": {}, "maximum": {}}})", low, high)),
-        "test");
-    for (int n = low - 40; n <= high + 40; n += 1 + static_cast<int>(random() % 9)) {
-      EXPECT_EQ(matches(grammar, fmt::format("{}", n)), low <= n && n <= high)
-          << low << " " << high << " " << n;
+    const int a = bound(), b = round % 4 == 0 ? a + static_cast<int>(random() % 30) : bound();
+    const int low = std::min(a, b), high = std::max(a, b);
+    const bool above = random() % 3 == 0 && low < high, below = random() % 3 == 0 && low < high - 1;
+    const Grammar grammar = grammar_of(fmt::format(R"({{"type": "integer", "{}": {}, "{}": {}}})",
+                                                   above ? "exclusiveMinimum" : "minimum", low,
+                                                   below ? "exclusiveMaximum" : "maximum", high));
+    for (int n = -1200; n <= 1200; ++n) {
+      const bool inside = low + (above ? 1 : 0) <= n && n <= high - (below ? 1 : 0);
+      ASSERT_EQ(matches(grammar, fmt::format("{}", n)), inside) << low << " " << high << " " << n;
     }
-    EXPECT_TRUE(matches(grammar, fmt::format("{}", low)));
-    EXPECT_TRUE(matches(grammar, fmt::format("{}", high)));
+    EXPECT_FALSE(matches(grammar, "-0") || matches(grammar, "00") || matches(grammar, ""));
   }
+}
+
+TEST(JsonSchema, WholeNumbersOfARangeHave64Bits) {
+  using Wide = __int128;
+  const auto text = [](Wide n) {
+    return n < 0 ? fmt::format("-{}", static_cast<std::uint64_t>(-n))
+                 : fmt::format("{}", static_cast<std::uint64_t>(n));
+  };
+  std::mt19937_64 random(5);
+  const Wide least = INT64_MIN, most = UINT64_MAX;
+  const auto any = [&] {  // of any number of digits
+    const Wide size = static_cast<Wide>(random() >> (random() % 64));
+    return random() % 2 == 0 ? size : std::max(least, -size);
+  };
+  for (int round = 0; round < 300; ++round) {
+    Wide low = any(), high = any();
+    if (high < low) std::swap(low, high);
+    if (round == 0) low = least, high = most;
+    if (round == 1) low = INT64_MIN, high = INT64_MAX;
+    const Grammar grammar = grammar_of(fmt::format(
+        R"({{"type": "integer", "minimum": {}, "maximum": {}}})", text(low), text(high)));
+    for (Wide n : {low, low + 1, low - 1, high, high - 1, high + 1, low / 10, high / 10, -low,
+                   -high, low + (high - low) / 3, Wide(0), least, most, any(), any(), any()}) {
+      if (n < least || n > most) continue;
+      ASSERT_EQ(matches(grammar, text(n)), low <= n && n <= high)
+          << text(low) << " " << text(high) << " " << text(n);
+    }
+  }
+  const Grammar positive =
+      grammar_of(R"({"type": "integer", "exclusiveMinimum": 9223372036854775807})");
+  EXPECT_TRUE(matches(positive, "9223372036854775808"));
+  EXPECT_FALSE(matches(positive, "9223372036854775807") || matches(positive, "5"));
+}
+
+// Every number with at most three decimals, and a few that are as near to a bound as can be.
+TEST(JsonSchema, NumbersOfARangeAreThoseOfTheRange) {
+  std::mt19937 random(7);
+  const auto decimal = [](int thousandths) {
+    return fmt::format("{:.3f}", static_cast<double>(thousandths) / 1000);
+  };
+  for (int round = 0; round < 40; ++round) {
+    const int step = std::array{1, 10, 100, 1000}[random() % 4];
+    const int a = (static_cast<int>(random() % 2400) - 1200) / step * step;
+    const int b = (static_cast<int>(random() % 2400) - 1200) / step * step;
+    const int low = std::min(a, b), high = std::max(a, b);
+    const bool above = random() % 2 == 0 && low < high, below = random() % 2 == 0 && low < high;
+    const Grammar grammar = grammar_of(fmt::format(
+        R"({{"type": "number", "{}": {}, "{}": {}}})", above ? "exclusiveMinimum" : "minimum",
+        decimal(low), below ? "exclusiveMaximum" : "maximum", decimal(high)));
+    const std::string where = fmt::format("{} {} {} {}", decimal(low), decimal(high), above, below);
+    for (int n = -1201; n <= 1201; n += 1 + static_cast<int>(random() % 5)) {
+      const bool inside = (above ? low < n : low <= n) && (below ? n < high : n <= high);
+      std::string text = decimal(n);
+      if (text == "-0.000") continue;
+      ASSERT_EQ(matches(grammar, text), inside) << where << " " << text;
+      while (text.ends_with('0')) text.pop_back();
+      if (text.ends_with('.')) text.pop_back();
+      ASSERT_EQ(matches(grammar, text), inside) << where << " " << text;
+      EXPECT_FALSE(matches(grammar, text + ".") || matches(grammar, "0" + text)) << text;
+    }
+    const std::string near = "0000000001";
+    EXPECT_EQ(matches(grammar, decimal(low) + near), low >= 0 ? low < high : !above && low == 0)
+        << where;
+    EXPECT_EQ(matches(grammar, decimal(high) + near), high < 0 && low < high) << where;
+  }
+}
+
+// A number that is not equal to an exclusive bound must not be equal to it as double either.
+TEST(JsonSchema, NumbersOfARangeAreNotRoundedToItsEnd) {
+  for (const char* bounds :
+       {R"("exclusiveMinimum": 0, "exclusiveMaximum": 1)", R"("exclusiveMaximum": 5, "minimum": 4)",
+        R"("exclusiveMinimum": 999999.5, "maximum": 1000000)",
+        R"("exclusiveMinimum": -0.3, "exclusiveMaximum": 0.1)", R"("exclusiveMinimum": -1)",
+        R"("exclusiveMinimum": 99999999999.999, "maximum": 100000000000)"}) {
+    const std::string schema = fmt::format(R"({{"type": "number", {}}})", bounds);
+    const nlohmann::json json = nlohmann::json::parse(schema);
+    ByteAutomaton automaton(std::make_shared<const Grammar>(grammar_of(schema)));
+    std::mt19937 random(2);
+    for (int i = 0; i < 300; ++i) {
+      const std::optional<std::string> text = random_text(automaton, random, 200);
+      ASSERT_TRUE(text) << schema;
+      const double number = nlohmann::json::parse(*text).get<double>();
+      EXPECT_TRUE(number > json.value("exclusiveMinimum", -1e300) &&
+                  number < json.value("exclusiveMaximum", 1e300) &&
+                  number >= json.value("minimum", -1e300) && number <= json.value("maximum", 1e300))
+          << schema << " " << *text;
+    }
+  }
+  const Grammar unit = grammar_of(R"({"type": "number", "exclusiveMaximum": 1})");
+  EXPECT_TRUE(matches(unit, "0.99999999999999"));
+  EXPECT_FALSE(matches(unit, "0.99999999999999999"));  // as double, this is 1
 }
 
 TEST(JsonSchema, RefusesByPlaceWhatItDoesNotUnderstand) {
@@ -158,7 +268,24 @@ TEST(JsonSchema, RefusesByPlaceWhatItDoesNotUnderstand) {
        "\"text\""},
       {R"({"properties": {"a": {"type": "number", "multipleOf": 2}}})",
        "schema: properties.a.multipleOf: not supported in a schema"},
-      {R"({"type": "number", "minimum": 0})", "schema: minimum: not supported in a schema"},
+      {R"({"minimum": 0})", "schema: minimum: not supported in a schema"},
+      {R"({"type": "integer", "multipleOf": 5})", "schema: multipleOf: expected 1, found 5"},
+      {R"({"type": ["number", "null"], "multipleOf": 1})",
+       "schema: multipleOf: not supported in a schema"},
+      {R"({"type": "number", "minimum": true})",
+       "schema: minimum: expected a number of at most 15 digits, found true"},
+      {R"({"type": "number", "minimum": 1e300})",
+       "schema: minimum: expected a number of at most 15 digits, found 1e+300"},
+      {R"({"type": "number", "minimum": 1234567890123456})",
+       "schema: minimum: expected a number of at most 15 digits, found 1234567890123456"},
+      {R"({"type": "number", "minimum": 0.30000000000000004})",
+       "schema: minimum: expected a number of at most 15 digits, found 0.30000000000000004"},
+      {R"({"type": "integer", "maximum": 18446744073709551616})",
+       "schema: maximum: expected a whole number of 64 bits, found 1.8446744073709552e+19"},
+      {R"({"type": "integer", "minimum": 0.1, "maximum": 0.9})",
+       "schema: expected a range that contains a whole number, found an object"},
+      {R"({"type": "number", "exclusiveMinimum": 1.5, "maximum": 1.5})",
+       "schema: expected a range that contains a number, found an object"},
       {R"({"type": "array", "uniqueItems": true})",
        "schema: uniqueItems: not supported in a schema"},
       {R"({"not": {}})", "schema: not: not supported in a schema"},

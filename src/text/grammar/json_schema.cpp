@@ -1,6 +1,7 @@
 #include "text/grammar/json_schema.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <initializer_list>
 #include <map>
@@ -9,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/json_text.h"
+#include "base/number.h"
 #include "text/grammar/gbnf_text.h"
 #include "text/grammar/grammar.h"
 #include "text/grammar/json_other_keys.h"
@@ -20,7 +22,34 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kMostOfRange = 1'000'000'000'000'000;  // all below are exact as double
+// Two different decimal numbers with at most so many digits are different as double, too.
+constexpr std::size_t kExactDigits = 15;
+
+// The least decimals that stand for `number`; "" if it has too many digits.
+std::string decimal_text(double number) {
+  if (!(std::abs(number) < 1e15)) return "";
+  for (std::size_t n = 0; n <= kExactDigits; ++n) {
+    std::string text = fmt::format("{:.{}f}", number, n);
+    if (number_of(text) == number) return text;
+  }
+  return "";
+}
+
+RangeBound bound_of(JsonNode value, bool exclusive, bool of_integers) {
+  const bool is_whole = value.is_integer() || value.is_whole();
+  std::string text = is_whole ? json_text(value) : "";
+  if (!is_whole && value.is_number()) text = decimal_text(value.number());
+  RangeBound bound{.exclusive = exclusive};
+  bound.negative = text.starts_with('-') && value.number() != 0;
+  if (text.starts_with('-')) text.erase(0, 1);
+  bound.whole = text.substr(0, text.find('.'));
+  if (bound.whole.size() < text.size()) bound.fraction = text.substr(bound.whole.size() + 1);
+  const bool fits = bound.whole.size() + bound.fraction.size() <= kExactDigits;
+  if (text.empty() || !(fits || (of_integers && is_whole))) {
+    value.refuse(of_integers ? "a whole number of 64 bits" : "a number of at most 15 digits");
+  }
+  return bound;
+}
 
 struct CommonRule {
   std::string_view name, body;
@@ -137,21 +166,13 @@ class JsonGrammar::Writer {
     if (name == "object") return object(schema, among);
     if (name == "array") return array(schema, among);
     if (name == "string") return string(schema, among);
-    if (name == "integer") return integer(schema, among);
-    for (const char* plain : {"number", "boolean", "null"}) {
+    if (name == "integer" || name == "number") return number(schema, among, name == "integer");
+    for (const char* plain : {"boolean", "null"}) {
       if (name != plain) continue;
-      if (name == "number" && among)
-        check_absent(schema, {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"});
       if (!among) check_keys(schema, {"type"});
       return use(plain);
     }
     type.refuse("object, array, string, integer, number, boolean or null");
-  }
-
-  void check_absent(JsonNode schema, std::initializer_list<const char*> keys) {
-    for (const char* key : keys) {
-      if (const auto value = schema.find(key)) not_supported(*value);
-    }
   }
 
   // Every keyword must be one of `known`, or an annotation.
@@ -165,9 +186,10 @@ class JsonGrammar::Writer {
   }
   void check_keys(JsonNode schema, std::initializer_list<std::string_view> known, bool among) {
     if (!among) return check_keys(schema, known);
-    check_keys(schema, {"type", "properties", "required", "additionalProperties", "items",
-                        "prefixItems", "minItems", "maxItems", "minLength", "maxLength", "pattern",
-                        "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"});
+    check_keys(schema,
+               {"type", "properties", "required", "additionalProperties", "items", "prefixItems",
+                "minItems", "maxItems", "minLength", "maxLength", "pattern", "format", "minimum",
+                "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"});
   }
   [[noreturn]] static void not_supported(JsonNode member) {
     throw Error("{}: not supported in a schema", member.where());
@@ -300,25 +322,34 @@ class JsonGrammar::Writer {
     return max ? fmt::format("{{{},{}}}", min, *max) : fmt::format("{{{},}}", min);
   }
 
-  std::string integer(JsonNode schema, bool among) {
-    check_keys(schema, {"type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"},
+  // An integer or any number.
+  std::string number(JsonNode schema, bool among, bool integers) {
+    check_keys(schema,
+               {"type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
                among);
-    const auto bound = [&](const char* key, std::int64_t shift) -> std::optional<std::int64_t> {
-      const auto value = schema.find(key);
-      if (!value) return std::nullopt;
-      const std::int64_t number = value->is_integer() ? value->integer() : kMostOfRange;
-      if (number <= -kMostOfRange || number >= kMostOfRange) {
-        value->refuse("a whole number of at most 15 digits");
-      }
-      return number + shift;
+    if (const auto step = schema.find("multipleOf")) {
+      if (!integers) not_supported(*step);
+      if (!step->is_number() || step->number() != 1) step->refuse("1");
+    }
+    const auto bound = [&](const char* inclusive, const char* exclusive, bool is_low) {
+      std::optional<RangeBound> result;
+      const auto one = schema.find(inclusive), other = schema.find(exclusive);
+      if (one) result = bound_of(*one, false, integers);
+      if (!other) return result;
+      const RangeBound strict = bound_of(*other, true, integers);
+      const bool is_weaker = result && (is_low ? strict < *result : *result < strict);
+      return is_weaker ? result : strict;
     };
-    std::optional<std::int64_t> low = bound("minimum", 0), high = bound("maximum", 0);
-    if (const auto more = bound("exclusiveMinimum", 1)) low = std::max(low.value_or(*more), *more);
-    if (const auto less = bound("exclusiveMaximum", -1))
-      high = std::min(high.value_or(*less), *less);
-    if (!low && !high) return use("integer");
-    if (low && high && *low > *high) schema.refuse("a range that contains a whole number");
-    return integer_range_gbnf(low, high);
+    const auto low = bound("minimum", "exclusiveMinimum", true);
+    const auto high = bound("maximum", "exclusiveMaximum", false);
+    if (!low && !high) return use(integers ? "integer" : "number");
+    std::size_t n_decimals = 0;
+    if (!integers) {
+      n_decimals =
+          kExactDigits - std::max(low ? low->whole.size() : 0, high ? high->whole.size() : 0);
+    }
+    if (auto gbnf = range_gbnf(low, high, n_decimals)) return *gbnf;
+    schema.refuse(fmt::format("a range that contains a {}number", integers ? "whole " : ""));
   }
 
   std::string array(JsonNode schema, bool among) {

@@ -17,9 +17,9 @@ namespace stagecraft {
 //
 // Supported: type, properties, required, additionalProperties, items, prefixItems, minItems,
 // maxItems, enum, const, anyOf, oneOf (as anyOf), allOf with one schema, $ref into the same
-// document, minLength, maxLength, pattern, format (date, time, date-time, uuid), and for integers
-// minimum, maximum, exclusiveMinimum, exclusiveMaximum. Annotations are ignored. Throws Error
-// naming the place for every other keyword: ignoring it would silently allow invalid texts.
+// document, minLength, maxLength, pattern, format (date, time, date-time, uuid), minimum, maximum,
+// exclusiveMinimum, exclusiveMaximum, and for integers multipleOf 1. Annotations are ignored. Throws
+// Error naming the place for every other keyword: ignoring it would silently allow invalid texts.
 std::string json_schema_gbnf(JsonNode schema);
 
 // Puts the rules of several schemas into one grammar. The caller may add rules of its own.
