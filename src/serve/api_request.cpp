@@ -110,30 +110,30 @@ void parse_common(Fields& fields, CompletionRequest& request) {
   fields.only("min_p", "[0]");
 }
 
-// Turns {"type": "json_schema", "json_schema": {"name", "schema", "strict"}}, or {"type":
-// "json_object"} with or without a "schema", into GBNF. Returns "" if any text is allowed.
-std::string gbnf_of_format(JsonNode format) {
+// The schema in {"type": "json_schema", "json_schema": {"name", "schema", "strict"}}, or in
+// {"type": "json_object"} with or without a "schema". nullopt if any text is allowed.
+std::optional<JsonNode> schema_of_format(JsonNode format) {
+  static const Json any_object(R"({"type": "object"})", kRequest);
   const std::optional<JsonNode> type = format.is_object() ? format.find("type") : std::nullopt;
   if (!type || !type->is_string()) expected("response_format", "an object with a type", format);
   Fields fields(format, "response_format");
   fields.ignore({"type"});
-  std::string gbnf;
+  std::optional<JsonNode> schema;
   if (type->string() == "json_schema") {
     const std::optional<JsonNode> named = fields.find("json_schema");
     if (!named || !named->is_object()) expected("response_format.json_schema", "an object", named);
     Fields members(*named, "response_format.json_schema");
     members.ignore({"name", "description", "strict"});  // the grammar is always strict
-    const JsonNode schema = members.needed("schema", "a JSON Schema");
+    schema = members.needed("schema", "a JSON Schema");
     members.refuse_others();
-    gbnf = json_schema_gbnf(schema);
   } else if (type->string() == "json_object") {
-    const std::optional<JsonNode> schema = fields.find("schema");
-    gbnf = schema ? json_schema_gbnf(*schema) : json_object_gbnf();
+    schema = fields.find("schema");
+    if (!schema) schema = any_object.root();
   } else if (type->string() != "text") {
     expected("response_format.type", "'text', 'json_object' or 'json_schema'", type);
   }
   fields.refuse_others();
-  return gbnf;
+  return schema;
 }
 
 // Parses a grammar and remembers which field of the request gives it.
@@ -147,10 +147,11 @@ void set_grammar(CompletionRequest& request, TextOptions& options, const std::st
 }
 
 // The grammar that the text must follow, from the one field that gives it. Without such a field,
-// any text is allowed.
-void parse_grammar(Fields& fields, const ServedModel& model, CompletionRequest& request,
-                   TextOptions& options) {
+// any text is allowed. Returns the schema that the grammar is made of, if it is.
+std::optional<JsonNode> parse_grammar(Fields& fields, const ServedModel& model,
+                                      CompletionRequest& request, TextOptions& options) {
   const char* given = nullptr;
+  std::optional<JsonNode> schema;
   std::string gbnf;
   const auto take = [&](const char* key, auto gbnf_of) {
     const std::optional<JsonNode> value = fields.find(key);
@@ -163,9 +164,14 @@ void parse_grammar(Fields& fields, const ServedModel& model, CompletionRequest& 
     gbnf = std::move(found);
   };
   take("grammar", [](JsonNode value) { return text_of(value, "grammar"); });
-  take("json_schema", [](JsonNode value) { return json_schema_gbnf(value); });
-  take("response_format", gbnf_of_format);
+  const auto gbnf_of_schema = [&](std::optional<JsonNode> found) {
+    if (found) schema = found;
+    return found ? json_schema_gbnf(*found) : "";
+  };
+  take("json_schema", gbnf_of_schema);
+  take("response_format", [&](JsonNode value) { return gbnf_of_schema(schema_of_format(value)); });
   if (given != nullptr) set_grammar(request, options, given, gbnf, model);
+  return schema;
 }
 
 void parse_choices(Fields& fields, const ServedModel& model, CompletionRequest& request,
@@ -296,19 +302,24 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
     expected("top_logprobs", "'logprobs' to be true", "false");
   }
   parse_choices(fields, model, request, text);
-  parse_grammar(fields, model, request, text.options);
+  const auto schema = parse_grammar(fields, model, request, text.options);
   const ChatTools tools = parse_tools(fields, model);
   fields.only("modalities", R"([["text"]])");
   const std::vector<ToolMessage> messages = parse_messages(fields);
   const TemplateVariables variables = parse_template_variables(fields, model);
   fields.refuse_others();
   if (!tools.callable.empty() && model.chat != nullptr) {
-    if (text.options.grammar) {
-      refuse_field("tools", "not supported together with a grammar or a format of the answer");
-    }
     request.tool_form = model.chat->tool_form();
+    if (text.options.grammar && !schema) {
+      refuse_field("tools", "not supported together with 'grammar'");
+    }
+    if (schema && request.tool_form == ToolForm::Bare) {
+      refuse_field("tools",
+                   "not supported together with a schema of the answer: with the chat template of "
+                   "this model, calls of tools are JSON, too");
+    }
     const std::string gbnf = reading("tools", [&] {
-      return tool_gbnf(request.tool_form, tools.callable, tools.forced, tools.several);
+      return tool_gbnf(request.tool_form, tools.callable, tools.forced, tools.several, schema);
     });
     set_grammar(request, text.options, "tools", gbnf, model);
   }

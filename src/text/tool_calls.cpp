@@ -70,7 +70,8 @@ void append(ToolCallReader::Found& found, ToolCallReader::Found more) {
 
 }  // namespace
 
-std::string tool_gbnf(ToolForm form, const std::vector<Tool>& tools, bool forced, bool several) {
+std::string tool_gbnf(ToolForm form, const std::vector<Tool>& tools, bool forced, bool several,
+                      std::optional<JsonNode> text_schema) {
   JsonGrammar json;
   const bool tagged = form == ToolForm::Tagged;
   std::string calls;
@@ -81,6 +82,7 @@ std::string tool_gbnf(ToolForm form, const std::vector<Tool>& tools, bool forced
     calls +=
         fmt::format("{}{} {} \"}}\"", calls.empty() ? "" : " | ", gbnf_literal(begin), arguments);
   }
+  const std::string text = text_schema ? json.add(*text_schema) : "";
   std::string rules = fmt::format("call ::= {}\n", calls) + json.rules();
   if (!tagged) {
     rules += "other ::= [\\x00-\\U0010ffff]*\n";
@@ -92,6 +94,7 @@ std::string tool_gbnf(ToolForm form, const std::vector<Tool>& tools, bool forced
   if (several) rules += fmt::format(" (\"\\n\"? {} body){{0,{}}}", open, kMostCalls - 1);
   rules += "\n";
   if (forced) return rules + fmt::format("root ::= {} calls\n", open);
+  if (text_schema) return rules + fmt::format("root ::= {} calls | {}\n", open, text);
   return rules + "root ::= text-0\n" + until_word(kOpen, "calls");
 }
 

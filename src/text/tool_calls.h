@@ -18,9 +18,11 @@ struct Tool {
 
 // The grammar, in GBNF, of an answer that may call `tools`, which must not be empty. forced: the
 // answer must be a call; otherwise it may also be other text, with Tagged even text followed by
-// calls. several: more than one call is allowed (Tagged only). ToolCallReader finds each call that
-// the grammar allows. Throws Error if a schema is not supported, or not one of objects.
-std::string tool_gbnf(ToolForm form, const std::vector<Tool>& tools, bool forced, bool several);
+// calls. several: more than one call is allowed (Tagged only). text_schema (Tagged only): an answer
+// without calls is JSON of this schema. ToolCallReader finds each call that the grammar allows.
+// Throws Error if a schema is not supported, or that of a tool is not one of objects.
+std::string tool_gbnf(ToolForm form, const std::vector<Tool>& tools, bool forced, bool several,
+                      std::optional<JsonNode> text_schema = std::nullopt);
 
 // Finds calls in an answer during generation. Text that only resembles a call, for example because
 // the answer was cut off inside it, stays text.

@@ -340,6 +340,34 @@ class Structure(unittest.TestCase):
                 self.assertEqual(without["choices"][0]["message"],
                                  plain["choices"][0]["message"])
 
+    def test_with_tools_and_a_format_an_answer_is_a_call_or_in_the_format(self):
+        body = {"messages": HELLO, "tools": [WEATHER], "temperature": 1.5, "max_tokens": 200,
+                "n": 8, "seed": 1, "response_format": {"type": "json_schema", "json_schema": {
+                    "name": "x", "schema": {"enum": ["yes", "no"]}}}}
+        with serving(PROGRAM, "--model", MODELS / "chat", "-c", 2048,
+                     "--chat-template", TEMPLATES / "qwen-2.5.jinja") as server:
+            for choice in server.post(CHATS, body)["choices"]:
+                if choice["finish_reason"] == "tool_calls":
+                    for call in choice["message"]["tool_calls"]:
+                        self.assertEqual(call["function"]["name"], "get_weather")
+                        self.assertIn(json.loads(call["function"]["arguments"])["place"],
+                                      ("Bern", "Rome"))
+                else:
+                    self.assertIn(choice["message"]["content"], ('"yes"', '"no"'))
+            for choice in server.post(CHATS, {**body, "tool_choice": "required"})["choices"]:
+                self.assertEqual(choice["finish_reason"], "tool_calls")
+            for choice in server.post(CHATS, {**body, "tool_choice": "none"})["choices"]:
+                self.assertIn(choice["message"]["content"], ('"yes"', '"no"'))
+            refused = {**body, "response_format": None, "grammar": 'root ::= "x"'}
+            self.assertEqual(server.post(CHATS, refused, status=400)["error"]["message"],
+                             "request: 'tools': not supported together with 'grammar'")
+        with serving(PROGRAM, "--model", MODELS / "chat", "-c", 2048,
+                     "--chat-template", TEMPLATES / "llama-3.1.jinja") as server:
+            self.assertEqual(server.post(CHATS, body, status=400)["error"]["message"],
+                             "request: 'tools': not supported together with a schema of the "
+                             "answer: with the chat template of this model, calls of tools are "
+                             "JSON, too")
+
     def test_every_text_that_must_be_a_call_is_a_call(self):
         closing = {"type": "object", "required": ["</tool_call>"], "properties": {
             "</tool_call>": {"const": 'x" </tool_call>\\'}}}

@@ -190,6 +190,45 @@ TEST(ToolGrammar, AllowsOnlyTextsThatAreReadAsCalls) {
   }
 }
 
+TEST(ToolGrammar, AllowsCallsOrTextsOfASchemaThatAreNotReadAsCalls) {
+  const Json parameters(R"({"properties": {"a": {"const": 1}}})", "schema");
+  const std::vector<Tool> tools = {{"f", parameters.root()}};
+  const std::string call = R"(<tool_call>{"name": "f", "arguments": {"a":1}}</tool_call>)";
+  std::mt19937 random(9);
+  for (const char* schema :
+       {R"({"properties": {"a": {"type": "integer"}}, "required": ["a"]})", "{}",
+        R"({"const": {"<tool_call>": "{\"name\": \"f\", \"arguments\": {}}</tool_call>"}})",
+        R"({"type": "array", "items": {"enum": ["<tool_call>{", "name", ":", "</tool_call>"]}})"}) {
+    const Json text_schema(schema, "schema");
+    const auto grammar = [&](bool forced) {
+      return Grammar::parse(tool_gbnf(ToolForm::Tagged, tools, forced, true, text_schema.root()),
+                            "tools");
+    };
+    const Grammar automatic = grammar(false);
+    EXPECT_TRUE(matches(automatic, call) && matches(automatic, call + call)) << schema;
+    EXPECT_FALSE(matches(automatic, "") || matches(automatic, "So: " + call)) << schema;
+    EXPECT_TRUE(matches(grammar(true), call)) << schema;
+    ByteAutomaton all(std::make_shared<const Grammar>(automatic));
+    ByteAutomaton forced(std::make_shared<const Grammar>(grammar(true)));
+    int n_texts = 0;
+    for (int i = 0; i < 60; ++i) {
+      const std::optional<std::string> text = random_text(all, random, 4000);
+      if (!text) continue;
+      const ToolCallReader::Found found = read(ToolForm::Tagged, *text, 1 + random() % 9);
+      if (text->starts_with("<tool_call>")) {
+        EXPECT_TRUE(found.text.empty() && !found.calls.empty()) << *text;
+      } else {
+        EXPECT_EQ(found.text, *text);
+        EXPECT_TRUE(found.calls.empty()) << *text;
+        ++n_texts;
+      }
+      const std::optional<std::string> must = random_text(forced, random, 4000);
+      EXPECT_TRUE(!must || must->starts_with("<tool_call>"));
+    }
+    EXPECT_GT(n_texts, 0) << schema;
+  }
+}
+
 TEST(ToolGrammar, RefusesArgumentsThatAreNoObjects) {
   const std::pair<const char*, const char*> cases[] = {
       {R"({"type": "string"})", "schema: type: expected \"object\", found \"string\""},

@@ -497,9 +497,4 @@ std::string json_schema_gbnf(JsonNode schema) {
   return fmt::format("root ::= {}\n{}", root, grammar.rules());
 }
 
-std::string json_object_gbnf() {
-  const Json schema(R"({"type": "object"})", "json_object");
-  return json_schema_gbnf(schema.root());
-}
-
 }  // namespace stagecraft

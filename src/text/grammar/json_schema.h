@@ -18,8 +18,9 @@ namespace stagecraft {
 // Supported: type, properties, required, additionalProperties, items, prefixItems, minItems,
 // maxItems, enum, const, anyOf, oneOf (as anyOf), allOf with one schema, $ref into the same
 // document, minLength, maxLength, pattern, format (date, time, date-time, uuid), minimum, maximum,
-// exclusiveMinimum, exclusiveMaximum, and for integers multipleOf 1. Annotations are ignored. Throws
-// Error naming the place for every other keyword: ignoring it would silently allow invalid texts.
+// exclusiveMinimum, exclusiveMaximum, and for integers multipleOf 1. Annotations are ignored.
+// Throws Error naming the place for every other keyword: ignoring it would silently allow invalid
+// texts.
 std::string json_schema_gbnf(JsonNode schema);
 
 // Puts the rules of several schemas into one grammar. The caller may add rules of its own.
@@ -42,8 +43,5 @@ class JsonGrammar {
   class Writer;
   std::unique_ptr<Writer> writer_;
 };
-
-// The grammar, in GBNF, of any JSON object.
-std::string json_object_gbnf();
 
 }  // namespace stagecraft
