@@ -372,6 +372,7 @@ void define(py::class_<Model>& model, const char* name, const char* what,
 }  // namespace
 
 PYBIND11_MODULE(_engine, module) {
+  module.attr("__version__") = STAGECRAFT_VERSION;
   py::register_exception<Error>(module, "Error", PyExc_ValueError);
 
   py::class_<Generation>(module, "Generation", "The pieces of a text, as the model writes them.")

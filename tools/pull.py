@@ -16,6 +16,7 @@ import model_hubs
 from download import Problem
 
 SOURCES = ("hub", "modelscope", "pypi")
+MAX_HEADER = 64 << 20  # bytes; the header of a GGUF file holds the vocabulary, too
 
 
 def wanted(text):
@@ -228,6 +229,18 @@ def name_for_model(want):
     return want.name + (f":{want.file.rpartition('/')[2]}" if want.file else "")
 
 
+def has_chat_template(folder):
+    """Whether one of the places that src/text/chat_template_source.cpp reads mentions a template."""
+    for path in folder.iterdir():
+        if path.name == "chat_template.jinja":
+            return True
+        if path.name == "tokenizer_config.json" or path.suffix == ".gguf":
+            with path.open("rb") as file:
+                if b"chat_template" in file.read(MAX_HEADER):
+                    return True
+    return False
+
+
 def pull(options):
     want, entry = wanted(options.model)
     found = here_already(want)
@@ -251,7 +264,8 @@ def pull(options):
     size = sum(file["size"] for file in files)
     print(f"{want.name}: {download.megabytes(size)} in {target}"
           + (f", {entry['licence']}" if entry else "; the model's page on the hub names its licence"))
-    print(f"Now: ./stage {entry.get('run', 'chat')} --model {name_for_model(want)}")
+    command = entry.get("run") or ("chat" if has_chat_template(target) else "story")
+    print(f"Now: ./stage {command} --model {name_for_model(want)}")
     return 0
 
 

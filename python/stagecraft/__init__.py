@@ -7,6 +7,6 @@
 
 The engine itself needs no Python: this package is for notebooks, where one looks at what a model computes.
 """
-from ._engine import Error, Generation, Model
+from ._engine import Error, Generation, Model, __version__
 
-__all__ = ["Error", "Generation", "Model"]
+__all__ = ["Error", "Generation", "Model", "__version__"]

@@ -81,11 +81,11 @@ int listen_on(const std::string& host, std::uint16_t port) {
   hints.ai_flags = AI_PASSIVE;
   addrinfo* found = nullptr;
   const std::string service = std::to_string(port);
-  if (const int failed = ::getaddrinfo(host.c_str(), service.c_str(), &hints, &found);
-      failed != 0) {
-    throw Error("host: expected an address of this machine, found '{}': {}", printable(host),
-                ::gai_strerror(failed));
-  }
+  const auto refuse_host = [&](const char* why) {
+    throw Error("host: expected an address of this machine, found '{}': {}", printable(host), why);
+  };
+  const int failed = ::getaddrinfo(host.c_str(), service.c_str(), &hints, &found);
+  if (failed != 0) refuse_host(::gai_strerror(failed));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
   int problem = 0;
   for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
@@ -103,6 +103,7 @@ int listen_on(const std::string& host, std::uint16_t port) {
     problem = errno;
     ::close(fd);
   }
+  if (problem == EADDRNOTAVAIL) refuse_host(std::strerror(problem));
   throw Error("port {}: cannot listen on {}: {}", port, printable(host), std::strerror(problem));
 }
 

@@ -2,6 +2,7 @@
 
 ./stage selftest --python installs the package into its own environment and runs this.
 """
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -23,6 +24,9 @@ class Story(unittest.TestCase):
 
     def generate(self, prompt=PROMPT, **options):
         return self.model.generate(prompt, **{"seed": 7, "max_tokens": 24, **options})
+
+    def test_says_its_version(self):
+        self.assertEqual(stagecraft.__version__, importlib.metadata.version("stagecraft"))
 
     def test_text_comes_in_pieces_and_is_the_same_for_the_same_seed(self):
         first = self.generate()

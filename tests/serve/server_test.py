@@ -564,6 +564,8 @@ class Limits(unittest.TestCase):
                      "cannot listen on 127.0.0.1: Address already"),
                     (["--host", "no.such.host.invalid"],
                      "host: expected an address of this machine"),
+                    (["--host", "192.0.2.1", "--port", 0],  # RFC 5737: of no machine
+                     "host: expected an address of this machine, found '192.0.2.1'"),
                     (["--api-key-file", empty], "expected a key on the first line, found none"),
                     (["--api-key-file", blank], "found byte 0x20 at position 7"),
                     (["--api-key-file", marked], "found byte 0xef at position 1"),

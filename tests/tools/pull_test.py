@@ -130,12 +130,20 @@ class PullTest(unittest.TestCase):
         note = json.loads((self.models / "ann/tiny/pulled.json").read_text())
         self.assertEqual({file["name"]: file.get("sha256") or file["git"] for file in note["files"]},
                          {"config.json": blob(CONFIG), "model.safetensors": sha256(WEIGHTS)})
-        self.assertIn("./stage chat --model ann/tiny", done.stdout)
+        self.assertIn("./stage story --model ann/tiny", done.stdout)
         self.assertFalse(list((self.models / ".unfinished").iterdir()))
         self.assertNotIn("\r", done.stderr)  # the bar is only for terminals
         asked = len(self.site.asked)
         self.assertIn("is already here", self.pulled().stdout)
         self.assertEqual(len(self.site.asked), asked)
+
+    def test_names_chat_next_where_there_is_a_chat_template(self):
+        for name, files in (("ann/config", {"model.safetensors": WEIGHTS,
+                                            "tokenizer_config.json": b'{"chat_template": "x"}'}),
+                            ("ann/file", {"model.safetensors": WEIGHTS, "chat_template.jinja": b"x"}),
+                            ("ann/gguf", {"a.gguf": WEIGHTS[:5000] + b"tokenizer.chat_template" + WEIGHTS})):
+            self.hub(name, {"config.json": CONFIG, **files})
+            self.assertIn(f"./stage chat --model {name}", self.pulled(name).stdout)
 
     def test_one_file_of_many(self):
         self.hub("ann/many", {"a-Q4_0.gguf": WEIGHTS, "sub/a-Q8_0.gguf": WEIGHTS + b"8"})
