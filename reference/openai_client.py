@@ -14,12 +14,14 @@ import openai
 
 SCHEMA = {"type": "object", "required": ["place"], "additionalProperties": False,
           "properties": {"place": {"enum": ["Bern", "Rome"]},
-                         "days": {"type": "integer", "minimum": 1, "maximum": 9}}}
+                         "days": {"type": "integer", "minimum": 1, "maximum": 9},
+                         "sure": {"type": "number", "minimum": 0, "maximum": 1}}}
 
 
 def check_place(text):
     found = json.loads(text)
     assert found["place"] in ("Bern", "Rome") and 1 <= found.get("days", 1) <= 9, found
+    assert 0 <= found.get("sure", 0) <= 1, found
 
 
 def check_structure(client, same):
@@ -39,6 +41,10 @@ def check_tools(client, same):
         streamed = stream.get_final_completion().choices[0].message
     assert ([call.function.arguments for call in streamed.tool_calls] ==
             [call.function.arguments for call in message.tool_calls])
+    either = client.chat.completions.create(
+        **{**asked, "tool_choice": "auto"}, response_format={"type": "json_object"})
+    if not either.choices[0].message.tool_calls and either.choices[0].finish_reason == "stop":
+        json.loads(either.choices[0].message.content)
     results = [{"role": "tool", "tool_call_id": call.id, "content": "sunny"}
                for call in message.tool_calls]
     client.chat.completions.create(**{**same, "messages": [
@@ -104,6 +110,10 @@ def main():
     assert [one.index for one in several.choices] == [0, 1, 2]
     assert not any("." in one.message.content for one in several.choices)
 
+    continued = client.chat.completions.create(**{**same, "messages": [
+        *messages, {"role": "assistant", "content": choice.message.content[:3]}]})
+    assert continued.usage.prompt_tokens > whole.usage.prompt_tokens
+
     older = client.completions.create(model=model, prompt=["The sea", "The sky"], max_tokens=5,
                                       temperature=0, logprobs=1)
     assert len(older.choices) == 2 and len(older.choices[0].logprobs.tokens) > 0
@@ -114,6 +124,7 @@ def main():
 
     for error, change in ((openai.BadRequestError, {"temperature": -1}),
                           (openai.BadRequestError, {"tool_choice": "required"}),
+                          (openai.BadRequestError, {"reasoning_effort": "low"}),
                           (openai.NotFoundError, {"model": "another"})):
         try:
             client.chat.completions.create(**{**same, **change})
