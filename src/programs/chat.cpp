@@ -25,6 +25,7 @@ struct ChatFlags : GenerationFlags {
   std::string question;
   std::string system;
   std::string chat_template;
+  std::string template_variables;
   bool verbose = false;
   CLI::Option* question_option = nullptr;
 };
@@ -317,7 +318,8 @@ void run_chat(const ChatFlags& flags) {
   }
   const ModelSource model = find_model(flags.model, "chat");
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
-  ChatFormat format = ChatFormat::open(model, tokenizer, flags.chat_template, "--chat-template");
+  ChatFormat format = ChatFormat::open(model, tokenizer, flags.chat_template, "--chat-template",
+                                       template_variables(flags.template_variables));
   Engine engine = flags.open_engine(model);
   flags.check_tokenizer(tokenizer, model, engine.plan());
 
@@ -350,6 +352,7 @@ void add_chat(CLI::App& app) {
                    "template")
       ->check(not_empty("a name or a file"))
       ->type_name("NAME|FILE");
+  add_template_variables_to(*command, flags->template_variables);
   command->add_flag("--verbose", flags->verbose, "Print the speed after each answer");
   flags->add_to(*command);
   flags->add_grammar_to(*command);

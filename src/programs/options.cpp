@@ -277,6 +277,19 @@ TextOptions GenerationFlags::text_options(const Plan& plan, std::size_t default_
   return options;
 }
 
+void add_template_variables_to(CLI::App& command, std::string& json) {
+  command
+      .add_option(
+          "--chat-template-kwargs", json,
+          "Variables of the chat template, such as '{\"enable_thinking\": false}' for Qwen3")
+      ->type_name("JSON");
+}
+
+std::shared_ptr<const Json> template_variables(const std::string& json) {
+  if (json.empty()) return nullptr;
+  return std::make_shared<const Json>(parse_json_object(json, "--chat-template-kwargs"));
+}
+
 std::vector<TokenId> parse_id_list(std::string_view option, std::string_view text) {
   std::vector<TokenId> ids;
   for (std::string_view rest = text;;) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "generation/generate_text.h"
 #include "generation/usual_options.h"
 
@@ -64,6 +65,11 @@ struct GenerationFlags {
   std::shared_ptr<const TokenGrammar> read_grammar(const Tokenizer& tokenizer) const;
   TextOptions text_options(const Plan& plan, std::size_t default_max_tokens) const;
 };
+
+// Adds --chat-template-kwargs, as llama.cpp calls it. template_variables() reads its value; null if
+// that is empty.
+void add_template_variables_to(CLI::App& command, std::string& json);
+std::shared_ptr<const Json> template_variables(const std::string& json);
 
 // Turns "1,2,3" into ids, none of them negative. Throws CLI::ValidationError with the option's
 // name.

@@ -31,6 +31,7 @@ struct ServeFlags : GenerationFlags {
   std::vector<std::string> aliases;
   std::string api_key_file;
   std::string chat_template;
+  std::string template_variables;
   std::string beside;  // the second model; empty: none
 };
 
@@ -133,11 +134,12 @@ class ServedEngine {
     check_memory(engine_, model_.context, flags.parallel);
     note_long_context(engine_.plan(), model_.context);
     try {
-      chat_ = ChatFormat::open(source, tokenizer_, flags.chat_template, "--chat-template");
+      chat_ = ChatFormat::open(source, tokenizer_, flags.chat_template, "--chat-template",
+                               template_variables(flags.template_variables));
       chat_->find_tool_form();
       model_.chat = &*chat_;
     } catch (const Error& error) {
-      if (!flags.chat_template.empty()) throw;
+      if (!flags.chat_template.empty() || !flags.template_variables.empty()) throw;
       model_.why_no_chat = error.what();
     }
   }
@@ -181,7 +183,8 @@ class ServedEngine {
 // Opens the second model. If the program contains a student's functions, ours run this model.
 std::unique_ptr<ServedEngine> open_beside(ServeFlags flags, Service::Options options) {
   if (flags.beside.empty()) return nullptr;
-  if (flags.beside != flags.model) flags.tokenizer = flags.chat_template = {};
+  if (flags.beside != flags.model)
+    flags.tokenizer = flags.chat_template = flags.template_variables = {};
   flags.model = flags.beside;
   flags.aliases = {};
   const ModelSource source = find_model(flags.model, "");
@@ -270,6 +273,7 @@ void add_serve(CLI::App& app) {
                    "The format of a conversation, as for the command chat")
       ->check(not_empty("a name or a file"))
       ->type_name("NAME|FILE");
+  add_template_variables_to(*command, flags->template_variables);
   command
       ->add_option("--beside", flags->beside,
                    "A second model: the page shows its answers beside those of the first")

@@ -177,13 +177,14 @@ std::string strings_of(JsonNode node) {
 }  // namespace
 
 ChatFormat ChatFormat::open(const ModelSource& model, const Tokenizer& tokenizer,
-                            const std::string& chosen, const std::string& option) {
-  return open(model, tokenizer, chosen, local_time(), option);
+                            const std::string& chosen, const std::string& option,
+                            std::shared_ptr<const Json> variables) {
+  return open(model, tokenizer, chosen, local_time(), option, std::move(variables));
 }
 
 ChatFormat ChatFormat::open(const ModelSource& model, const Tokenizer& tokenizer,
                             const std::string& chosen, const std::tm& now,
-                            const std::string& option) {
+                            const std::string& option, std::shared_ptr<const Json> variables) {
   ChatTemplateSource source;
   if (const auto* builtin = find_builtin_chat_template(chosen)) {
     source = source_of(*builtin);  // whatever is wrong with the model's own
@@ -201,6 +202,13 @@ ChatFormat ChatFormat::open(const ModelSource& model, const Tokenizer& tokenizer
   format.source_ = std::move(source.text);
   format.template_ = std::make_shared<const jinja::Template>(format.source_, source.where);
   format.now_ = now;
+  if (variables) {
+    for (const JsonNode value : variables->root().members()) {
+      if (!sets_itself(value.key()) && format.mentions(value.key())) continue;
+      value.refuse("a variable of the chat template", "none");
+    }
+    format.variables_ = std::move(variables);
+  }
   format.recognise_chatml();
   format.find_end_tokens();
   return format;
@@ -306,6 +314,11 @@ MarkedText ChatFormat::render(std::span<const ToolMessage> messages, std::option
             {"add_generation_prompt", jinja::Value::of_bool(with_opening)},
         };
         for (const auto& [name, token] : special_tokens_) variables.emplace_back(name, word(token));
+        if (variables_) {
+          for (const JsonNode value : variables_->root().members()) {
+            variables.emplace_back(value.key(), value_of(runtime, value));
+          }
+        }
         for (const auto& [name, value] : more)
           variables.emplace_back(name, value_of(runtime, value));
         return variables;

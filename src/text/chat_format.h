@@ -14,6 +14,7 @@
 
 namespace stagecraft {
 
+class Json;
 class JsonNode;
 
 // Names of variables of a chat template, and their values.
@@ -39,15 +40,18 @@ class ChatFormat {
  public:
   // The format of a model; `tokenizer` must outlive it. `chosen` is the name of a built-in template
   // or a file with one; empty: the model's own. `option`: how the user gives `chosen`, for errors.
-  // Throws Error if a template is wrong, or if the model has none and its vocabulary does not show
-  // which built-in template fits.
+  // `variables`: an object of variables that the template gets in every conversation; null: none.
+  // Throws Error if a template is wrong, if the model has none and its vocabulary does not show
+  // which built-in template fits, or if the template does not mention a variable.
   static ChatFormat open(const ModelSource& model, const Tokenizer& tokenizer,
                          const std::string& chosen = "",
-                         const std::string& option = "chat template");
+                         const std::string& option = "chat template",
+                         std::shared_ptr<const Json> variables = nullptr);
   // The same on a given date: some templates tell the model the date.
   static ChatFormat open(const ModelSource& model, const Tokenizer& tokenizer,
                          const std::string& chosen, const std::tm& now,
-                         const std::string& option = "chat template");
+                         const std::string& option = "chat template",
+                         std::shared_ptr<const Json> variables = nullptr);
   // ChatML, whatever the model's template is. Throws Error if the tokenizer lacks its tokens.
   static ChatFormat chatml(const Tokenizer& tokenizer);
 
@@ -96,6 +100,7 @@ class ChatFormat {
   std::string source_;  // of template_
   std::shared_ptr<const jinja::Template> template_;
   std::vector<std::pair<std::string, std::string>> special_tokens_;  // "bos_token": "<s>"
+  std::shared_ptr<const Json> variables_;
   std::tm now_ = {};  // the time of open(), so that a conversation has one date
   bool is_chatml_ = false;
   std::optional<std::string> own_system_;  // ChatML: the template's default system prompt

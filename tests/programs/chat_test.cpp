@@ -124,6 +124,30 @@ TEST_F(ChatCommand, TalksAsTheTemplateSays) {
   EXPECT_EQ(chat({"--chat-template", "", "hello"}).code, 2);
 }
 
+TEST_F(ChatCommand, GivesVariablesToTheTemplate) {
+  const std::string loud =
+      folder_
+          .write("loud.jinja",
+                 "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}"
+                 "{% if loud %}!!!{% endif %}<|im_end|>\n{% endfor %}"
+                 "<|im_start|>assistant{{ '\n' }}")
+          .string();
+  const auto answer = [&](const std::string& variables) {
+    return chat({"--chat-template", loud, "--chat-template-kwargs", variables, "hello"}).out;
+  };
+  EXPECT_EQ(answer(R"({"loud": false})"), answers({"hello"}));
+  EXPECT_EQ(answer(R"({"loud": true})"), answers({"hello!!!"}));
+  EXPECT_NE(answers({"hello"}), answers({"hello!!!"}));
+  const auto refused = [&](const std::string& variables) {
+    return chat({"--chat-template", loud, "--chat-template-kwargs", variables, "hello"}).err;
+  };
+  expect_one_line(refused(R"({"lout": true})"),
+                  "--chat-template-kwargs: lout: expected a variable of the chat template, found "
+                  "none");
+  expect_one_line(refused(R"({"messages": []})"), "--chat-template-kwargs: messages: expected");
+  expect_one_line(refused("loud"), "--chat-template-kwargs: ");
+}
+
 TEST_F(ChatCommand, SaysThatStdinCannotBeRead) {
   const std::string command =
       fmt::format("{} chat --model {} -t 1 </ 2>{}", shell_quoted(PROGRAM),

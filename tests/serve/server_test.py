@@ -413,6 +413,25 @@ class Structure(unittest.TestCase):
                 self.assertIn("tools[0].parameters.", error["message"])
             server.post(CHATS, {"messages": HELLO, "tools": [WEATHER, WEATHER]}, status=400)
 
+    def test_variables_of_the_template_come_from_the_request_or_the_command(self):
+        body = {"messages": HELLO, "max_tokens": 1, "return_token_ids": True}
+        off, on = ({"chat_template_kwargs": {"enable_thinking": value}} for value in (False, True))
+        options = "--model", MODELS / "chat", "--chat-template", TEMPLATES / "qwen-3.jinja"
+
+        def prompts(server):
+            return [server.post(CHATS, {**body, **more})["prompt_token_ids"]
+                    for more in ({}, on, off)]
+        with serving(PROGRAM, *options) as server:
+            plain, with_on, with_off = prompts(server)
+            self.assertEqual(plain, with_on)
+            self.assertEqual(with_off[:len(plain)], plain)  # then come empty thoughts
+            self.assertGreater(len(with_off), len(plain))
+            flat = {"input": HELLO, "max_output_tokens": 1, **off}
+            self.assertEqual(server.post(RESPONSES, flat)["usage"]["input_tokens"], len(with_off))
+        with serving(PROGRAM, *options, "--chat-template-kwargs",
+                     json.dumps(off["chat_template_kwargs"])) as server:
+            self.assertEqual(prompts(server), [with_off, plain, with_off])
+
     def test_a_response_is_a_chat_in_the_newer_form(self):
         with serving(PROGRAM, "--model", MODELS / "chat",
                      "--chat-template", TEMPLATES / "qwen-2.5.jinja") as server:
