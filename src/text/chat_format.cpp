@@ -204,8 +204,8 @@ ChatFormat ChatFormat::open(const ModelSource& model, const Tokenizer& tokenizer
   format.now_ = now;
   if (variables) {
     for (const JsonNode value : variables->root().members()) {
-      if (!sets_itself(value.key()) && format.mentions(value.key())) continue;
-      value.refuse("a variable of the chat template", "none");
+      if (sets_itself(value.key())) value.refuse("no variable that the program sets");
+      if (!format.mentions(value.key())) value.refuse("a variable of the chat template", "none");
     }
     format.variables_ = std::move(variables);
   }

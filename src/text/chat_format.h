@@ -42,7 +42,8 @@ class ChatFormat {
   // or a file with one; empty: the model's own. `option`: how the user gives `chosen`, for errors.
   // `variables`: an object of variables that the template gets in every conversation; null: none.
   // Throws Error if a template is wrong, if the model has none and its vocabulary does not show
-  // which built-in template fits, or if the template does not mention a variable.
+  // which built-in template fits, or if the template does not mention a variable of these, or the
+  // format sets it itself.
   static ChatFormat open(const ModelSource& model, const Tokenizer& tokenizer,
                          const std::string& chosen = "",
                          const std::string& option = "chat template",
@@ -68,8 +69,7 @@ class ChatFormat {
   // Throws Error, too, if its content is blank, or not the end of what the template writes of it.
   std::vector<TokenId> tokens(std::span<const ToolMessage> messages, std::optional<JsonNode> tools,
                               const TemplateVariables& variables = {}) const;
-  // Whether the format itself gives the template a variable of this name: "messages", "bos_token"
-  // ...
+  // Whether the format itself gives the template a variable of this name, such as "messages".
   static bool sets_itself(std::string_view variable);
   // Whether the template contains this name.
   bool mentions(std::string_view variable) const;

@@ -144,7 +144,8 @@ TEST_F(ChatCommand, GivesVariablesToTheTemplate) {
   expect_one_line(refused(R"({"lout": true})"),
                   "--chat-template-kwargs: lout: expected a variable of the chat template, found "
                   "none");
-  expect_one_line(refused(R"({"messages": []})"), "--chat-template-kwargs: messages: expected");
+  expect_one_line(refused(R"({"messages": []})"),
+                  "--chat-template-kwargs: messages: expected no variable");
   expect_one_line(refused("loud"), "--chat-template-kwargs: ");
 }
 
