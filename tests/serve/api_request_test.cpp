@@ -479,8 +479,16 @@ TEST_F(ApiRequest, TakesALookAtATextOfTokens) {
 }
 
 TEST_F(ApiRequest, ReadsOrRefusesMutatedBodies) {
-  const std::string whole =
-      json{{"messages", kHello}, {"stop", {"a"}}, {"temperature", 1}, {"stream", false}}.dump();
+  json messages = kHello;
+  messages.push_back({{"role", "assistant"}, {"content", "he \n"}});
+  const json body_of = {
+      {"messages", messages},
+      {"stop", {"a"}},
+      {"temperature", 1},
+      {"stream", false},
+      {"chat_template_kwargs", {{"message", {1.5}}}},
+      {"json_schema", {{"type", "number"}, {"minimum", -1.25}, {"exclusiveMaximum", 1e3}}}};
+  const std::string whole = body_of.dump();
   std::mt19937 random(3);
   int accepted = 0;
   for (int i = 0; i < 3000; ++i) {
