@@ -26,7 +26,7 @@ def without_hints(text, name):
         return f"{len(answers)}. {match[1]}"
 
     text = DETAILS.sub(shown, text)
-    text = re.sub(r"^(## (?:Hints|提示))$", rf"\1\n\n{course.say('read_hints', name)}", text, flags=re.M)
+    text = re.sub(r"^(## (?:Hints|提示))$.*?(?=^## )", rf"\1\n\n{course.say('read_hints', name)}\n\n", text, flags=re.M | re.S)
     if answers:
         listed = "\n".join(f"{at}. {answer}" for at, answer in enumerate(answers, 1))
         text += f"\n\n## {course.say('read_answers')}\n{listed}"

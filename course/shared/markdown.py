@@ -43,7 +43,8 @@ def widths(rows, room):
     too long."""
     columns = list(zip(*rows))
     found = [max(map(course.width, column)) for column in columns]
-    least = [max(course.width(word) for cell in column for word in cell.split(" ")) for column in columns]
+    least = [max((course.width(word) for cell in column for word in screen.WORDS.findall(cell)), default=0)
+             for column in columns]
     while sum(found) + 2 * len(found) - 2 > room:
         over = [at for at, width in enumerate(found) if width > least[at]]
         if not over:

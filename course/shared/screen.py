@@ -11,8 +11,10 @@ import sys
 import threading
 import unicodedata
 
-# Chinese may be broken anywhere, but no line begins with a closing punctuation mark or ends with an opening one.
-WORDS = re.compile(r"\s+|[（《【「『]*(?:[^\s\u2e80-\uffef]+|.)[，。；：！？、）》】」』]*")
+# Chinese may be broken anywhere, but no line begins with a closing punctuation mark or ends with an opening one. Short
+# code such as `a * b` is not broken.
+WORDS = re.compile(r"\s+|[（《【「『]*(?:[^\s`\u2e80-\uffef]*`[^`\n]{1,40}`[^\s`\u2e80-\uffef]*|[^\s\u2e80-\uffef]+|.)"
+                   r"[，。；：！？、）》】」』]*")
 COLOUR = re.compile(r"\033\[[\d;]*m")
 # Options of less: keep colours; end at once if the text fits the screen; explain the keys in the last line.
 PAGER = "FRXPs-- {} --"
