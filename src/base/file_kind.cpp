@@ -22,4 +22,10 @@ std::string_view file_kind(std::filesystem::file_type type) {
   }
 }
 
+bool is_there(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::symlink_status(path, ignored).type() !=
+         std::filesystem::file_type::not_found;
+}
+
 }  // namespace stagecraft

@@ -8,4 +8,8 @@ namespace stagecraft {
 // The type of a file for an error message: "a regular file", "a folder", "a FIFO", "a device", ...
 std::string_view file_kind(std::filesystem::file_type type);
 
+// Whether a file of this name may exist. A dangling link, or a file in a folder that may not be
+// read, counts as existing, so that the attempt to open it reports the cause.
+bool is_there(const std::filesystem::path& path);
+
 }  // namespace stagecraft

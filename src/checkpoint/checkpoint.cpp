@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/file_kind.h"
 #include "base/json.h"
 #include "checkpoint/composed_weights.h"
 #include "checkpoint/flm.h"
@@ -17,13 +18,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxIndexBytes = 16u << 20;  // over 100,000 tensors
 constexpr std::size_t kMaxShards = 10'000;
-
-// Whether a file of this name may exist. A dangling link, or a file in a folder that may not be
-// read, counts as existing, so that the attempt to open it reports the cause.
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::symlink_status(path, ignored).type() != fs::file_type::not_found;
-}
 
 // The inverse of an index's weight_map (tensor -> shard): shard -> the tensors that it holds.
 std::map<std::string, std::vector<std::string>> parse_index(const fs::path& path) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/file_kind.h"
 #include "checkpoint/model_source.h"
 
 namespace stagecraft {
@@ -271,8 +272,7 @@ std::optional<Quantization> parse_quantization(JsonNode config, const std::strin
 
 std::optional<Quantization> read_quantization(const ModelSource& folder) {
   const std::filesystem::path path = folder.path() / "config.json";
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
+  if (!is_there(path)) return std::nullopt;
   const Json config = parse_json_object(folder.config_json(), path.string());
   return parse_quantization(config.root(), path.string());
 }

@@ -9,6 +9,7 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/file_kind.h"
 #include "base/json_text.h"
 #include "base/mapped_file.h"
 #include "base/processors.h"
@@ -219,7 +220,7 @@ void copy_or_write_tokenizer(const AtomicFolder& folder, const Conversion& conve
   std::error_code ignored;
   if (!fs::is_directory(from, ignored)) return write_tokenizer(folder, conversion, plan);
   for (const std::string_view name : kTokenizerFiles) {
-    if (!fs::exists(from / name, ignored)) continue;
+    if (!is_there(from / name)) continue;
     folder.write(name, read_text_file(from / name, kMaxCopiedBytes));
   }
   if (!conversion.tokenizer) return;
@@ -261,9 +262,8 @@ Converted convert_to_folder(const Conversion& conversion) {
   }
   const AtomicFolder folder(conversion.out, conversion.replace);
   folder.write("config.json", folder_config(conversion.model, plan, tensors.front().dtype));
-  std::error_code ignored;
   const fs::path generation = conversion.model.path() / "generation_config.json";
-  if (fs::exists(generation, ignored)) {
+  if (is_there(generation)) {
     folder.write("generation_config.json", read_text_file(generation, kMaxCopiedBytes));
   }
   check_same_plan(folder, plan, conversion.out);

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/file_kind.h"
 #include "base/json_text.h"
 #include "base/mapped_file.h"
 #include "model/architectures/architectures.h"
@@ -39,11 +40,7 @@ void refuse_stored_fields(const ConfigFields& fields) {
 std::optional<std::vector<TokenId>> generation_eos_ids(const ModelSource& model,
                                                        std::size_t vocab_size) {
   const std::filesystem::path path = model.path() / "generation_config.json";
-  std::error_code ignored;
-  if (std::filesystem::symlink_status(path, ignored).type() ==
-      std::filesystem::file_type::not_found) {
-    return std::nullopt;
-  }
+  if (!is_there(path)) return std::nullopt;
   const std::string where = path.string();
   const Json json = parse_json_object(read_text_file(path, kMaxConfigBytes), where);
   const ConfigFields fields(json, where);

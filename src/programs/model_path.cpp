@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/file_kind.h"
 #include "checkpoint/model_source.h"
 
 #if defined(__APPLE__)
@@ -79,7 +80,7 @@ bool is_model_name(std::string_view text) {
 // file.
 fs::path model_in(const fs::path& folder, const std::string& name, const std::string& which) {
   std::error_code ignored;
-  if (fs::exists(folder / "config.json", ignored)) return folder;
+  if (is_there(folder / "config.json")) return folder;
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
     if (ModelSource(entry.path()).is_file()) files.push_back(entry.path());
@@ -121,7 +122,7 @@ fs::path find_model(const std::string& given, const std::string& default_name) {
   if (!given.empty()) {
     const fs::path inside = fs::path(given) / "";
     if (fs::is_directory(given, ignored)) return model_in(given, given, inside.string());
-    if (fs::symlink_status(given, ignored).type() != fs::file_type::not_found) return given;
+    if (is_there(given)) return given;
     return find_named(given).value_or(given);
   }
   std::string looked_at;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file_kind.h"
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "base/utf8.h"
@@ -241,11 +242,7 @@ std::optional<std::filesystem::path> tokenizer_file(const std::filesystem::path&
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) return path;
   for (const char* name : {"tokenizer.json", "tokenizer.model"}) {
-    // If the status is unknown (no permission), opening the file gives an error with the reason.
-    if (const auto type = std::filesystem::status(path / name, ignored).type();
-        type != std::filesystem::file_type::not_found) {
-      return path / name;
-    }
+    if (is_there(path / name)) return path / name;
   }
   return std::nullopt;
 }

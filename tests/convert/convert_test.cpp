@@ -286,6 +286,14 @@ TEST_F(Convert, TakesNoTokenAfterATextForOneBeforeIt) {
   EXPECT_EQ(config["eos_token"], "<|im_end|>");
 }
 
+TEST_F(Convert, ToAFolderNamesALinkToNothing) {
+  const TinyChatModel model;
+  std::filesystem::create_symlink("../blobs/7f3a", model.folder() / "special_tokens_map.json");
+  EXPECT_NE(refusal(convert_to_folder, {.model = model.folder(), .out = out("a")})
+                .find("special_tokens_map.json: is a link to '../blobs/7f3a'"),
+            std::string::npos);
+}
+
 TEST_F(Convert, ToAFolderKeepsTheModelsTemplateWithAnotherTokenizer) {
   convert_to_folder({.model = kGguf + "whole.gguf", .out = out("tokenizer")});
   const std::string own = read_chat_template(kGguf + "whole.gguf").text;

@@ -40,6 +40,8 @@ TEST(Llama2cTokenizerFile, IsFoundBesideTheModelByTheNumberOfItsTokens) {
   write_file(folder.file("tok65.bin"), "");
   EXPECT_EQ(find_llama2c_tokenizer(model, 65), folder.file("tok65.bin"));
   EXPECT_EQ(find_llama2c_tokenizer(model, 66), folder.file("tokenizer.bin"));
+  std::filesystem::create_symlink("nothing", folder.file("tok66.bin"));  // opening it says so
+  EXPECT_EQ(find_llama2c_tokenizer(model, 66), folder.file("tok66.bin"));
 }
 
 }  // namespace

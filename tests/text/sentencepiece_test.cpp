@@ -3,7 +3,9 @@
 
 #include <filesystem>
 
-#include "base/error.h"
+#include <fmt/format.h>
+
+#include "tests/support/error_of.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/text/fixtures.h"
 #include "text/tokenizer.h"
@@ -20,6 +22,11 @@ class Sentencepiece : public testing::Test {
 
   std::vector<TokenId> around_nothing() const {
     return Tokenizer::open(folder_.path()).encode("", {.add_special = true});
+  }
+
+  std::string refusal() const {
+    const std::string error = error_of([&] { Tokenizer::open(folder_.path()); });
+    return error.substr(error.empty() ? 0 : folder_.path().string().size());
   }
 
   TemporaryFolder folder_;
@@ -60,15 +67,16 @@ TEST_F(Sentencepiece, HasTheTokensThatWereAddedSince) {
   EXPECT_FALSE(tokenizer.is_special(size));
 }
 
+TEST_F(Sentencepiece, NamesALinkToNothing) {
+  for (const char* name : {"added_tokens.json", "tokenizer_config.json", "tokenizer.json"}) {
+    std::filesystem::create_symlink("../blobs/7f3a", folder_.path() / name);
+    EXPECT_EQ(refusal(),
+              fmt::format("/{}: is a link to '../blobs/7f3a', which does not exist", name));
+    std::filesystem::remove(folder_.path() / name);
+  }
+}
+
 TEST_F(Sentencepiece, RefusesAConfigThatContradictsIt) {
-  const auto refusal = [&] {
-    try {
-      Tokenizer::open(folder_.path());
-    } catch (const Error& error) {
-      return std::string(error.what()).substr(folder_.path().string().size());
-    }
-    return std::string();
-  };
   folder_.write("tokenizer_config.json", R"({"added_tokens_decoder": {"3x": {"content": "a"}}})");
   EXPECT_EQ(
       refusal(),

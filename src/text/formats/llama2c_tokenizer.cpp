@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "base/error.h"
+#include "base/file_kind.h"
 #include "base/mapped_file.h"
 #include "base/utf8.h"
 #include "checkpoint/byte_reader.h"
@@ -119,10 +120,9 @@ Json describe_llama2c_tokenizer(const std::filesystem::path& path,
 
 std::optional<std::filesystem::path> find_llama2c_tokenizer(const std::filesystem::path& model,
                                                             std::size_t vocab_size) {
-  std::error_code ignored;
   for (const std::string& name : {fmt::format("tok{}.bin", vocab_size), kUsualName}) {
     std::filesystem::path path = model.parent_path() / name;
-    if (std::filesystem::exists(path, ignored)) return path;
+    if (is_there(path)) return path;
   }
   return std::nullopt;
 }

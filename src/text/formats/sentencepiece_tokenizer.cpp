@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/file_kind.h"
 #include "base/mapped_file.h"
 #include "text/formats/sentencepiece_model.h"
 #include "text/formats/sentencepiece_normalizer.h"
@@ -15,8 +16,7 @@ namespace {
 
 std::optional<Json> read_beside(const std::filesystem::path& path, const char* name) {
   const std::filesystem::path file = path.parent_path() / name;
-  std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored)) return std::nullopt;
+  if (!is_there(file)) return std::nullopt;
   return Json(read_text_file(file, Json::kMaxBytes), file.string());
 }
 
