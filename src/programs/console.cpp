@@ -44,11 +44,6 @@ std::size_t erasable_columns() {
 
 bool is_terminal(std::FILE* stream) { return ::isatty(::fileno(stream)) == 1; }
 
-bool has_colour(std::FILE* stream) {
-  const char* no_colour = std::getenv("NO_COLOR");
-  return is_terminal(stream) && (no_colour == nullptr || *no_colour == '\0');
-}
-
 void print_message(std::string_view text) {
   const bool wraps = is_terminal(stderr);
   const std::string line =

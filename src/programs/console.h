@@ -10,9 +10,6 @@ namespace stagecraft {
 
 bool is_terminal(std::FILE* stream);
 
-// True if this stream may carry colours: it is a terminal, and NO_COLOR (no-color.org) is not set.
-bool has_colour(std::FILE* stream);
-
 // Prints a message to the user on stderr. A terminal breaks it between words. If stderr cannot be
 // written, the message is lost.
 void print_message(std::string_view text);

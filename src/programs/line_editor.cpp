@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "programs/console.h"
+#include "programs/terminal.h"
 
 namespace stagecraft {
 namespace {

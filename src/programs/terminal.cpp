@@ -33,6 +33,12 @@ bool locale_is_utf8() {
 
 }  // namespace
 
+bool has_colour(std::FILE* stream) {
+  const bool is_paged = stream == stdout && !environment("STAGECRAFT_PAGED").empty();
+  return (is_paged || ::isatty(::fileno(stream)) == 1) && environment("NO_COLOR").empty() &&
+         environment("TERM") != "dumb";
+}
+
 Terminal Terminal::of_stdout() {
   Terminal terminal;
   terminal.utf8 = locale_is_utf8();
@@ -42,7 +48,7 @@ Terminal Terminal::of_stdout() {
   std::size_t columns = std::strtoul(paged.c_str(), nullptr, 10);
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
   if (columns != 0) terminal.width = std::clamp<std::size_t>(columns, 40, 200);
-  terminal.color = environment("NO_COLOR").empty() && environment("TERM") != "dumb";
+  terminal.color = has_colour(stdout);
   return terminal;
 }
 

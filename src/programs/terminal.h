@@ -1,16 +1,21 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdio>
 #include <string>
 #include <string_view>
 
 namespace stagecraft {
 
+// True if this stream may carry colours: a terminal shows it, also through a pager (see Terminal),
+// which is not "dumb", and NO_COLOR (no-color.org) is not set.
+bool has_colour(std::FILE* stream);
+
 // What standard output can display.
 struct Terminal {
   std::size_t width = 80;  // columns; 80 if stdout is not a terminal
   bool utf8 = false;       // decided by the locale: LC_ALL, LC_CTYPE, LANG
-  bool color = false;      // a terminal that is not "dumb", without NO_COLOR
+  bool color = false;      // has_colour(stdout)
 
   // ./stage shows long output through a pager. Then stdout is a pipe, and the variable
   // STAGECRAFT_PAGED says how many columns the terminal behind it has.

@@ -286,6 +286,15 @@ TEST_F(ChatAtATerminal, LeavesWithCtrlCOrCtrlDOnAnEmptyLine) {
   }
 }
 
+TEST_F(ChatAtATerminal, PaintsNothingOnADumbOne) {
+  for (const std::string kind : {"vt100", "dumb"}) {
+    PseudoTerminal terminal(
+        "/usr/bin/env", {"TERM=" + kind, "NO_COLOR=", PROGRAM, "chat", "--model", files_.folder()},
+        home_.path());
+    EXPECT_EQ(terminal.wait_for("> ").find('\x1b') == std::string::npos, kind == "dumb") << kind;
+  }
+}
+
 TEST_F(ChatAtATerminal, ClearsALineWithTextAtCtrlC) {
   PseudoTerminal terminal = start();
   terminal.wait_for("> ");
