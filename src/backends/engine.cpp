@@ -58,9 +58,11 @@ std::unique_ptr<Backend> make_gpu_layers(const Plan& plan, const Checkpoint& che
                                          const EngineOptions& options) {
   const std::size_t n = options.gpu_layers.value_or(plan.n_layers);
   check_gpu_layers(plan, n);
-  const auto on_cpu = [&](const Plan& part) { return make_cpu_backend(part, checkpoint, options); };
+  const auto on_cpu = [&](const Plan& part) {
+    return make_cpu_backend(part, checkpoint, *options.kv_type, options.n_threads);
+  };
   const auto on_gpu = [&](const Plan& part) {
-    return make_cuda_backend(part, checkpoint, options);
+    return make_cuda_backend(part, checkpoint, *options.kv_type);
   };
   if (n == 0) return on_cpu(plan);
   return n == plan.n_layers ? on_gpu(plan) : make_split_backend(plan, n, on_cpu, on_gpu);
@@ -70,7 +72,7 @@ std::unique_ptr<Backend> make_gpu_layers(const Plan& plan, const Checkpoint& che
 SequenceBytes gpu_layers_bytes(const Plan& plan, const EngineOptions& options,
                                std::size_t context) {
   const std::size_t n = options.gpu_layers.value_or(plan.n_layers);
-  const KvType type = options.kv_type.value_or(KvType::F16);
+  const KvType type = *options.kv_type;
   const bool is_emulated = cuda_backend_name() == "cuda-emulator";
   const auto on_gpu = [&](const Plan& part) {
     return is_emulated ? cuda_bytes(part, type, context) : SequenceBytes{0.0, 0.0};
@@ -90,7 +92,7 @@ std::unique_ptr<Backend> make_backend(const ModelDescription& description,
     case BackendKind::Textbook:
       return make_textbook_backend(description, checkpoint, options.n_threads);
     case BackendKind::Cpu:
-      return make_cpu_backend(description.plan, checkpoint, options);
+      return make_cpu_backend(description.plan, checkpoint, *options.kv_type, options.n_threads);
     case BackendKind::Cuda:
       break;
   }
@@ -138,7 +140,7 @@ std::vector<std::unique_ptr<Sequence>> Engine::make_sequences(std::size_t n, std
 SequenceBytes sequence_bytes(const Plan& plan, const EngineOptions& options, std::size_t context) {
   if (is_textbook(options.backend)) return textbook_bytes(plan, context);
   if (options.backend == BackendKind::Cuda) return gpu_layers_bytes(plan, options, context);
-  return cpu_bytes(plan, options.kv_type.value_or(KvType::F16), context);
+  return cpu_bytes(plan, *options.kv_type, context);
 }
 
 }  // namespace stagecraft

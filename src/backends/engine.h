@@ -71,7 +71,8 @@ class ProbeScope {
   Engine& engine_;
 };
 
-// The memory of a sequence of an engine with these options: of the host, not of a GPU.
+// The memory of a sequence of an engine with these options: of the host, not of a GPU. For Cpu and
+// Cuda, `options` must have a kv_type.
 SequenceBytes sequence_bytes(const Plan& plan, const EngineOptions& options, std::size_t context);
 
 }  // namespace stagecraft

@@ -20,15 +20,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kThreads = 2;
+
 // A whole model, and the same model with its last n layers on another backend.
 struct WholeAndSplit {
-  WholeAndSplit(const ModelSource& model, std::size_t n, EngineOptions options)
+  WholeAndSplit(const ModelSource& model, std::size_t n, KvType kv_type = KvType::F32)
       : plan(describe_model(model).plan),
         checkpoint(Checkpoint::open(model)),
         checkpoint_of_split(Checkpoint::open(model)),  // a backend drops copies of tensors
-        whole(make_cpu_backend(plan, checkpoint, options)) {
+        whole(make_cpu_backend(plan, checkpoint, kv_type, kThreads)) {
     const auto on_cpu = [&](const Plan& part) {
-      return make_cpu_backend(part, checkpoint_of_split, options);
+      return make_cpu_backend(part, checkpoint_of_split, kv_type, kThreads);
     };
     split = make_split_backend(plan, n, on_cpu, on_cpu);
     const fs::path trace = model.path() / "trace.safetensors";
@@ -40,7 +42,6 @@ struct WholeAndSplit {
   std::unique_ptr<Backend> whole, split;
   std::vector<TokenId> ids;
 };
-constexpr EngineOptions kTwoThreads = {BackendKind::Cpu, 2, KvType::F32, {}};
 
 // The logits after the last n_logits of these tokens.
 std::vector<float> pass(const Plan& plan, Backend& backend, Sequence& sequence,
@@ -75,7 +76,7 @@ TEST(SplitBackend, HasTheBitsOfTheWholeModel) {
     for (std::size_t n = 1; n < plan.n_layers; ++n) {
       if (!can_split(plan, n)) continue;
       ++n_split;
-      const WholeAndSplit one(ModelSource(kModels + name), n, kTwoThreads);
+      const WholeAndSplit one(ModelSource(kModels + name), n);
       const auto a = one.whole->make_sequence(one.ids.size(), 0);
       const auto b = one.split->make_sequence(one.ids.size(), 0);
       const std::span<const TokenId> ids(one.ids);
@@ -105,7 +106,7 @@ TEST(SplitBackend, APartLeavesTheTensorsOfTheOther) {
     const ModelSource model(file.path());
     const Plan plan = describe_model(model).plan;
     if (!can_split(plan, 1)) continue;
-    const WholeAndSplit one(model, 1, kTwoThreads);
+    const WholeAndSplit one(model, 1);
     n_with_copies += Checkpoint::open(model).copied_bytes() != 0;
     const auto a = one.whole->make_sequence(ids.size(), 0);
     const auto b = one.split->make_sequence(ids.size(), 0);
@@ -119,9 +120,7 @@ TEST(SplitBackend, APartLeavesTheTensorsOfTheOther) {
 
 TEST(SplitBackend, SequencesOfUnequalLengthsShareAPass) {
   for (const KvType type : {KvType::F16, KvType::Q8_0}) {
-    EngineOptions options = kTwoThreads;
-    options.kv_type = type;
-    const WholeAndSplit one(ModelSource(kModels + "qwen3_5-interval"), 2, options);
+    const WholeAndSplit one(ModelSource(kModels + "qwen3_5-interval"), 2, type);
     const std::span<const TokenId> ids(one.ids);
     std::vector<std::vector<float>> scores;
     for (Backend* backend : {one.whole.get(), one.split.get()}) {
@@ -144,7 +143,7 @@ TEST(SplitBackend, SequencesOfUnequalLengthsShareAPass) {
 }
 
 TEST(SplitBackend, ASequenceIsCutAndCopied) {
-  const WholeAndSplit one(ModelSource(kModels + "llama-gqa2"), 1, kTwoThreads);
+  const WholeAndSplit one(ModelSource(kModels + "llama-gqa2"), 1);
   const std::span<const TokenId> ids(one.ids);
   const auto whole = one.whole->make_sequence(ids.size(), 0);
   const auto expected = pass(one.plan, *one.whole, *whole, ids, 1);
@@ -163,7 +162,7 @@ TEST(SplitBackend, ASequenceIsCutAndCopied) {
 // texts can only be kept whole or forgotten, so the other part must do the same.
 TEST(SplitBackend, StatesOfOnePartDecideForBoth) {
   for (const char* name : {"lfm2-conv-last", "qwen3_5-interval"}) {
-    const WholeAndSplit one(ModelSource(kModels + name), 1, kTwoThreads);
+    const WholeAndSplit one(ModelSource(kModels + name), 1);
     const auto [front, back] = split_plan(one.plan, 1);
     const auto has_states = [](const Plan& part) {
       return std::ranges::any_of(part.states, [](const StateShape& s) { return s.rows != 0; });
@@ -187,7 +186,7 @@ TEST(SplitBackend, StatesOfOnePartDecideForBoth) {
 }
 
 TEST(SplitBackend, RefusesWhatItCannotDoAndStaysAsItWas) {
-  const WholeAndSplit one(ModelSource(kModels + "lfm2-biases"), 1, kTwoThreads);
+  const WholeAndSplit one(ModelSource(kModels + "lfm2-biases"), 1);
   Backend& backend = *one.split;
   const auto sequence = backend.make_sequence(8, 4);
   const std::vector<TokenId> ids(9, 1), wrong = {1, 10'000};
@@ -258,10 +257,10 @@ class FailingBackend final : public Backend {
 };
 
 TEST(SplitBackend, BothPartsStayAsTheyWereWhereTheBackFails) {
-  const WholeAndSplit one(ModelSource(kModels + "llama-gqa2"), 1, kTwoThreads);
+  const WholeAndSplit one(ModelSource(kModels + "llama-gqa2"), 1);
   FailingBackend* failing = nullptr;
   const auto on_cpu = [&](const Plan& part) {
-    return make_cpu_backend(part, one.checkpoint, kTwoThreads);
+    return make_cpu_backend(part, one.checkpoint, KvType::F32, kThreads);
   };
   const auto backend = make_split_backend(one.plan, 1, on_cpu, [&](const Plan& part) {
     auto made = std::make_unique<FailingBackend>(on_cpu(part));

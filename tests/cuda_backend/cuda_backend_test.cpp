@@ -76,7 +76,7 @@ TEST(CudaConformance, EveryStepIsItsFormulaAndARowDoesNotDependOnOthers) {
             std::max<std::size_t>(i == 0 ? 12 : 5, first_pass(one.plan, one.tokens));
         one.tokens.resize(std::min(one.tokens.size(), enough));
         const Checkpoint checkpoint = Checkpoint::open(file);
-        const auto backend = make_cuda_backend(one.plan, checkpoint, options(kept->type));
+        const auto backend = make_cuda_backend(one.plan, checkpoint, kept->type);
         const auto all = backend->make_sequence(one.tokens.size(), 0);
         const auto some = backend->make_sequence(one.tokens.size(), 0);
         const auto got = in_cuts(one, random, [&](std::span<const TokenId> tokens, auto logits) {
@@ -452,7 +452,7 @@ TEST(CudaTensorCores, AreForLargeModels) {
           n_used += bytes == 0 && fits;
         }
       }
-      const auto backend = make_cuda_backend(one.plan, checkpoint, options());
+      const auto backend = make_cuda_backend(one.plan, checkpoint, KvType::F32);
       const auto all = backend->make_sequence(one.tokens.size(), 0);
       const auto again = backend->make_sequence(one.tokens.size(), 0);
       const auto run = [&](Sequence& sequence) {
@@ -498,7 +498,7 @@ class SmallPlan {
     const Checkpoint checkpoint = write();
     const std::vector<TokenId> tokens = {1, 2, 3};
     cuda::tensor_core_bytes() = tensor_core_bytes;
-    const auto backend = make_cuda_backend(plan, checkpoint, options());
+    const auto backend = make_cuda_backend(plan, checkpoint, KvType::F32);
     cuda::tensor_core_bytes() = kLargeModelBytes;
     const auto sequence = backend->make_sequence(tokens.size(), 0);
     Matrix<float> logits(tokens.size(), kWidth);
@@ -595,7 +595,7 @@ TEST(CudaPlans, SharesThatAreAllZeroStayZero) {
   const Checkpoint checkpoint = one.write();
   const std::vector<TokenId> tokens = {1, 2, 3};
   std::vector<std::vector<float>> scores;
-  for (const auto& backend : {make_cuda_backend(one.plan, checkpoint, options()),
+  for (const auto& backend : {make_cuda_backend(one.plan, checkpoint, KvType::F32),
                               make_walking_backend(one.plan, checkpoint, 1)}) {
     const auto sequence = backend->make_sequence(tokens.size(), 0);
     Matrix<float> logits(tokens.size(), SmallPlan::kWidth);

@@ -53,7 +53,7 @@ TEST(Limits, SessionBytesCountsKeysAndValues) {
 TEST(Limits, TextsOfOneEngineShareTheMemoryOfAPass) {
   const TinyModel tiny;
   const Plan plan = describe_model(tiny.folder()).plan;
-  const EngineOptions cpu;
+  const EngineOptions cpu{.kv_type = KvType::F16};
   const double one = session_bytes(plan, cpu, 100), two = session_bytes(plan, cpu, 100, 2);
   EXPECT_EQ(two - one, one - sequence_bytes(plan, cpu, 100).workspace);
 }

@@ -16,7 +16,7 @@ namespace {
 // from memory serves many rows, few enough that the workspace stays small.
 constexpr std::size_t kRows = 512;
 
-WeightLayout cache_layout(KvType type) {
+WeightLayout layout_of(KvType type) {
   constexpr WeightLayout kLayoutOf[] = {WeightLayout::F32, WeightLayout::F16,
                                         WeightLayout::RoundedBF16, WeightLayout::Q8_0};
   return kLayoutOf[static_cast<std::size_t>(type)];
@@ -66,13 +66,11 @@ class CpuSequence final : public Sequence {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(const Plan& plan, const Checkpoint& checkpoint, const EngineOptions& options,
-             const Kernels& table)
+  CpuBackend(const Plan& plan, const Checkpoint& checkpoint, KvType kv_type, std::size_t n_threads)
       : plan_(plan),
         fused_(fuse(plan)),
-        kv_type_(options.kv_type.value_or(KvType::F16)),
-        table_(table),
-        n_threads_(useful(options.n_threads)) {
+        cache_layout_(layout_of(kv_type)),
+        n_threads_(useful(n_threads)) {
     ThreadPool threads(n_threads_);
     weights_ = pack_weights(plan, fused_, checkpoint, threads);
   }
@@ -85,13 +83,12 @@ class CpuBackend final : public Backend {
   std::vector<std::unique_ptr<Sequence>> make_sequences(std::size_t n, std::size_t n_more,
                                                         std::size_t context,
                                                         std::size_t max_rows) override {
-    const WeightLayout kind = cache_layout(kv_type_);
-    const auto pages = make_kv_pages(plan_.caches, context, kind, n);
+    const auto pages = make_kv_pages(plan_.caches, context, cache_layout_, n);
     const auto counted = std::make_shared<const Counted>(live_, n);
     std::vector<std::unique_ptr<Sequence>> sequences(n + (plan_.states.empty() ? n_more : 0));
     for (auto& sequence : sequences) {
       sequence = std::make_unique<CpuSequence>(
-          plan_, PackedKvCache(plan_.caches, context, kind, pages), counted);
+          plan_, PackedKvCache(plan_.caches, context, cache_layout_, pages), counted);
     }
     // Each sequence that may take part in a pass needs a row.
     const std::size_t rows = max_rows != 0 ? max_rows : pass_rows(plan_, kRows, context);
@@ -130,14 +127,13 @@ class CpuBackend final : public Backend {
     if (workspace_ && rows == max_rows_) return;
     workspace_.reset();  // first, so that memory never holds two of them
     max_rows_ = 0;       // and stays 0 if there is no memory
-    workspace_.emplace(plan_, fused_, table_, rows, n_threads_);
+    workspace_.emplace(plan_, fused_, kernels(), rows, n_threads_);
     max_rows_ = rows;
   }
 
   const Plan& plan_;
   const FusedPlan fused_;
-  const KvType kv_type_;
-  const Kernels& table_;
+  const WeightLayout cache_layout_;
   PackedWeights weights_;
   std::size_t n_threads_;
   std::size_t live_ = 0;      // sequences that may take part in a pass
@@ -149,8 +145,8 @@ class CpuBackend final : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> make_cpu_backend(const Plan& plan, const Checkpoint& checkpoint,
-                                          const EngineOptions& options, const Kernels& table) {
-  return std::make_unique<CpuBackend>(plan, checkpoint, options, table);
+                                          KvType kv_type, std::size_t n_threads) {
+  return std::make_unique<CpuBackend>(plan, checkpoint, kv_type, n_threads);
 }
 
 KvType usual_kv_type(const Checkpoint& checkpoint) {
@@ -160,7 +156,7 @@ KvType usual_kv_type(const Checkpoint& checkpoint) {
 }
 
 SequenceBytes cpu_bytes(const Plan& plan, KvType type, std::size_t context) {
-  return {packed_kv_cache_bytes(plan.caches, context, cache_layout(type)) + cpu_state_bytes(plan),
+  return {packed_kv_cache_bytes(plan.caches, context, layout_of(type)) + cpu_state_bytes(plan),
           cpu_workspace_bytes(plan, fuse(plan), pass_rows(plan, kRows, context))};
 }
 

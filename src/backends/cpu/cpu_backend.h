@@ -6,17 +6,14 @@
 #include "backends/engine_options.h"
 #include "checkpoint/checkpoint.h"
 #include "model/plan.h"
-#include "operators/kernels/kernels.h"
 
 namespace stagecraft {
 
 // Runs plans on this processor with packed weights, fused steps and several threads. Plan and
-// checkpoint must outlive the backend. table: the kernels to use; tests pass other instruction sets
-// than the best one. Throws Error if the checkpoint lacks a tensor that the plan needs, or if this
-// backend cannot run a step of the plan.
+// checkpoint must outlive the backend. Throws Error if the checkpoint lacks a tensor that the plan
+// needs, or if this backend cannot run a step of the plan.
 std::unique_ptr<Backend> make_cpu_backend(const Plan& plan, const Checkpoint& checkpoint,
-                                          const EngineOptions& options,
-                                          const Kernels& table = kernels());
+                                          KvType kv_type, std::size_t n_threads);
 
 // The default type of keys and values: BF16 if the model is large and the kernels of this processor
 // round to bf16, else F16.

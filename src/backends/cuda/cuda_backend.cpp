@@ -241,11 +241,10 @@ std::size_t n_repeated_passes() { return repeated_passes; }
 std::string_view cuda_backend_name() { return cuda::device_kind(); }
 
 std::unique_ptr<Backend> make_cuda_backend(const Plan& plan, const Checkpoint& checkpoint,
-                                           const EngineOptions& options) {
+                                           KvType kv_type) {
   cuda::check_plan(plan);
   cuda::check_capability(cuda::use_device());
-  return std::make_unique<cuda::CudaBackend>(plan, checkpoint,
-                                             options.kv_type.value_or(KvType::F16));
+  return std::make_unique<cuda::CudaBackend>(plan, checkpoint, kv_type);
 }
 
 }  // namespace stagecraft

@@ -31,6 +31,6 @@ std::string_view cuda_backend_name();
 // memory, or if the plan has a step that the kernels cannot run. Plan and checkpoint must outlive
 // the backend.
 std::unique_ptr<Backend> make_cuda_backend(const Plan& plan, const Checkpoint& checkpoint,
-                                           const EngineOptions& options);
+                                           KvType kv_type);
 
 }  // namespace stagecraft

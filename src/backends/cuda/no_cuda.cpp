@@ -7,7 +7,7 @@ namespace stagecraft {
 
 std::string_view cuda_backend_name() { return ""; }
 
-std::unique_ptr<Backend> make_cuda_backend(const Plan&, const Checkpoint&, const EngineOptions&) {
+std::unique_ptr<Backend> make_cuda_backend(const Plan&, const Checkpoint&, KvType) {
   throw Error("backend: expected cpu or textbook, found cuda: this program was built without CUDA");
 }
 
