@@ -4,6 +4,7 @@
 #include <chrono>
 #include <numeric>
 
+#include "backends/sequence_state.h"
 #include "base/error.h"
 #include "generation/common_prefix.h"
 #include "model/placement.h"
@@ -94,9 +95,10 @@ std::optional<Look> look(Session& session, std::span<const TokenId> tokens,
   }
   place_text(plan, tokens);  // throws if no text can begin like this
   const std::size_t common = common_prefix(session.tokens(), tokens.first(tokens.size() - 1));
-  const bool is_cut = common < session.tokens().size();
-  // States cannot be cut. Under a PromptRule, all tokens depend on the whole prompt.
-  session.truncate(is_cut && (plan.prompt || !plan.states.empty()) ? 0 : common);
+  const std::size_t length = session.tokens().size();
+  // Under a PromptRule, all tokens depend on the whole prompt.
+  const bool keeps = knows_states(plan, length, common) && (!plan.prompt || common == length);
+  session.truncate(keeps ? common : 0);
   const std::size_t before =
       first_pass(plan, tokens) == tokens.size() ? 0 : tokens.size() - 1;  // before the last pass
   const std::size_t held = session.tokens().size();

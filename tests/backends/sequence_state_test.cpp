@@ -41,11 +41,9 @@ TEST_F(SequenceStateTest, IsCopiedWholeOrIsThatBeforeTheFirstToken) {
 }
 
 TEST_F(SequenceStateTest, IsKnownBeforeTheFirstAndAfterTheLastToken) {
-  const SequenceState state = filled(1.0f);
-  EXPECT_TRUE(state.knows(5, 5) && state.knows(5, 0));
-  EXPECT_FALSE(state.knows(5, 3));
-  const SequenceState none{Plan()};
-  EXPECT_TRUE(none.knows(5, 3));
+  EXPECT_TRUE(knows_states(plan_, 5, 5) && knows_states(plan_, 5, 0));
+  EXPECT_FALSE(knows_states(plan_, 5, 3));
+  EXPECT_TRUE(knows_states(Plan(), 5, 3));
 }
 
 TEST_F(SequenceStateTest, OfNothingIsCutAnywhere) {

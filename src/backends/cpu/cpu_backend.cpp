@@ -39,7 +39,7 @@ class CpuSequence final : public Sequence {
  public:
   // counted: how many sequences may take part in a pass; shared by all that were made together.
   CpuSequence(const Plan& plan, PackedKvCache cache, std::shared_ptr<const Counted> counted)
-      : cache_(std::move(cache)), state_(cpu_state(plan)), counted_(std::move(counted)) {}
+      : plan_(plan), cache_(std::move(cache)), state_(cpu_state(plan)), counted_(std::move(counted)) {}
 
   std::size_t length() const override { return cache_.length(); }
   std::size_t capacity() const override { return cache_.capacity(); }
@@ -49,7 +49,7 @@ class CpuSequence final : public Sequence {
   }
   bool copy(const Sequence& sequence, std::size_t length) override {
     const auto& other = static_cast<const CpuSequence&>(sequence);
-    if (!other.state_.knows(other.length(), length)) return false;
+    if (!knows_states(plan_, other.length(), length)) return false;
     if (!cache_.copy(other.cache_, length)) return false;
     state_.copy(other.state_, length);
     return true;
@@ -59,6 +59,7 @@ class CpuSequence final : public Sequence {
   SequenceState& state() { return state_; }
 
  private:
+  const Plan& plan_;
   PackedKvCache cache_;
   SequenceState state_;
   std::shared_ptr<const Counted> counted_;

@@ -7,6 +7,7 @@
 
 #include "backends/cuda/cuda_pass.h"
 #include "backends/pass_check.h"
+#include "backends/sequence_state.h"
 #include "base/error.h"
 #include "model/placement.h"
 
@@ -89,17 +90,16 @@ class CudaSequence final : public Sequence {
 
   std::size_t length() const override { return length_; }
   std::size_t capacity() const override { return capacity_; }
-  // A text with states can be cut only to its whole length or to 0 (see SequenceState).
   std::size_t truncate(std::size_t length) override {
     if (length >= length_) return length_;
-    length = state_bytes_ != 0 ? 0 : placement_.kept(length);
+    length = knows_states(plan_, length_, length) ? placement_.kept(length) : 0;
     clear_states();
     return length_ = length;
   }
   bool copy(const Sequence& from, std::size_t length) override {
     const auto& other = static_cast<const CudaSequence&>(from);
     if (length > other.length_ || length > capacity_) return false;
-    if (state_bytes_ != 0 && length != 0 && length != other.length_) return false;
+    if (!knows_states(plan_, other.length_, length)) return false;
     if (other.placement_.kept(length) != length) return false;
     std::size_t before = 0;  // bytes per position in the keys and values that were copied
     for (const CacheShape& shape : plan_.caches) {

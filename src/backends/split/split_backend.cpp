@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/pass_check.h"
+#include "backends/sequence_state.h"
 #include "model/plan_split.h"
 
 namespace stagecraft {
@@ -30,8 +31,7 @@ class SplitSequence final : public Sequence {
   // refuse. It could do so only because of its states, and these are checked before.
   bool copy(const Sequence& sequence, std::size_t length) override {
     const auto& other = static_cast<const SplitSequence&>(sequence);
-    const bool whole = length == 0 || length == other.length();
-    if (!whole && !plan_.states.empty()) return false;
+    if (!knows_states(plan_, other.length(), length)) return false;
     if (!front_->copy(*other.front_, length)) return false;
     if (back_->copy(*other.back_, length)) return true;
     throw Error("copy of a sequence: expected {} positions in both parts of the model", length);
