@@ -144,16 +144,16 @@ void add_perplexity(CLI::App& app) {
   command
       ->add_option("-c,--context", flags->context,
                    "Tokens in a window (default: 512, or what the model was trained for)")
-      ->check(whole_in_range(2, 10'000'000))
+      ->check(whole_in_range(2, kMostTokens))
       ->type_name("N");
   command
       ->add_option("--stride", flags->stride,
                    "Tokens from the start of one window to the next (default: half the context)")
-      ->check(whole_in_range(1, 10'000'000))
+      ->check(whole_in_range(1, kMostTokens))
       ->type_name("N");
   command
       ->add_option("-n,--max-tokens", flags->max_tokens, "Read only the first N tokens of the text")
-      ->check(whole_in_range(2, 10'000'000))
+      ->check(whole_in_range(2, kMostTokens))
       ->type_name("N");
   flags->add_threads_to(*command);
   flags->add_backend_to(*command);

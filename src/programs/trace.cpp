@@ -106,7 +106,7 @@ void add_trace(CLI::App& app) {
   command
       ->add_option("--cached", flags->cached,
                    "Run the first N ids one at a time through the KV cache, the rest at once")
-      ->check(whole_in_range(0, 10'000'000))
+      ->check(whole_in_range(0, kMostTokens))
       ->type_name("N");
   flags->add_threads_to(*command);
   command->footer(
