@@ -192,9 +192,7 @@ void print_memory(const Checkpoint& checkpoint, const Plan& plan, std::size_t co
     fmt::print("  {:<15} {:>10}{}\n", what, bytes_text(bytes), note);
   };
   line("weights", packed, "  packed in panels; the pages of the file are released");
-  if (const std::string repacked = repacked_text(plan, checkpoint); !repacked.empty()) {
-    print_line("  of them", repacked);
-  }
+  if (!matrices.repacked.empty()) print_line("  of them", matrices.repacked);
   if (matrices.per_token != matrices.all) {
     line("read per token", static_cast<double>(matrices.per_token), "  of the weights");
   }

@@ -77,10 +77,17 @@ class Planner {
   }
 
   PackedBytes bytes() const {
-    PackedBytes bytes = {bytes_, bytes_ - unchosen_, 0};
+    PackedBytes bytes = {bytes_, bytes_ - unchosen_};
     for (const WeightId table : tables_) {
       if (checkpoint_.is_copy(*source(table))) bytes.copied_tables += source(table)->bytes.size();
     }
+    std::set<std::string> repacked;
+    for (const Job& job : jobs_) {
+      const std::string_view stored = dtype_name(job.stored->dtype),
+                             packed = layout_name(job.packed->layout);
+      if (stored != packed) repacked.insert(fmt::format("{} as {}", stored, packed));
+    }
+    bytes.repacked = fmt::format("{}", fmt::join(repacked, ", "));
     return bytes;
   }
 
@@ -299,19 +306,6 @@ PackedWeights pack_weights(const Plan& plan, const FusedPlan& fused, const Check
   checkpoint.release_pages();
   planner.keep_only_tables();
   return weights;
-}
-
-std::string repacked_text(const Plan& plan, const Checkpoint& checkpoint) {
-  PackedWeights weights;
-  Planner planner(plan, checkpoint, weights);
-  planner.place(fuse(plan));
-  std::set<std::string> texts;
-  for (const Job& job : planner.jobs()) {
-    const std::string_view stored = dtype_name(job.stored->dtype),
-                           packed = layout_name(job.packed->layout);
-    if (stored != packed) texts.insert(fmt::format("{} as {}", stored, packed));
-  }
-  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 PackedBytes packed_bytes(const Plan& plan, const Checkpoint& checkpoint) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "backends/cpu/fused_plan.h"
@@ -33,6 +34,8 @@ struct PackedBytes {
   std::size_t all = 0;
   std::size_t per_token = 0;      // read per token: of the experts, only those that are chosen
   std::size_t copied_tables = 0;  // not in `all`: copied tables, of which a token reads a row
+  // The types of matrices that are packed as another type, such as "Q8_K as F32"; "": none.
+  std::string repacked = {};
 };
 
 // The weights of a model as the CPU backend reads them: matrices are packed once, when the model is
@@ -71,9 +74,5 @@ WeightLayout packed_layout(const Weight& weight, const StoredTensor& stored, boo
 
 // Throws Error if find_weights or fuse does.
 PackedBytes packed_bytes(const Plan& plan, const Checkpoint& checkpoint);
-
-// The types of matrices that are packed as another type, such as "Q8_K as F32"; "" if there are
-// none. Throws Error if packed_bytes does.
-std::string repacked_text(const Plan& plan, const Checkpoint& checkpoint);
 
 }  // namespace stagecraft
