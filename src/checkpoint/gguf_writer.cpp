@@ -3,50 +3,44 @@
 #include <bit>
 
 #include "checkpoint/gguf.h"
+#include "checkpoint/put_number.h"
 
 namespace stagecraft {
 namespace {
 
 using Type = GgufValueType;
 
-template <class T>
-void put(std::string& out, T value) {
-  for (std::size_t i = 0; i < sizeof(T); ++i) {
-    out += static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xff);
-  }
-}
-
 void put_text(std::string& out, std::string_view text) {
-  put<std::uint64_t>(out, text.size());
+  put_number<std::uint64_t>(out, text.size());
   out += text;
 }
 
 void put_array(std::string& out, Type type, std::size_t count) {
-  put(out, static_cast<std::uint32_t>(type));
-  put<std::uint64_t>(out, count);
+  put_number(out, static_cast<std::uint32_t>(type));
+  put_number<std::uint64_t>(out, count);
 }
 
 }  // namespace
 
 void GgufWriter::begin(std::string_view key, Type type) {
   put_text(pairs_, key);
-  put(pairs_, static_cast<std::uint32_t>(type));
+  put_number(pairs_, static_cast<std::uint32_t>(type));
   ++n_pairs_;
 }
 
 void GgufWriter::add(std::string_view key, std::uint32_t value) {
   begin(key, Type::U32);
-  put(pairs_, value);
+  put_number(pairs_, value);
 }
 
 void GgufWriter::add(std::string_view key, float value) {
   begin(key, Type::F32);
-  put(pairs_, std::bit_cast<std::uint32_t>(value));
+  put_number(pairs_, std::bit_cast<std::uint32_t>(value));
 }
 
 void GgufWriter::add(std::string_view key, bool value) {
   begin(key, Type::Bool);
-  put<std::uint8_t>(pairs_, value ? 1 : 0);
+  put_number<std::uint8_t>(pairs_, value ? 1 : 0);
 }
 
 void GgufWriter::add(std::string_view key, std::string_view value) {
@@ -63,26 +57,26 @@ void GgufWriter::add(std::string_view key, const std::vector<std::string>& value
 void GgufWriter::add(std::string_view key, const std::vector<std::int32_t>& values) {
   begin(key, Type::Array);
   put_array(pairs_, Type::I32, values.size());
-  for (const std::int32_t value : values) put(pairs_, static_cast<std::uint32_t>(value));
+  for (const std::int32_t value : values) put_number(pairs_, static_cast<std::uint32_t>(value));
 }
 
 void GgufWriter::add(std::string_view key, const std::vector<float>& values) {
   begin(key, Type::Array);
   put_array(pairs_, Type::F32, values.size());
-  for (const float value : values) put(pairs_, std::bit_cast<std::uint32_t>(value));
+  for (const float value : values) put_number(pairs_, std::bit_cast<std::uint32_t>(value));
 }
 
 void GgufWriter::add_tensor(std::string_view name, DType dtype,
                             std::span<const std::size_t> shape) {
   put_text(tensors_, name);
-  put<std::uint32_t>(tensors_, static_cast<std::uint32_t>(shape.size()));
+  put_number<std::uint32_t>(tensors_, static_cast<std::uint32_t>(shape.size()));
   std::size_t n_elements = 1;
   for (std::size_t i = shape.size(); i-- > 0;) {  // the innermost first
-    put<std::uint64_t>(tensors_, shape[i]);
+    put_number<std::uint64_t>(tensors_, shape[i]);
     n_elements *= shape[i];
   }
-  put<std::uint32_t>(tensors_, gguf_type(dtype));
-  put<std::uint64_t>(tensors_, data_size_);
+  put_number<std::uint32_t>(tensors_, gguf_type(dtype));
+  put_number<std::uint64_t>(tensors_, data_size_);
   const DTypeBlock block = dtype_block(dtype);
   data_size_ += n_elements / block.elements * block.bytes;
   data_size_ += padding(data_size_).size();
@@ -91,9 +85,9 @@ void GgufWriter::add_tensor(std::string_view name, DType dtype,
 
 std::string GgufWriter::put_together(std::uint64_t n_tensors, std::string_view tensors) const {
   std::string out(GgufFile::kMagic);
-  put<std::uint32_t>(out, 3);
-  put(out, n_tensors);
-  put(out, n_pairs_);
+  put_number<std::uint32_t>(out, 3);
+  put_number(out, n_tensors);
+  put_number(out, n_pairs_);
   out += pairs_;
   out += tensors;
   return out + padding(out.size());

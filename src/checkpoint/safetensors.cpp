@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/json_text.h"
 #include "checkpoint/byte_reader.h"
+#include "checkpoint/put_number.h"
 
 namespace stagecraft {
 namespace {
@@ -175,9 +176,7 @@ std::string safetensors_header(std::span<const StoredTensor> tensors,
   std::string text = json_text(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data begins 8-byte aligned
   std::string length;
-  for (std::size_t i = 0; i < kLengthBytes; ++i) {
-    length += static_cast<char>(text.size() >> (8 * i) & 0xff);
-  }
+  put_number<std::uint64_t>(length, text.size());
   return length + text;
 }
 

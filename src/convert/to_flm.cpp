@@ -7,6 +7,7 @@
 #include "base/processors.h"
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/flm.h"
+#include "checkpoint/put_number.h"
 #include "convert/convert.h"
 #include "convert/output_tensors.h"
 #include "convert/sources.h"
@@ -22,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 void put(std::string& out, std::size_t value) {
-  for (int i = 0; i < 4; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
+  put_number(out, static_cast<std::uint32_t>(value));
 }
 
 void put_text(std::string& out, std::string_view text) {
