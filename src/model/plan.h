@@ -262,6 +262,11 @@ struct RopeStep {
   Pairs pairs = Pairs::Halves;
   std::size_t first_column = 0;  // of each head that is rotated
 
+  // Whether the other step rotates its heads as this one does.
+  bool same_rotation(const RopeStep& other) const {
+    return frequencies == other.frequencies && head_dim == other.head_dim && pairs == other.pairs &&
+           first_column == other.first_column;
+  }
   Ids inputs() const { return {x}; }
   BufferId output() const { return x; }
   Ids parameters() const { return {}; }

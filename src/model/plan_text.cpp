@@ -100,9 +100,7 @@ class PlanText {
     if (linear != nullptr && next_linear != nullptr) return linear->in == next_linear->in;
     const auto* rope = std::get_if<RopeStep>(&a.kind);
     const auto* next_rope = std::get_if<RopeStep>(&b.kind);
-    return rope != nullptr && next_rope != nullptr && rope->frequencies == next_rope->frequencies &&
-           rope->head_dim == next_rope->head_dim && rope->pairs == next_rope->pairs &&
-           rope->first_column == next_rope->first_column;
+    return rope != nullptr && next_rope != nullptr && rope->same_rotation(*next_rope);
   }
 
   // One line for these steps: several LinearSteps or RopeSteps, or one step of another kind.

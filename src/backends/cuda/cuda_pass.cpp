@@ -232,16 +232,12 @@ class Pass {
     options.neighbours = s.pairs == RopeStep::Pairs::Neighbours;
     Rows k;
     const RopeStep* next = next_step<RopeStep>();
-    if (next != nullptr && next->x != s.x && same_rotation(s, *next)) {  // s is for q, next for k
+    if (next != nullptr && next->x != s.x && s.same_rotation(*next)) {  // s is for q, next for k
       k = rows(next->x);
       ++step_;
     }
     rope(rows(s.x), k,
          frequencies.positions == Positions::Answer ? answer_positions_ : text_positions_, options);
-  }
-  static bool same_rotation(const RopeStep& a, const RopeStep& b) {
-    return a.frequencies == b.frequencies && a.head_dim == b.head_dim && a.pairs == b.pairs &&
-           a.first_column == b.first_column;
   }
 
   void compute(const StoreStep& s) { store(cache(s.cache), rows(s.k), rows(s.v), tokens_); }
