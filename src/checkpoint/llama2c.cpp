@@ -198,17 +198,12 @@ Llama2cWeights::Llama2cWeights(std::shared_ptr<const Llama2cFile> file) : file_(
       if (!copy.empty()) bytes = keep(std::move(copy));
       std::vector<std::size_t> shape = {part.rows};
       if (part.columns != 1) shape.push_back(part.columns);
-      add(part.in_layers ? fmt::format("model.layers.{}.{}", layer, part.name)
-                         : std::string(part.name),
-          std::move(shape), bytes);
+      tensors_.push_back({part.in_layers ? fmt::format("model.layers.{}.{}", layer, part.name)
+                                         : std::string(part.name),
+                          DType::F32, std::move(shape), bytes});
     }
   }
   if (header.version == 2) file_->release_pages();  // all but the norms were copied
-}
-
-void Llama2cWeights::add(std::string name, std::vector<std::size_t> shape,
-                         std::span<const std::byte> bytes) {
-  tensors_.push_back({std::move(name), DType::F32, std::move(shape), bytes});
 }
 
 bool is_llama2c(const std::filesystem::path& path) {

@@ -52,8 +52,6 @@ class Llama2cWeights : public WeightFile {
   void release_pages() const override { file_->release_pages(); }
 
  private:
-  void add(std::string name, std::vector<std::size_t> shape, std::span<const std::byte> bytes);
-
   std::shared_ptr<const Llama2cFile> file_;
   std::vector<StoredTensor> tensors_;
 };

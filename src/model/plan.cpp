@@ -137,10 +137,10 @@ std::size_t most_chosen(const Plan& plan, const ExpertsStep& step) {
   return most == 0 ? step.experts.size() : most;
 }
 
-std::size_t weight_elements(const Plan& plan, bool matrices) {
+std::size_t matrix_elements(const Plan& plan) {
   std::size_t count = 0;
   for (const Weight& weight : plan.weights) {
-    if (weight.is_matrix() == matrices) count += weight.elements();
+    if (weight.is_matrix()) count += weight.elements();
   }
   return count;
 }

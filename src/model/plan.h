@@ -448,7 +448,7 @@ const AttentionStep* attention_of(const Plan& plan, int layer);
 std::size_t expert_width(const Plan& plan, const ExpertsStep& step);
 std::size_t most_chosen(const Plan& plan, const ExpertsStep& step);
 
-// The number of elements of all matrices, or of all vectors. A table with two uses counts twice.
-std::size_t weight_elements(const Plan& plan, bool matrices);
+// The number of elements of all matrices. A table with two uses counts twice.
+std::size_t matrix_elements(const Plan& plan);
 
 }  // namespace stagecraft

@@ -84,7 +84,7 @@ ServedModel describe(const ServeFlags& flags, const ModelSource& source, const E
 // Opens the engine of the glass box. Its weights are f32, whatever the type in the file. It uses
 // one thread, because the texts that are being generated need the others.
 Engine open_glass_box_engine(const ModelSource& source, const Plan& plan) {
-  const double needed = sizeof(float) * static_cast<double>(weight_elements(plan, true));
+  const double needed = sizeof(float) * static_cast<double>(matrix_elements(plan));
   const double memory = usable_memory();
   if (memory > 0.0 && needed > kMostOfMemory * memory) {
     throw Error("weights: expected at most {:.1f} GB as f32 (half of the memory), found {:.1f} GB",

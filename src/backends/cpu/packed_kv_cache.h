@@ -41,7 +41,6 @@ class PackedKvCache {
 
   std::size_t length() const { return length_; }
   std::size_t capacity() const { return capacity_; }
-  WeightLayout kind() const { return kind_; }
 
   PanelMatrix keys(CacheId cache, std::size_t kv_head, std::size_t chunk) const;
   // Of the first `positions` positions of the chunk.

@@ -405,6 +405,9 @@ bool run_pass(const Plan& plan, const DeviceWeights& weights, const PlanTables& 
     pass.run();
     if (chooses) pass.choose();
   };
+  // A pass of at most this many rows is recorded when the same numbers of rows come for the second
+  // time. This is usual if several texts are continued by one token each.
+  constexpr std::size_t kMostRecordedRows = 64;
   bool is_repeated = false;
   if (rows.ids.size() <= kMostRecordedRows) {
     is_repeated = recorder.run({rows.ids.size(), rows.scored.size(), chooses}, launch);

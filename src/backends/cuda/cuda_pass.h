@@ -63,10 +63,6 @@ struct PassRows {
   void clear();  // keeps the memory
 };
 
-// A pass of at most this many rows is recorded when the same numbers of rows come for the second
-// time. This is usual if several texts are continued by one token each.
-inline constexpr std::size_t kMostRecordedRows = 64;
-
 // Runs one pass and waits for it. A step of the plan is one kernel launch or a few. Some steps
 // share a launch: several products of the same rows, a product and the AddStep behind it, the
 // rotations of q and k. Returns whether the pass repeated a record.

@@ -11,6 +11,26 @@
 #include "model/rope_frequencies.h"
 
 namespace stagecraft {
+namespace {
+
+// The name of the step f(gate) * up (Shazeer 2020).
+const char* gated_name(ActivateStep::Function function) {
+  constexpr const char* kNames[kActivationFunctions] = {"swiglu", "geglu", "geglu",
+                                                        "reglu",  "gated", "gated"};
+  return kNames[static_cast<std::size_t>(function)];
+}
+
+// "theta 10000, linear x 8"
+std::string rope_text(const RopeConfig& rope) {
+  std::string text = fmt::format("theta {}", rope.theta);
+  if (rope.type == RopeConfig::Type::Linear) text += fmt::format(", linear x {}", rope.factor);
+  if (rope.type == RopeConfig::Type::Llama3) text += fmt::format(", llama3 x {}", rope.factor);
+  if (rope.type == RopeConfig::Type::Yarn) text += fmt::format(", yarn x {}", rope.factor);
+  if (!rope.factors.empty()) text += ", each frequency divided by a factor of its own";
+  return text;
+}
+
+}  // namespace
 
 float DecoderSizes::score_scale() const { return 1.0f / std::sqrt(static_cast<float>(head_dim)); }
 
@@ -127,21 +147,6 @@ std::vector<float> alibi_slopes(std::size_t n_heads) {
   for (std::size_t i = 1; i <= power; ++i) add(i, power);
   for (std::size_t i = 1; slopes.size() < n_heads; i += 2) add(i, 2 * power);
   return slopes;
-}
-
-const char* gated_name(ActivateStep::Function function) {
-  constexpr const char* kNames[kActivationFunctions] = {"swiglu", "geglu", "geglu",
-                                                        "reglu",  "gated", "gated"};
-  return kNames[static_cast<std::size_t>(function)];
-}
-
-std::string rope_text(const RopeConfig& rope) {
-  std::string text = fmt::format("theta {}", rope.theta);
-  if (rope.type == RopeConfig::Type::Linear) text += fmt::format(", linear x {}", rope.factor);
-  if (rope.type == RopeConfig::Type::Llama3) text += fmt::format(", llama3 x {}", rope.factor);
-  if (rope.type == RopeConfig::Type::Yarn) text += fmt::format(", yarn x {}", rope.factor);
-  if (!rope.factors.empty()) text += ", each frequency divided by a factor of its own";
-  return text;
 }
 
 TextModel text_config(const ConfigFields& fields, std::string_view alone) {

@@ -101,12 +101,6 @@ std::optional<float> parse_clip_qkv(const ConfigFields& fields);
 // The slopes of ALiBi, one per head (Press et al. 2021).
 std::vector<float> alibi_slopes(std::size_t n_heads);
 
-// "swiglu", "geglu", "reglu": the name of the step f(gate) * up (Shazeer 2020).
-const char* gated_name(ActivateStep::Function function);
-
-// "theta 10000, linear x 8"
-std::string rope_text(const RopeConfig& rope);
-
 // The names of an architecture's tensors, and the forms of its norms and its head.
 struct DecoderStyle {
   NormStep::Kind norm = NormStep::Kind::Rms;
