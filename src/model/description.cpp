@@ -6,10 +6,10 @@
 #include "base/json_text.h"
 #include "base/mapped_file.h"
 #include "model/architectures/architectures.h"
-#include "model/architectures/decoder_common.h"
 #include "model/architectures/llama.h"
 #include "model/config_extensions.h"
 #include "model/config_file.h"
+#include "model/decoder_fields.h"
 #include "model/family.h"
 #include "model/gguf_config.h"
 

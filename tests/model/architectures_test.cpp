@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "model/architectures/decoder_common.h"
+#include "model/decoder_writer.h"
 #include "model/description.h"
 #include "tests/support/engines.h"
 #include "tests/support/temporary_folder.h"

@@ -2,8 +2,8 @@
 // the distance of a key; the embedding is normed; the two halves of a layer are computed one after
 // the other.
 #include "model/architectures/architectures.h"
-#include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
+#include "model/decoder_writer.h"
 
 namespace stagecraft {
 namespace {

@@ -4,8 +4,8 @@
 // rotates pairs of neighbouring columns; logits are scaled; each head of q and k may be normed with
 // its own weights.
 #include "model/architectures/architectures.h"
-#include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
+#include "model/decoder_writer.h"
 
 namespace stagecraft {
 namespace {

@@ -1,8 +1,8 @@
 // ERNIE 4.5 without experts (Baidu 2025). Differences from Llama: RoPE rotates pairs of
 // neighbouring columns, and every linear but the head may have a bias.
 #include "model/architectures/architectures.h"
-#include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
+#include "model/decoder_writer.h"
 
 namespace stagecraft {
 namespace {

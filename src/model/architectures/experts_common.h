@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/architectures/decoder_common.h"
+#include "model/decoder_writer.h"
 
 namespace stagecraft {
 

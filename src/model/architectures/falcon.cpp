@@ -3,8 +3,8 @@
 //   falcon-7b         all queries share one key head; one norm per layer serves both halves
 //   falcon-40b, 180b  groups of queries share a key head; one norm per half, or one for both
 #include "model/architectures/architectures.h"
-#include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
+#include "model/decoder_writer.h"
 #include "operators/float_to_half.h"
 #include "operators/half_to_float.h"
 

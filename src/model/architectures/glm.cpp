@@ -2,8 +2,8 @@
 // half of a layer. Differences from Llama: RoPE rotates pairs of neighbouring columns in the first
 // half of each head; q, k and v have biases; gate and up are rows of one stored matrix.
 #include "model/architectures/architectures.h"
-#include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
+#include "model/decoder_writer.h"
 
 namespace stagecraft {
 namespace {

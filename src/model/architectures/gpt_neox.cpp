@@ -2,8 +2,8 @@
 // of a layer read the same x, RoPE rotates the first columns of each head, the feed-forward block
 // has no gate, and q, k and v are stored head by head in one matrix.
 #include "model/architectures/architectures.h"
-#include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
+#include "model/decoder_writer.h"
 
 namespace stagecraft {
 namespace {

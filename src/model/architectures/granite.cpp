@@ -1,8 +1,8 @@
 // Granite 3 (IBM 2024). Differences from Llama: config.json has four factors, for the embeddings,
 // the scores of attention, the result of each half of a layer and (as a divisor) the logits.
 #include "model/architectures/architectures.h"
-#include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
+#include "model/decoder_writer.h"
 
 namespace stagecraft {
 namespace {

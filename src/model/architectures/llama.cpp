@@ -1,7 +1,7 @@
 // Llama, Mistral, Qwen2 and Qwen3: one plan, in which a few parts may be absent.
 #include "model/architectures/llama.h"
 
-#include "model/architectures/decoder_common.h"
+#include "model/decoder_writer.h"
 
 namespace stagecraft {
 

@@ -1,8 +1,8 @@
 // OLMo 1 (Groeneveld et al. 2024). Differences from Llama: norms are LayerNorm without weights and
 // biases, and the numbers of q, k and v may be clipped.
 #include "model/architectures/architectures.h"
-#include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
+#include "model/decoder_writer.h"
 
 namespace stagecraft {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/architectures/decoder_common.h"
+#include "model/decoder_writer.h"
 
 namespace stagecraft {
 

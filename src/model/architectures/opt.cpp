@@ -2,8 +2,8 @@
 // positions, the activation function is ReLU, and q, k and v are separate matrices. The 350M model
 // has its norms after the blocks, and its embedding and head are narrower than x.
 #include "model/architectures/architectures.h"
-#include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
+#include "model/decoder_writer.h"
 #include "model/plan_writer.h"
 
 namespace stagecraft {

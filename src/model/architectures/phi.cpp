@@ -2,8 +2,8 @@
 // both attention and the feed-forward block read its result; RoPE rotates the first columns of each
 // head; no gate; a bias in every linear, the head included.
 #include "model/architectures/architectures.h"
-#include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
+#include "model/decoder_writer.h"
 
 namespace stagecraft {
 namespace {

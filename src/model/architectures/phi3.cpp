@@ -1,8 +1,8 @@
 // Phi-3 (Abdin et al. 2024). Differences from Llama: q, k and v are rows of one stored matrix, and
 // so are gate and up. Long-context files (rope type "longrope") and partial RoPE are refused.
 #include "model/architectures/architectures.h"
-#include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
+#include "model/decoder_writer.h"
 
 namespace stagecraft {
 namespace {

@@ -1,8 +1,8 @@
 // SmolLM3 (Hugging Face 2025). Differences from Llama: every fourth layer has no RoPE (Yang et al.
 // 2025), so its attention does not depend on positions.
 #include "model/architectures/architectures.h"
-#include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
+#include "model/decoder_writer.h"
 
 namespace stagecraft {
 namespace {

@@ -2,8 +2,8 @@
 // RoPE rotates the first columns of each head, q, k and v may have biases, and both halves of a
 // layer may read the result of one norm.
 #include "model/architectures/architectures.h"
-#include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
+#include "model/decoder_writer.h"
 
 namespace stagecraft {
 namespace {

@@ -1,8 +1,8 @@
 // StarCoder2 (Lozhkov et al. 2024). Differences from Llama: norms are LayerNorm, every linear but
 // the head has a bias, the feed-forward block has no gate, and attention may have a window.
 #include "model/architectures/architectures.h"
-#include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
+#include "model/decoder_writer.h"
 
 namespace stagecraft {
 namespace {
