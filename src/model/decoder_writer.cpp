@@ -159,9 +159,9 @@ void DecoderWriter::qkv(BufferId in, const std::string& at, bool bias) {
 
 void DecoderWriter::clip_qkv(std::optional<float> limit) {
   if (!limit) return;
-  step("q_clip", MapStep{q, 1.0f, 0.0f, *limit});
-  step("k_clip", MapStep{k, 1.0f, 0.0f, *limit});
-  step("v_clip", MapStep{v, 1.0f, 0.0f, *limit});
+  step("q_clip", MapStep{.x = q, .clip = *limit});
+  step("k_clip", MapStep{.x = k, .clip = *limit});
+  step("v_clip", MapStep{.x = v, .clip = *limit});
 }
 
 void DecoderWriter::fused_qkv(BufferId in, const std::string& tensor, bool bias) {

@@ -212,8 +212,7 @@ class Gemma4Writer {
       attention(model_.kind(i), model_.is_shared(i), at);
       feed_forward(i, at);
       if (model_.layer_width != 0) add_layer_input(i, at);
-      w_.step("layer_scaled",
-              MapStep{w_.x, 1.0f, 0.0f, 0.0f, w_.weight({at + "layer_scalar", {1}})});
+      w_.step("layer_scaled", MapStep{.x = w_.x, .by = w_.weight({at + "layer_scalar", {1}})});
     }
     w_.logits(1.0f, model_.soft_cap);
   }
@@ -320,8 +319,8 @@ class Gemma4Writer {
     w_.step("router_scaled", MapStep{routed_, root_of_width()});
     w_.route("", routed_, at + "router.proj",
              {.x = shares_, .n_chosen = sizes.n_chosen, .normed = true});
-    w_.step("shares_scaled", MapStep{shares_, 1.0f, 0.0f, 0.0f,
-                                     w_.weight({at + "router.per_expert_scale", {sizes.n}})});
+    w_.step("shares_scaled",
+            MapStep{.x = shares_, .by = w_.weight({at + "router.per_expert_scale", {sizes.n}})});
     w_.norm("experts_norm", routed_, w_.x, at + "pre_feedforward_layernorm_2");
     ExpertsStep step{expert_sum_, routed_, shares_, {}, ActivateStep::Function::GeluTanh};
     for (std::size_t i = 0; i < sizes.n; ++i) {
