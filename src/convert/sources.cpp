@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/alternatives.h"
 #include "base/mapped_file.h"
 #include "checkpoint/checkpoint.h"
 #include "model/config.h"
@@ -75,8 +76,8 @@ Config llama_config(const ModelDescription& description, const ModelSource& mode
     throw Error("{}: 'hidden_act': expected 'silu' to write {}, found another activation function",
                 model.name(), format);
   }
-  throw Error("{}: 'model_type': expected llama, mistral, qwen2 or qwen3 to write {}, found '{}'",
-              model.name(), format, description.plan.model_type);
+  throw Error("{}: 'model_type': expected {} to write {}, found '{}'", model.name(),
+              alternatives(types), format, description.plan.model_type);
 }
 
 void refuse_rope_factors(const ModelDescription& description, const ModelSource& model) {

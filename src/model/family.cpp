@@ -3,15 +3,24 @@
 #include <algorithm>
 #include <array>
 
+#include "base/alternatives.h"
+
 namespace stagecraft {
 namespace {
 
 constexpr std::array<Family, 4> kFamilies = {{
-    //                                    biases: attention, q/k/v always, MLP; norm of q and k
-    {"llama", 2048, 0, 0, true, false, true, false},
-    {"mistral", 131072, 8, 0, false, false, false, false},
-    {"qwen2", 32768, 32, 0, false, true, false, false},
-    {"qwen3", 32768, 32, 128, true, false, false, true},
+    {.model_type = "llama",
+     .max_seq_len = 2048,
+     .reads_attention_bias = true,
+     .reads_mlp_bias = true},
+    {.model_type = "mistral", .max_seq_len = 131072, .n_kv_heads = 8},
+    {.model_type = "qwen2", .max_seq_len = 32768, .n_kv_heads = 32, .always_qkv_bias = true},
+    {.model_type = "qwen3",
+     .max_seq_len = 32768,
+     .n_kv_heads = 32,
+     .head_dim = 128,
+     .reads_attention_bias = true,
+     .qk_norm = true},
 }};
 
 }  // namespace
@@ -31,8 +40,8 @@ const Family& parse_family(const ConfigFields& fields) {
   const std::string name = fields.text_or("model_type", "");
   const auto* family = std::ranges::find(kFamilies, name, &Family::model_type);
   if (family == kFamilies.end()) {
-    throw Error("{}: 'model_type': expected llama, mistral, qwen2 or qwen3, found '{}'",
-                fields.where(), printable(name));
+    throw Error("{}: 'model_type': expected {}, found '{}'", fields.where(),
+                alternatives(llama_family_types()), printable(name));
   }
   const std::string activation = fields.text_or("hidden_act", "silu");
   if (activation != "silu" && activation != "swish") {
