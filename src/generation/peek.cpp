@@ -13,10 +13,6 @@
 namespace stagecraft {
 namespace {
 
-bool comes_before(const TokenProbability& a, const TokenProbability& b) {
-  return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
-}
-
 void check_attention(MatrixView<const float> attention, HeadIndex head) {
   for (std::size_t i = 0; i < attention.rows(); ++i) {
     for (std::size_t j = 0; j <= i; ++j) {
@@ -68,27 +64,6 @@ Peek peek(Engine& engine, std::span<const TokenId> ids, std::size_t shown, const
     softmax(result.next.view().row(i), result.next.view().row(i));
   }
   return result;
-}
-
-std::vector<TokenProbability> likeliest(std::span<const float> probabilities, std::size_t count) {
-  std::vector<TokenProbability> all(probabilities.size());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i] = {static_cast<TokenId>(i), probabilities[i]};
-  }
-  count = std::min(count, all.size());
-  const auto end = all.begin() + static_cast<std::ptrdiff_t>(count);
-  std::partial_sort(all.begin(), end, all.end(), comes_before);
-  all.erase(end, all.end());
-  return all;
-}
-
-std::size_t rank_of(std::span<const float> probabilities, TokenId token) {
-  const TokenProbability own{token, probabilities[static_cast<std::size_t>(token)]};
-  std::size_t rank = 0;
-  for (std::size_t i = 0; i < probabilities.size(); ++i) {
-    rank += comes_before({static_cast<TokenId>(i), probabilities[i]}, own) ? 1 : 0;
-  }
-  return rank;
 }
 
 }  // namespace stagecraft

@@ -1,11 +1,9 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "backends/engine.h"
 #include "base/token.h"
-#include "generation/sampler.h"
 #include "tensor/matrix.h"
 
 namespace stagecraft {
@@ -34,12 +32,5 @@ struct Peek {
 // Throws Error if the model computes a logit that is NaN or +infinity, or an attention weight that
 // is not finite; and if the result needs more memory than this process may use.
 Peek peek(Engine& engine, std::span<const TokenId> ids, std::size_t shown, const HeadIndex* head);
-
-// The `count` likeliest tokens, likeliest first; if two are equal, the lower id first. No
-// probability may be NaN: NaN cannot be ordered.
-std::vector<TokenProbability> likeliest(std::span<const float> probabilities, std::size_t count);
-
-// The number of tokens that come before this one in the order of likeliest(): 0 for the likeliest.
-std::size_t rank_of(std::span<const float> probabilities, TokenId token);
 
 }  // namespace stagecraft

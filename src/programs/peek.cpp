@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "generation/ranking.h"
 #include "programs/commands.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
@@ -144,7 +145,7 @@ void print_guesses(const Peek& peek, const Labels& labels, std::span<const Token
 
     fmt::print("after {}\n", terminal.bold(labels.at(position)));
     bool found = is_last;
-    for (const TokenProbability& guess : likeliest(probabilities, top)) {
+    for (const TokenProbability& guess : top_tokens(probabilities, top)) {
       print_guess(labels.after(position, guess.token), guess, guess.token == next, "", terminal);
       found = found || guess.token == next;
     }

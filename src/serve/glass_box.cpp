@@ -14,6 +14,7 @@
 #include "generation/broken_model.h"
 #include "generation/choices.h"
 #include "generation/peek.h"
+#include "generation/ranking.h"
 #include "generation/repeat_penalty.h"
 #include "operators/softmax.h"
 #include "serve/api_error.h"
@@ -97,7 +98,7 @@ struct Writer {
       softmax(next, next);
       check_probabilities(next, layer);
       nlohmann::json guesses = nlohmann::json::array();
-      for (const TokenProbability& one : likeliest(next, request.top)) {
+      for (const TokenProbability& one : top_tokens(next, request.top)) {
         guesses.push_back({{"token", one.token},
                            {"text", text(one.token)},
                            {"probability", share(one.probability)}});

@@ -8,7 +8,7 @@
 #include "base/start_thread.h"
 #include "base/stopwatch.h"
 #include "generation/common_prefix.h"
-#include "generation/peek.h"
+#include "generation/ranking.h"
 #include "model/placement.h"
 
 namespace stagecraft {
@@ -376,7 +376,7 @@ TokenScore Scheduler::score(std::span<const float> logits, std::size_t n_top) co
   TokenScore result;
   result.logprob = static_cast<float>(-static_cast<double>(max) - std::log(sum));
   if (n_top == 0) return result;
-  for (const auto& [id, logit] : likeliest(logits, n_top)) {
+  for (const auto& [id, logit] : top_tokens(logits, n_top)) {
     result.top.emplace_back(id, logit + result.logprob);
   }
   return result;

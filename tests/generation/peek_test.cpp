@@ -77,17 +77,6 @@ TEST_F(PeekTest, NamesTheWeightOfAHeadThatIsNoNumber) {
             "that computes with them");
 }
 
-TEST(Likeliest, OfEqualTokensIsTheLowerIdFirst) {
-  const std::vector<float> probabilities = {0.1f, 0.3f, 0.2f, 0.3f, 0.1f};
-  std::vector<TokenId> ids;
-  for (const TokenProbability& one : likeliest(probabilities, 9)) ids.push_back(one.token);
-  EXPECT_EQ(ids, (std::vector<TokenId>{1, 3, 2, 0, 4}));
-  for (std::size_t rank = 0; rank < ids.size(); ++rank) {
-    EXPECT_EQ(rank_of(probabilities, ids[rank]), rank);
-  }
-  EXPECT_EQ(likeliest(probabilities, 2).size(), 2u);
-}
-
 TEST_F(PeekTest, RefusesAttentionThatDoesNotFitIntoTheMemory) {
   Engine engine = walker_engine(folder_.path());
   const std::vector<TokenId> ids(std::size_t{1} << 21, 1);  // 2^44 bytes of attention weights

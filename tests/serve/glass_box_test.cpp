@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "generation/peek.h"
+#include "generation/ranking.h"
 #include "generation/trace.h"
 #include "tests/support/engines.h"
 #include "tests/support/random_model.h"
@@ -62,7 +63,7 @@ TEST_F(GlassBoxTest, ShowsTheNumbersOfPeek) {
   const GlassRequest choices = request(GlassView::Choices);
   Engine engine = walker_engine(folder_.folder());
   const Peek peeked = peek(engine, choices.tokens, 1, nullptr);
-  const auto expected = likeliest(peeked.next.view().row(0), choices.top);
+  const auto expected = top_tokens(peeked.next.view().row(0), choices.top);
   const json found = ask(box, choices);
   ASSERT_EQ(found["choices"].size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {

@@ -1,0 +1,35 @@
+#include "generation/ranking.h"
+
+#include <algorithm>
+
+namespace stagecraft {
+namespace {
+
+bool comes_before(const TokenProbability& a, const TokenProbability& b) {
+  return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
+}
+
+}  // namespace
+
+std::vector<TokenProbability> top_tokens(std::span<const float> values, std::size_t count) {
+  std::vector<TokenProbability> all(values.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i] = {static_cast<TokenId>(i), values[i]};
+  }
+  count = std::min(count, all.size());
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(count);
+  std::partial_sort(all.begin(), end, all.end(), comes_before);
+  all.erase(end, all.end());
+  return all;
+}
+
+std::size_t rank_of(std::span<const float> values, TokenId token) {
+  const TokenProbability own{token, values[static_cast<std::size_t>(token)]};
+  std::size_t rank = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    rank += comes_before({static_cast<TokenId>(i), values[i]}, own) ? 1 : 0;
+  }
+  return rank;
+}
+
+}  // namespace stagecraft
