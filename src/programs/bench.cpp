@@ -113,9 +113,9 @@ class Bench {
     ceilings_ = measure_ceilings(kernels(), threads);
     engine_.use_threads(n_threads);
     fmt::print(
-        "\n{} thread{}; limits of this machine, measured now: {:.0f} f32, {:.0f} bf16, {:.0f} int8 "
+        "\n{}; limits of this machine, measured now: {:.0f} f32, {:.0f} bf16, {:.0f} int8 "
         "Gop/s; reads {:.1f} GB/s\n",
-        threads.size(), threads.size() == 1 ? "" : "s", ceilings_.operations[0] * 1e-9,
+        counted(threads.size(), "thread"), ceilings_.operations[0] * 1e-9,
         ceilings_.operations[1] * 1e-9, ceilings_.operations[2] * 1e-9, ceilings_.read * 1e-9);
     fmt::print("  {:<26} {:>12}  {:<21} {}\n", "test", "tokens/s", "lowest - highest", "");
     for (const std::size_t depth : flags_.depths) {
@@ -127,7 +127,7 @@ class Bench {
   }
 
   const nlohmann::json& results() const { return results_; }
-  bool interrupted() const { return guard_.interrupted(); }
+  const InterruptGuard& guard() const { return guard_; }
 
  private:
   void measure(std::size_t prompt, std::size_t generate, std::size_t depth, std::size_t batch) {
@@ -235,9 +235,9 @@ void run_bench(const BenchFlags& flags) {
   note_long_context(engine.plan(), longest_context(flags));
   for (const std::size_t n : flags.thread_counts.empty() ? std::vector{all} : flags.thread_counts) {
     bench.run(n);
-    if (!bench.interrupted()) continue;
+    if (!bench.guard().interrupted()) continue;
     print_note(flags.json.empty() ? "[interrupted]" : "[interrupted: --json has not been written]");
-    throw CLI::RuntimeError(InterruptGuard::kExitCode);
+    bench.guard().end_if_interrupted();
   }
   json.write(bench.results());
 }

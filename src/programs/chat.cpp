@@ -55,12 +55,8 @@ struct Totals {
     prompt_seconds += result.prompt_seconds;
   }
   std::string text() const {
-    const auto per_second = [](std::size_t n, double time) {
-      return time > 0.0 ? static_cast<double>(n) / time : 0.0;
-    };
-    return fmt::format("{} tokens, {:.0f} tokens/s; prompt {} tokens, {:.0f} tokens/s", tokens,
-                       per_second(tokens, seconds), prompt_tokens,
-                       per_second(prompt_tokens, prompt_seconds));
+    return fmt::format("{}; prompt {}", tokens_text(tokens, seconds),
+                       tokens_text(prompt_tokens, prompt_seconds));
   }
 };
 
@@ -120,9 +116,8 @@ class Chat {
   void print_closing_line() const {
     if (totals_.answers == 0) return;
     const std::size_t threads = session_.session().n_threads();
-    print_note(fmt::format("[{} answer{}: {}; {}; {} thread{}; seed {}]", totals_.answers,
-                           totals_.answers == 1 ? "" : "s", totals_.text(), name_, threads,
-                           threads == 1 ? "" : "s", seed_));
+    print_note(fmt::format("[{}: {}; {}; {}; seed {}]", counted(totals_.answers, "answer"),
+                           totals_.text(), name_, counted(threads, "thread"), seed_));
   }
 
  private:
@@ -170,7 +165,7 @@ class Chat {
     if (interactive()) print_now("\n");
     if (guard.interrupted() && !interactive()) {
       print_closing_line();
-      throw CLI::RuntimeError(InterruptGuard::kExitCode);
+      guard.end_if_interrupted();
     }
   }
 
@@ -292,7 +287,7 @@ class Chat {
     session_.conversation() =
         parse_conversation(read_text_file(file, kMaxFileBytes), printable(file.string()));
     const std::size_t n = session_.conversation().exchanges.size();
-    print_note(fmt::format("[{} exchange{}{}]", n, n == 1 ? "" : "s",
+    print_note(fmt::format("[{}{}]", counted(n, "exchange"),
                            session_.conversation().system ? " and a system prompt" : ""));
   }
 

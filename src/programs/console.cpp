@@ -44,6 +44,15 @@ std::size_t erasable_columns() {
 
 bool is_terminal(std::FILE* stream) { return ::isatty(::fileno(stream)) == 1; }
 
+std::string counted(std::size_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
+std::string tokens_text(std::size_t n, double seconds) {
+  return fmt::format("{} tokens, {:.0f} tokens/s", n,
+                     seconds > 0.0 ? static_cast<double>(n) / seconds : 0.0);
+}
+
 void print_message(std::string_view text) {
   const bool wraps = is_terminal(stderr);
   const std::string line =

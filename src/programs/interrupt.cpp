@@ -47,10 +47,12 @@ bool InterruptGuard::interrupted() const { return noted != 0; }
 void InterruptGuard::stop_if_interrupted() const {
   if (!interrupted()) return;
   print_note("[interrupted: nothing has been written]");
-  throw CLI::RuntimeError(exit_code());
+  end_if_interrupted();
 }
 
-int InterruptGuard::exit_code() const { return 128 + noted; }
+void InterruptGuard::end_if_interrupted() const {
+  if (interrupted()) throw CLI::RuntimeError(128 + noted);
+}
 
 void InterruptGuard::reset() {
   noted = 0;

@@ -18,12 +18,12 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   bool interrupted() const;
-  // Throws CLI::RuntimeError with exit_code(), after a note that nothing has been written.
+  // Throws CLI::RuntimeError with the exit code that shells expect after this signal (130 after
+  // Ctrl-C), after a note that nothing has been written.
   void stop_if_interrupted() const;
+  // The same without the note, for a command that has reported how far it came.
+  void end_if_interrupted() const;
   void reset();  // forgets the noted signal
-
-  static constexpr int kExitCode = 130;  // the exit code that shells expect after Ctrl-C
-  int exit_code() const;                 // the same for the signal that was noted
 
  private:
   Signals signals_;

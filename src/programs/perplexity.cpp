@@ -101,7 +101,7 @@ void run_perplexity(const PerplexityFlags& flags) {
     });
     seconds = progress.seconds();
   }
-  if (nats.empty()) throw CLI::RuntimeError(InterruptGuard::kExitCode);
+  if (nats.empty()) guard.end_if_interrupted();
 
   // Counts the bytes of the scored tokens: of all but the first. If the first is the begin token of
   // the tokenizer, these are all bytes of the text.
@@ -126,7 +126,7 @@ void run_perplexity(const PerplexityFlags& flags) {
   print_note(fmt::format("[{} tokens, {} bytes; context {}, stride {}; {:.0f} tokens/s; {}]",
                          nats.size(), bytes, windows.context, windows.stride,
                          static_cast<double>(nats.size()) / std::max(seconds, 1e-9), model.name()));
-  if (guard.interrupted()) throw CLI::RuntimeError(InterruptGuard::kExitCode);
+  guard.end_if_interrupted();
 }
 
 }  // namespace

@@ -59,16 +59,12 @@ void print_closing_lines(const TextResult& result, const Session& session,
   if (result.reason == StopReason::ContextFull) {
     print_note(fmt::format("[the context of {} tokens is full]", session.context()));
   }
-  const auto per_second = [](std::size_t n, double seconds) {
-    return seconds > 0.0 ? static_cast<double>(n) / seconds : 0.0;
-  };
-  print_note(
-      fmt::format("[{} tokens, {:.0f} tokens/s; prompt {} tokens, {:.0f} tokens/s; first token "
-                  "after {:.0f} ms; {}; {} thread{}{}; seed {}]",
-                  result.tokens.size(), per_second(result.tokens.size(), result.generation_seconds),
-                  result.prompt_tokens, per_second(result.prompt_tokens, result.prompt_seconds),
-                  result.first_token_seconds * 1e3, model.string(), session.n_threads(),
-                  session.n_threads() == 1 ? "" : "s", forced_kernels(session.engine()), seed));
+  print_note(fmt::format("[{}; prompt {}; first token after {:.0f} ms; {}; {}{}; seed {}]",
+                         tokens_text(result.tokens.size(), result.generation_seconds),
+                         tokens_text(result.prompt_tokens, result.prompt_seconds),
+                         result.first_token_seconds * 1e3, model.string(),
+                         counted(session.n_threads(), "thread"), forced_kernels(session.engine()),
+                         seed));
 }
 
 // The file for the ids of the new tokens. It is opened before the story begins, so that a path that
@@ -153,11 +149,10 @@ void tell_several(const StoryFlags& flags, Engine& engine, const Tokenizer& toke
   };
   generate_batch(engine, context, prompt, options.generation, randoms, on_token, on_done,
                  [&] { return !guard.interrupted(); });
-  print_note(fmt::format(
-      "[{} stories, {} tokens, {:.0f} tokens/s in all; {} thread{}; seeds {} to {}]", flags.stories,
-      tokens, static_cast<double>(tokens) / watch.seconds(), engine.n_threads(),
-      engine.n_threads() == 1 ? "" : "s", seed, seed + flags.stories - 1));
-  if (guard.interrupted()) throw CLI::RuntimeError(InterruptGuard::kExitCode);
+  print_note(fmt::format("[{} stories, {} in all; {}; seeds {} to {}]", flags.stories,
+                         tokens_text(tokens, watch.seconds()),
+                         counted(engine.n_threads(), "thread"), seed, seed + flags.stories - 1));
+  guard.end_if_interrupted();
 }
 
 void run_story(const StoryFlags& flags) {
@@ -207,7 +202,7 @@ void run_story(const StoryFlags& flags) {
   printer.end_line();
   ids_file.write(result.tokens);
   print_closing_lines(result, session, model.path(), seed);
-  if (guard.interrupted()) throw CLI::RuntimeError(InterruptGuard::kExitCode);
+  guard.end_if_interrupted();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "programs/commands.h"
+#include "programs/console.h"
 #include "programs/interrupt.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
@@ -82,8 +83,8 @@ void run_trace(const TraceFlags& flags) {
   }
   const InterruptGuard guard(InterruptGuard::kEndToo);
   write_trace(flags.out, activations, [&] { guard.stop_if_interrupted(); });
-  fmt::print("{}: {} activations of {} token{}\n", flags.out, activations.size(), ids.size(),
-             ids.size() == 1 ? "" : "s");
+  fmt::print("{}: {} activations of {}\n", flags.out, activations.size(),
+             counted(ids.size(), "token"));
 }
 
 }  // namespace
