@@ -433,8 +433,11 @@ TEST(Attention, NeverReadsTheFuture) {
 
 TEST(Attention, OfNoQueriesWritesNothing) {
   const AttentionShape shape{2, 1, 4, 0};
+  std::vector<float> probabilities(2 * 3, 7.0f), out(8, 7.0f);
   attention(MatrixView<const float>(nullptr, 0, 8), matrix(3, 4).view(), matrix(3, 4).view(), shape,
-            MatrixView<float>(nullptr, 0, 3), MatrixView<float>(nullptr, 0, 8));
+            MatrixView<float>(probabilities.data(), 0, 3), MatrixView<float>(out.data(), 0, 8));
+  EXPECT_EQ(probabilities, std::vector<float>(2 * 3, 7.0f));
+  EXPECT_EQ(out, std::vector<float>(8, 7.0f));
 }
 
 TEST(HalfToFloat, KeepsEveryKindOfNumber) {
