@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <span>
-#include <vector>
 
 #include "backends/engine.h"
 #include "generation/generate.h"

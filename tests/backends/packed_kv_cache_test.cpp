@@ -10,6 +10,7 @@
 #include <random>
 
 #include "backends/cpu/cpu_pass.h"
+#include "base/round_up.h"
 #include "model/description.h"
 #include "operators/float_to_half.h"
 #include "operators/half_to_float.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/packed_kv_cache.h"
+#include "base/round_up.h"
 
 namespace stagecraft {
 namespace {

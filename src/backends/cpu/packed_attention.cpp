@@ -5,6 +5,8 @@
 #include <limits>
 #include <numbers>
 
+#include "base/round_up.h"
+
 namespace stagecraft {
 namespace {
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/round_up.h"
 #include "operators/float_to_half.h"
 
 namespace stagecraft {

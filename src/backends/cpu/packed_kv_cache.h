@@ -4,10 +4,8 @@
 #include <vector>
 
 #include "backends/cpu/kv_pages.h"
-#include "base/round_up.h"
 #include "model/placement.h"
 #include "operators/kernels/panel_matrix.h"
-#include "tensor/matrix.h"
 
 namespace stagecraft {
 

@@ -4,7 +4,6 @@
 #include <map>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "operators/cuda/device.h"
 
