@@ -4,6 +4,7 @@
 
 #include "backends/backend.h"
 #include "backends/engine_options.h"
+#include "checkpoint/checkpoint.h"
 #include "model/description.h"
 
 namespace stagecraft {
