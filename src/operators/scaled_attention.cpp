@@ -22,9 +22,10 @@ void softmax_with_sink(std::span<float> x, float sink) {
 }  // namespace
 
 void scaled_attention(MatrixView<const float> q, MatrixView<const float> keys,
-                      MatrixView<const float> values, const AttentionShape& shape, float scale,
-                      float cap, std::span<const float> slopes, std::span<const float> sinks,
-                      std::size_t prompt, MatrixView<float> probabilities, MatrixView<float> out) {
+                      MatrixView<const float> values, const AttentionShape& shape,
+                      const ScoreOptions& options, MatrixView<float> probabilities,
+                      MatrixView<float> out) {
+  const auto& [scale, cap, slopes, sinks, prompt] = options;
   check_attention(q, keys, values, shape, probabilities, out);
   if (!slopes.empty()) check_size("scaled_attention", "slopes", shape.n_heads, slopes.size());
   if (!sinks.empty()) check_size("scaled_attention", "sinks", shape.n_heads, sinks.size());

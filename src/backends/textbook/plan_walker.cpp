@@ -252,8 +252,9 @@ class Walk {
     if (usual && placement_.prompt == 0) {
       attention(rows(s.q), keys, values, shape, probabilities, rows(s.out));
     } else {
-      scaled_attention(rows(s.q), keys, values, shape, s.scale, s.soft_cap, s.slopes,
-                       weights_.vector(s.sinks), placement_.prompt, probabilities, rows(s.out));
+      const ScoreOptions options{s.scale, s.soft_cap, s.slopes, weights_.vector(s.sinks),
+                                 placement_.prompt};
+      scaled_attention(rows(s.q), keys, values, shape, options, probabilities, rows(s.out));
     }
     if (probe_) probe_(layer_, kAttentionProbs, probabilities);
   }
