@@ -60,9 +60,14 @@ struct GgufName {
   }
 };
 
-std::string_view find_gguf_name(Names names, std::string_view name) {
-  const auto found = std::ranges::find(names, name, &GgufTensorName::hugging_face);
-  return found == names.end() ? std::string_view() : found->gguf;
+// "model.layers.3.mlp.up_proj.weight" -> "blk.3." and "mlp.up_proj.weight", if `layers` is
+// "model.layers."; outside the layers, "" and the whole name.
+std::pair<std::string, std::string_view> split_layer(std::string_view name,
+                                                     std::string_view layers) {
+  if (!name.starts_with(layers)) return {"", name};
+  name.remove_prefix(layers.size());
+  const std::size_t dot = std::min(name.find('.'), name.size());
+  return {fmt::format("blk.{}.", name.substr(0, dot)), name.substr(std::min(dot + 1, name.size()))};
 }
 
 // Matches a Hugging Face name with known.hugging_face. Returns the text that stands for "{}" ("q",
@@ -112,19 +117,11 @@ std::size_t head_count(const GgufMetadata& metadata, std::string_view architectu
 }  // namespace
 
 std::string gguf_name(const std::string& hugging_face_name) {
-  const std::size_t dot = std::min(hugging_face_name.rfind('.'), hugging_face_name.size());
-  std::string_view part = std::string_view(hugging_face_name).substr(0, dot);
-  const std::string_view kind = std::string_view(hugging_face_name).substr(dot);
-  constexpr std::string_view kLayers = "model.layers.";
-  if (!part.starts_with(kLayers)) {
-    const std::string_view found = find_gguf_name(gguf_model_names(), part);
-    return found.empty() ? "" : fmt::format("{}{}", found, kind);
-  }
-  part.remove_prefix(kLayers.size());
-  const std::size_t end = std::min(part.find('.'), part.size());
-  const std::string_view found =
-      find_gguf_name(gguf_layer_names(), part.substr(std::min(end + 1, part.size())));
-  return found.empty() ? "" : fmt::format("blk.{}.{}{}", part.substr(0, end), found, kind);
+  const auto [layer, part] = split_layer(hugging_face_name, "model.layers.");
+  const std::size_t dot = std::min(part.rfind('.'), part.size());
+  const Names names = layer.empty() ? gguf_model_names() : gguf_layer_names();
+  const auto found = std::ranges::find(names, part.substr(0, dot), &GgufTensorName::hugging_face);
+  return found == names.end() ? "" : fmt::format("{}{}{}", layer, found->gguf, part.substr(dot));
 }
 
 GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file) : file_(std::move(file)) {
@@ -142,14 +139,7 @@ GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file) : file_(std::move
 
 std::string GgufWeights::stored_name(const std::string& name) const {
   if (name.starts_with(kPredicting)) return name.substr(kPredicting.size());
-  std::string_view rest = name;
-  std::string layer;
-  if (rest.starts_with(architecture_->layers)) {
-    rest.remove_prefix(architecture_->layers.size());
-    const std::size_t dot = std::min(rest.find('.'), rest.size());
-    layer = fmt::format("blk.{}.", rest.substr(0, dot));
-    rest.remove_prefix(std::min(dot + 1, rest.size()));
-  }
+  const auto [layer, rest] = split_layer(name, architecture_->layers);
   std::string first;
   const Names common = layer.empty() ? gguf_model_names() : gguf_layer_names();
   for (const Names names : {architecture_->names, common}) {
