@@ -36,8 +36,8 @@ class SequenceState {
   std::vector<State> states_;
 };
 
-// Whether a text of `from` positions knows its states after the first `to`. They are known after all
-// positions and before the first one.
+// Whether a text of `from` positions knows its states after the first `to`. They are known after
+// all positions and before the first one.
 inline bool knows_states(const Plan& plan, std::size_t from, std::size_t to) {
   return plan.states.empty() || to == from || to == 0;
 }

@@ -39,7 +39,10 @@ class CpuSequence final : public Sequence {
  public:
   // counted: how many sequences may take part in a pass; shared by all that were made together.
   CpuSequence(const Plan& plan, PackedKvCache cache, std::shared_ptr<const Counted> counted)
-      : plan_(plan), cache_(std::move(cache)), state_(cpu_state(plan)), counted_(std::move(counted)) {}
+      : plan_(plan),
+        cache_(std::move(cache)),
+        state_(cpu_state(plan)),
+        counted_(std::move(counted)) {}
 
   std::size_t length() const override { return cache_.length(); }
   std::size_t capacity() const override { return cache_.capacity(); }
