@@ -2,6 +2,7 @@
 // that a row gives the same bits alone as among other rows.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
