@@ -72,7 +72,7 @@ std::unique_ptr<Backend> make_gpu_layers(const Plan& plan, const Checkpoint& che
 SequenceBytes gpu_layers_bytes(const Plan& plan, const EngineOptions& options,
                                std::size_t context) {
   const std::size_t n = options.gpu_layers.value_or(plan.n_layers);
-  const KvType type = *options.kv_type;
+  const KvType type = options.kv_type.value();
   const bool is_emulated = cuda_backend_name() == "cuda-emulator";
   const auto on_gpu = [&](const Plan& part) {
     return is_emulated ? cuda_bytes(part, type, context) : SequenceBytes{0.0, 0.0};
@@ -140,7 +140,7 @@ std::vector<std::unique_ptr<Sequence>> Engine::make_sequences(std::size_t n, std
 SequenceBytes sequence_bytes(const Plan& plan, const EngineOptions& options, std::size_t context) {
   if (is_textbook(options.backend)) return textbook_bytes(plan, context);
   if (options.backend == BackendKind::Cuda) return gpu_layers_bytes(plan, options, context);
-  return cpu_bytes(plan, *options.kv_type, context);
+  return cpu_bytes(plan, options.kv_type.value(), context);
 }
 
 }  // namespace stagecraft
