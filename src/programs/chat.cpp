@@ -342,9 +342,9 @@ void add_chat(CLI::App& app) {
       ->type_name("TEXT");
   command
       ->add_option("--chat-template", flags->chat_template,
-                   "The format of a conversation, if the model does not have one: "
-                   "chatml, llama2, llama3, zephyr, mistral, gemma, phi3, or a file with a Jinja "
-                   "template")
+                   fmt::format("The format of a conversation, if the model does not have one: {}, "
+                               "or a file with a Jinja template",
+                               builtin_chat_template_names()))
       ->check(not_empty("a name or a file"))
       ->type_name("NAME|FILE");
   add_template_variables_to(*command, flags->template_variables);

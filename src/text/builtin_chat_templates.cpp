@@ -1,7 +1,6 @@
 #include "text/builtin_chat_templates.h"
 
 #include <algorithm>
-#include <array>
 
 namespace stagecraft {
 namespace {
@@ -69,19 +68,30 @@ constexpr std::string_view kPhi3 = R"({%- for message in messages %}
 {%- endfor %}
 {%- if add_generation_prompt %}{{ '<|assistant|>\n' }}{% else %}{{ eos_token }}{% endif %})";
 
+// In the order of guess_chat_template(): phi3 also has the tokens of zephyr.
 constexpr BuiltinChatTemplate kTemplates[] = {
-    {"chatml", kChatMl, "", "<|im_end|>"},
-    {"llama2", kLlama2, "<s>", "</s>"},
-    {"llama3", kLlama3, "<|begin_of_text|>", "<|eot_id|>"},
-    {"zephyr", kZephyr, "<s>", "</s>"},
-    {"mistral", kMistral, "<s>", "</s>"},
-    {"gemma", kGemma, "<bos>", "<eos>"},
-    {"phi3", kPhi3, "<s>", "<|endoftext|>"},
+    {"chatml", kChatMl, "", "<|im_end|>", {"<|im_start|>", "<|im_end|>"}},
+    {"llama3",
+     kLlama3,
+     "<|begin_of_text|>",
+     "<|eot_id|>",
+     {"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"}},
+    {"gemma", kGemma, "<bos>", "<eos>", {"<start_of_turn>", "<end_of_turn>"}},
+    {"phi3", kPhi3, "<s>", "<|endoftext|>", {"<|user|>", "<|assistant|>", "<|end|>"}},
+    {"zephyr", kZephyr, "<s>", "</s>", {"<|user|>", "<|assistant|>"}},
+    {"mistral", kMistral, "<s>", "</s>", {"[INST]", "[/INST]"}},
+    {"llama2", kLlama2, "<s>", "</s>", {}},
 };
 
 }  // namespace
 
-std::span<const BuiltinChatTemplate> builtin_chat_templates() { return kTemplates; }
+std::string builtin_chat_template_names() {
+  std::string names;
+  for (const BuiltinChatTemplate& one : kTemplates) {
+    names += (names.empty() ? "" : ", ") + std::string(one.name);
+  }
+  return names;
+}
 
 const BuiltinChatTemplate* find_builtin_chat_template(std::string_view name) {
   const auto* const found = std::ranges::find(kTemplates, name, &BuiltinChatTemplate::name);
@@ -89,26 +99,12 @@ const BuiltinChatTemplate* find_builtin_chat_template(std::string_view name) {
 }
 
 const BuiltinChatTemplate* guess_chat_template(const Tokenizer& tokenizer) {
-  struct Signature {
-    std::string_view name;
-    std::array<std::string_view, 3> tokens;
-  };
-  constexpr Signature kSignatures[] = {
-      {"chatml", {"<|im_start|>", "<|im_end|>", ""}},
-      {"llama3", {"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"}},
-      {"gemma", {"<start_of_turn>", "<end_of_turn>", ""}},
-      {"phi3", {"<|user|>", "<|assistant|>", "<|end|>"}},
-      {"zephyr", {"<|user|>", "<|assistant|>", ""}},
-      {"mistral", {"[INST]", "[/INST]", ""}},
-  };
-  for (const auto& [name, tokens] : kSignatures) {
-    if (std::ranges::all_of(tokens, [&](std::string_view token) {
-          return token.empty() || tokenizer.id_of(token).has_value();
-        })) {
-      return find_builtin_chat_template(name);
-    }
-  }
-  return nullptr;
+  const auto* const found = std::ranges::find_if(kTemplates, [&](const BuiltinChatTemplate& one) {
+    return !one.tokens[0].empty() && std::ranges::all_of(one.tokens, [&](std::string_view token) {
+      return token.empty() || tokenizer.id_of(token).has_value();
+    });
+  });
+  return found == std::end(kTemplates) ? nullptr : found;
 }
 
 }  // namespace stagecraft

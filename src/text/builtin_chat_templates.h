@@ -1,6 +1,7 @@
 #pragma once
 
-#include <span>
+#include <array>
+#include <string>
 #include <string_view>
 
 #include "text/tokenizer.h"
@@ -12,23 +13,17 @@ struct BuiltinChatTemplate {
   std::string_view name;  // the name for --chat-template
   std::string_view text;  // Jinja
   std::string_view bos_token, eos_token;
+  // A vocabulary with all of these tokens belongs to such a model. None (llama2): the frame is
+  // plain text, which no vocabulary shows, so users have to name the template.
+  std::array<std::string_view, 3> tokens;
 };
 
-std::span<const BuiltinChatTemplate> builtin_chat_templates();
+// The names of all: "chatml, llama3, ...".
+std::string builtin_chat_template_names();
 // nullptr if there is none of this name.
 const BuiltinChatTemplate* find_builtin_chat_template(std::string_view name);
 
-// The first template in this order whose tokens are all in the vocabulary, or nullptr:
-//
-//   chatml    <|im_start|>, <|im_end|>
-//   llama3    <|start_header_id|>, <|end_header_id|>, <|eot_id|>
-//   gemma     <start_of_turn>, <end_of_turn>
-//   phi3      <|user|>, <|assistant|>, <|end|>
-//   zephyr    <|user|>, <|assistant|>
-//   mistral   [INST], [/INST]
-//
-// llama2 is not in the list: its frame is plain text, so a vocabulary cannot show it. Users have to
-// name it.
+// The first one, in the order of the names, whose tokens are all in the vocabulary, or nullptr.
 const BuiltinChatTemplate* guess_chat_template(const Tokenizer& tokenizer);
 
 }  // namespace stagecraft

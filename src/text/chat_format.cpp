@@ -19,14 +19,6 @@ std::tm local_time() {
   return parts;
 }
 
-std::string names_of_builtin_templates() {
-  std::string names;
-  for (const auto& builtin : builtin_chat_templates()) {
-    names += (names.empty() ? "" : ", ") + std::string(builtin.name);
-  }
-  return names;
-}
-
 ChatTemplateSource source_of(const BuiltinChatTemplate& builtin) {
   return {std::string(builtin.text),
           std::string(builtin.name),
@@ -40,7 +32,7 @@ ChatTemplateSource chosen_source(const std::string& chosen, ChatTemplateSource o
   std::error_code ignored;
   if (!std::filesystem::exists(chosen, ignored)) {
     throw Error("{}: expected a file or one of {}, found '{}'", option,
-                names_of_builtin_templates(), printable(chosen));
+                builtin_chat_template_names(), printable(chosen));
   }
   own.where = chosen;  // with the model's own special tokens
   own.text = read_template_file(chosen);
@@ -53,7 +45,7 @@ ChatTemplateSource guessed_source(const ModelSource& model, const Tokenizer& tok
   throw Error(
       "{}: expected a chat template, or the tokens {} and {} in the vocabulary, found neither (a "
       "model for stories has none); for a chat model, choose one ({}): {}",
-      model.name(), kChatStart, kChatEnd, option, names_of_builtin_templates());
+      model.name(), kChatStart, kChatEnd, option, builtin_chat_template_names());
 }
 
 std::string chatml_text(std::span<const Message> messages) {

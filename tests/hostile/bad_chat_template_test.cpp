@@ -250,10 +250,9 @@ TEST(ChatTemplateOption, SaysWhatItTakes) {
   const LimitedRun run = run_limited(
       {"chat", "--model", model.folder().string(), "--chat-template", "lama2", "hello"});
   EXPECT_EQ(run.code, 1) << run.ended_by;
-  EXPECT_EQ(
-      run.err,
-      "stagecraft: --chat-template: expected a file or one of chatml, llama2, llama3, zephyr, "
-      "mistral, gemma, phi3, found 'lama2'\n");
+  EXPECT_EQ(run.err,
+            "stagecraft: --chat-template: expected a file or one of chatml, llama3, gemma, phi3, "
+            "zephyr, mistral, llama2, found 'lama2'\n");
 }
 
 }  // namespace

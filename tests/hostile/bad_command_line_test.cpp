@@ -213,7 +213,7 @@ const BadCommand kBadCommands[] = {
      1,
      "TINY: expected a chat template, or the tokens <|im_start|> and <|im_end|> in the vocabulary, "
      "found neither (a model for stories has none); for a chat model, choose one "
-     "(--chat-template): chatml, llama2, llama3, zephyr, mistral, gemma, phi3"},
+     "(--chat-template): chatml, llama3, gemma, phi3, zephyr, mistral, llama2"},
     {"chat_without_a_question",
      {"chat", "--model", "TINY", ""},
      1,
