@@ -7,5 +7,7 @@ template <class... Cases>
 struct Overloaded : Cases... {
   using Cases::operator()...;
 };
+template <class... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;  // Clang 16 does not deduce it for aggregates
 
 }  // namespace stagecraft

@@ -6,16 +6,15 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "text/chat_template.h"
 #include "text/jinja/template.h"
 #include "text/tool_call.h"
 
 namespace stagecraft {
-
-class Json;
-class JsonNode;
 
 // Names of variables of a chat template, and their values.
 using TemplateVariables = std::vector<std::pair<std::string, JsonNode>>;

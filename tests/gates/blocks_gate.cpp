@@ -1,5 +1,6 @@
 // The gates of stages 4 and 6: the MLP, and attention in parts.
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <cmath>
 

@@ -1,5 +1,7 @@
 // The gate of stage 11: are the results right, does the checker find nothing, and how many bytes
 // move?
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>

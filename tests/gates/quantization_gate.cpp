@@ -1,5 +1,7 @@
 // The gate of stage 10: the bytes, the numbers that they represent, their dot products, the story
 // model with them, and the speed of a product.
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -1,4 +1,6 @@
 // The gate of stage 9: first correctness, then speed.
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <cstring>
 

@@ -1,5 +1,6 @@
 // The error message for a chat template that is wrong or does something wrong: one line, printed
 // after a short time.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>

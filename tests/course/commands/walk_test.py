@@ -92,8 +92,8 @@ class Walk:
                 handout.path.write_text(handout.updated())
         for command in INLINE.findall(handouts["en"].text):  # inline commands are the same in all languages
             words = command.split()
-            if words[1] in ("serve", "selftest"):
-                words.append("--help")  # one would not end, the other would test the whole project
+            if words[1] in ("serve", "watch", "debug", "selftest"):
+                words.append("--help")  # two would not end, one needs a wrong answer, one tests the whole project
             self.try_step(handouts["en"], Step(" ".join(words), "..."), "en", 0)
 
     def check_table(self, written, known):
