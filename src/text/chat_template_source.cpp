@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/file_kind.h"
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "base/utf8.h"
@@ -70,8 +71,7 @@ ChatTemplateSource of_gguf(const GgufMetadata& metadata, const fs::path& file) {
 ChatTemplateSource of_folder(const fs::path& model) {
   ChatTemplateSource source;
   const fs::path config = model / "tokenizer_config.json";
-  std::error_code ignored;
-  if (fs::exists(config, ignored)) {
+  if (is_there(config)) {
     const Json json =
         parse_json_object(read_text_file(config, kMaxTokenizerConfigBytes), config.string());
     add_special_tokens(json.root(), config.string(), source);
@@ -81,7 +81,7 @@ ChatTemplateSource of_folder(const fs::path& model) {
     }
   }
   const fs::path file = model / "chat_template.jinja";
-  if (fs::exists(file, ignored)) {
+  if (is_there(file)) {
     source.where = file.string();
     source.text = read_template_file(file);
   }

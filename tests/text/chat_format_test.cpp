@@ -253,6 +253,16 @@ TEST_F(ChatFormatSource, IsNoEmptyFileAndNoJson) {
   }
 }
 
+TEST_F(ChatFormatSource, IsNoLinkToNothing) {
+  for (const char* name : {"chat_template.jinja", "tokenizer_config.json"}) {
+    const auto path = folder_.path() / name;
+    std::filesystem::create_symlink("nothing", path);
+    EXPECT_EQ(error_of([&] { name_and_text(); }),
+              path.string() + ": cannot be opened: No such file or directory");
+    std::filesystem::remove(path);
+  }
+}
+
 // A caller of the library has no option of the command line.
 TEST_F(ChatFormatSource, IsNamedByTheCallersWords) {
   EXPECT_TRUE(
