@@ -258,7 +258,7 @@ TEST_F(ChatFormatSource, IsNoLinkToNothing) {
     const auto path = folder_.path() / name;
     std::filesystem::create_symlink("nothing", path);
     EXPECT_EQ(error_of([&] { name_and_text(); }),
-              path.string() + ": cannot be opened: No such file or directory");
+              path.string() + ": is a link to 'nothing', which does not exist");
     std::filesystem::remove(path);
   }
 }
