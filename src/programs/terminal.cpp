@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "base/utf8.h"
+#include "programs/console.h"
 #include "programs/word_wrap.h"
 
 namespace stagecraft {
@@ -35,7 +36,7 @@ bool locale_is_utf8() {
 
 bool has_colour(std::FILE* stream) {
   const bool is_paged = stream == stdout && !environment("STAGECRAFT_PAGED").empty();
-  return (is_paged || ::isatty(::fileno(stream)) == 1) && environment("NO_COLOR").empty() &&
+  return (is_paged || is_terminal(stream)) && environment("NO_COLOR").empty() &&
          environment("TERM") != "dumb";
 }
 
@@ -43,7 +44,7 @@ Terminal Terminal::of_stdout() {
   Terminal terminal;
   terminal.utf8 = locale_is_utf8();
   const std::string paged = environment("STAGECRAFT_PAGED");
-  if (paged.empty() && ::isatty(STDOUT_FILENO) == 0) return terminal;
+  if (paged.empty() && !is_terminal(stdout)) return terminal;
   winsize size{};
   std::size_t columns = std::strtoul(paged.c_str(), nullptr, 10);
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
