@@ -7,8 +7,8 @@
 
 namespace stagecraft {
 
-// True if this stream may carry colours: a terminal shows it, also through a pager (see Terminal),
-// which is not "dumb", and NO_COLOR (no-color.org) is not set.
+// True if this stream may carry colours: it is a terminal, or a pager shows it in one (see
+// Terminal), this terminal is not "dumb", and NO_COLOR (no-color.org) is not set.
 bool has_colour(std::FILE* stream);
 
 // What standard output can display.
