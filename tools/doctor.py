@@ -1,5 +1,6 @@
 """./stage doctor: what this machine lacks for building and running, and how to get it."""
 import argparse
+import contextlib
 import os
 import pathlib
 import platform
@@ -17,7 +18,8 @@ LIBRARIES = ("fmt", "nlohmann_json", "CLI11", "libpcre2-8", "libutf8proc", "libe
 COMPILERS = {"GCC": 11, "Clang": 14, "Apple Clang": 15}  # the oldest versions that compile the tree
 CMAKE = (3, 22)
 PYTHON = (3, 9)
-DISK_GB = 2  # a release and a sanitizer build; --reference adds about as much
+BUILD_GB = 3  # what ./build holds after ./stage selftest
+SPARE_GB = 0.3  # what a command writes beside it, such as temporary files
 
 
 def output(*command):
@@ -70,6 +72,21 @@ def model_problem(folder):
     return ""
 
 
+def disk_needed(built):
+    """Free gigabytes that are needed where ./build already holds so many."""
+    return max(BUILD_GB - built, SPARE_GB)
+
+
+def built_gb():
+    """What ./build holds. A build or a test may remove files meanwhile."""
+    size = 0
+    for folder, _, names in os.walk(ROOT / "build"):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                size += os.lstat(os.path.join(folder, name)).st_size
+    return size / 1e9
+
+
 def examine():
     """(what, its state, the remedy or "", True if nothing works without it) for each thing."""
     found = []
@@ -98,8 +115,9 @@ def examine():
          "" if sys.version_info >= PYTHON else f"{dotted(PYTHON)} or newer is needed")
 
     free = shutil.disk_usage(ROOT).free / 1e9
+    needed = disk_needed(built_gb())
     note("disk", f"{free:.1f} GB free",
-         "" if free >= DISK_GB else f"{DISK_GB} GB are needed; ./build may be deleted at any time")
+         "" if free >= needed else f"{needed:.1f} GB are needed; ./build may be deleted at any time")
 
     if not os.access(ROOT, os.W_OK):
         note("folder", "cannot be written", f"clone into a folder that you may write, not in {ROOT}")
