@@ -26,7 +26,7 @@ endif()
 
 # `stagecraft_cuda_emulator` is the program with --backend cuda-emulator. The kernels are compiled as
 # C++ and optimised; the checker, which needs them otherwise, is used by the tests.
-if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+if(has_emulator)
   add_subdirectory(cuda_emulator)
   add_executable(stagecraft_cuda_emulator EXCLUDE_FROM_ALL ${program_objects}
     $<TARGET_OBJECTS:cuda_backend> $<TARGET_OBJECTS:emulated_kernels>

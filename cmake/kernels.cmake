@@ -2,13 +2,6 @@
 # feature, because GCC 12 has no -march=znver4. Which table runs is decided when the program starts.
 set(instruction_sets ${CMAKE_SOURCE_DIR}/src/operators/kernels/instruction_sets.txt)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${instruction_sets})
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-  set(kernels_for x86_64)
-elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
-  set(kernels_for aarch64)
-else()
-  set(kernels_for other)
-endif()
 
 # The speed of a loop depends on where in a cache line it begins. Without the alignment, a change in a file that has
 # nothing to do with the kernels made prompts 2% slower.
@@ -19,16 +12,16 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 
 set(kernel_list "")
-file(STRINGS ${instruction_sets} lines REGEX "^${kernels_for} ")
+file(STRINGS ${instruction_sets} lines REGEX "^${processor} ")
 foreach(line IN LISTS lines)
   separate_arguments(words UNIX_COMMAND "${line}")
-  list(POP_FRONT words processor isa)
+  list(POP_FRONT words this_processor isa)
   set(flags "")
   if(STAGECRAFT_EMULATE_AMX AND isa STREQUAL "amx")
     list(FILTER words EXCLUDE REGEX "^amx-")
     set(flags -include ${CMAKE_SOURCE_DIR}/tests/operators/amx_emulator.h)
   endif()
-  if(words AND kernels_for STREQUAL "aarch64")
+  if(words AND processor STREQUAL "aarch64")
     list(JOIN words "+" features)
     set(flags -march=armv8.2-a+${features})
   else()

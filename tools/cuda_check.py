@@ -1,9 +1,9 @@
 """Runs a CUDA program without a GPU, and checks what its kernels do.
 
-FILE.cu is compiled with g++ (or Clang: CXX=clang++) against the emulator in src/cuda_emulator, and its main is run. Printed are the
-findings (races, accesses out of bounds, reads of memory that nobody wrote, divergent barriers, deadlocks,
-shuffles from inactive lanes, misaligned accesses), then what each line asks of the memory. Exit code 1 if there is
-a finding, 2 if the command line is wrong.
+FILE.cu is compiled with g++ against the emulator in src/cuda_emulator, and its main is run. Printed are the findings
+(races, accesses out of bounds, reads of memory that nobody wrote, divergent barriers, deadlocks, shuffles from inactive
+lanes, misaligned accesses), then what each line asks of the memory. Exit code 1 if there is a finding, 2 if the command
+line is wrong.
 
 Two things in FILE.cu differ from plain CUDA: #include "cuda_emulator.h", and
 cuda_launch(kernel, {grid, block}, arguments...) instead of kernel<<<grid, block>>>(arguments...).
@@ -30,39 +30,26 @@ INCLUDES = [f"-I{EMULATOR}", f"-I{EMULATOR / 'include'}", f"-I{EMULATOR / 'cuda_
 # access in the program: none is merged, hoisted or left out.
 FLAGS = ["-std=c++20", "-O0", "-g", "-fno-pie", "-w", "-fno-builtin", "-ffp-contract=off", "-fno-extern-tls-init",
          "-ftrivial-auto-var-init=pattern", "-fsanitize=thread,bounds-strict", "--param=tsan-distinguish-volatile=1"]
-# The same for Clang.
-CLANGS_FLAGS = ["-std=c++20", "-O0", "-g", "-fno-pie", "-w", "-fno-builtin", "-ffp-contract=off",
-                "-ftrivial-auto-var-init=pattern", "-fsanitize=thread,array-bounds",
-                "-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-read-before-write=1"]
 PADDING = 16 << 10  # bytes after each shared array: a small overrun does not reach the next one
 VARIABLE_PADDING = 1 << 10  # the same after each variable
 DYNAMIC_BYTES = 227 << 10  # dynamic_bytes in memory.h
 COMPILE_SECONDS = 300
 TIMED_OUT = 124  # the exit code if the program was stopped
 OWN_NAMES = {name: f"cuda_emulator_{name}" for name in ("memcpy", "memmove", "memset")}
-SET_LOCAL = "cuda_emulator_set_local"  # memcpy, not checked
 ARITHMETIC = re.compile(r"\t(?:add|sub|mul|div|sqrt)s[sd]\t")
 # g++ fills local variables without a value with bytes 0xfe. As a float this is finite, and 0 times it is 0. Words of
 # 0xfffefffe are NaN as float, double, half and bf16, and a negative int, so a product with 0 does not hide them.
-UNSET_OF_GCC = (
+UNSET = (
     (re.compile(r"^(\tmovl\t\$)-16843010,", re.M), r"\1-65538,"),
     (re.compile(r"^(\tmovabsq\t\$)-72340172838076674,", re.M), r"\1-281479271743490,"),
     (re.compile(r"(?<=^\.LC)(\d+:\n)((?:\t\.long\t-16843010\n)+)", re.M),
      lambda found: found[1] + found[2].replace("-16843010", "-65538")),
     (re.compile(r"(?<=^\.LC)(\d+:\n)(?:\t\.byte\t-2\n){16}", re.M), r"\1" + "\t.byte\t-2\n\t.byte\t-1\n" * 8))
-# Clang fills integers, and so halves, with bytes 0xaa, and floats with NaN.
-UNSET_OF_CLANG = (
-    (re.compile(r"^(\tmovl\t\$)-1431655766,", re.M), r"\1-65538,"),
-    (re.compile(r"^(\tmovabsq\t\$)-6148914691236517206,", re.M), r"\1-281479271743490,"),
-    (re.compile(r"^(\tmovw\t\$)-21846,", re.M), r"\1-2,"),
-    (re.compile(r"^(\t\.zero\t\d+),170$", re.M), r"\1,255"),
-    (re.compile(r"^(\tmovl\t\$)170(, %esi\n(?:\t(?:mov|lea|\.loc).*\n)*\tcallq\t__tsan_memset\b)", re.M), r"\g<1>255\2"),
-    (re.compile(r"^(\t\.short\t)43690\b", re.M), r"\g<1>65534"))
 UNMARKED = "-ftrivial-auto-var-init=uninitialized"
 OBJECT = re.compile(r"\t\.type\t([^,]+), ?[@%]object")
 LOCAL_VARIABLE = re.compile(r"\t\.comm\t([^,]+),(\d+),(\d+)$")
 DATA = re.compile(r"\t\.(?:zero|skip|space|long|quad|byte|value|short|word|string|ascii|asciz|float|double|base64|[248]byte|xword|hword)\t")
-ATOMIC = re.compile(r"\tcallq?\t_Z\d+atomic[A-Z]\w*?(P[fd])?[^P]*$")
+ATOMIC = re.compile(r"\tcall\t_Z\d+atomic[A-Z]\w*?(P[fd])?[^P]*$")
 RETURNED = {False: re.compile(r"%(?:[re]?ax|al)\b"), True: re.compile(r"%xmm0\b")}  # {floating-point: its register}
 READS_RETURNED = re.compile(r"\t(?:cltq|cltd|cqto|cwtl|ret|leave)\b")
 MOVES = re.compile(r"\t(?:mov|lea|cvt|pxor|xor)\w*\t")
@@ -89,7 +76,7 @@ MATH = (r"a?(?:sin|cos|tan)h?|atan2|exp|exp2|exp10|expm1|log|log2|log10|log1p|po
 # place named by an argument unseen by the checker.
 LIBRARY = re.compile(
     r"_Z(?:N[KR]*)?S[tsabiod](?!.*(?:filebuf|fstream|filesystem|6thread|jthread|5async|condition_variable)).*|"
-    r"_Zn[wa]m.*|_Zd[la]Pv.*|_ZT[IVS].*|__cxa_\w+|__gxx_personality_v0|__gcc_personality_v0|__clang_call_terminate|_Unwind_Resume|__dso_handle|"
+    r"_Zn[wa]m.*|_Zd[la]Pv.*|_ZT[IVS].*|__cxa_\w+|__gxx_personality_v0|__gcc_personality_v0|_Unwind_Resume|__dso_handle|"
     r"_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__libc_single_threaded|__throw_\w+|__\w+[dts][ifc]\d|printf|puts|putchar|fprintf|"
     r"fflush|fputs|fputc|stdout|stderr|malloc|calloc|free|exit|abort|"
     r"__assert_fail|strlen|strcmp|strncmp|memcmp|atoi|atof|atol|strto[dfl]|strtoull?|strtoll?|rand|srand|time|clock|"
@@ -107,18 +94,9 @@ def compiler():
         raise Problem(f"the emulator reads ELF files: expected Linux, found {platform.system()}")
     if shutil.which(name) is None:
         raise Problem(f"expected the C++ compiler {name}, found none")
-    if is_clang() and platform.machine() != "x86_64":
-        raise Problem(f"the emulator needs g++ on this processor: expected it in CXX, found {name}")
+    if "clang" in os.path.basename(os.path.realpath(shutil.which(name))):
+        raise Problem(f"the emulator needs the code that g++ generates: expected g++ in CXX, found {name}")
     return ["ccache", name] if shutil.which("ccache") else [name]
-
-
-def is_clang():
-    found = shutil.which(os.environ.get("CXX", "g++"))
-    return found is not None and "clang" in os.path.basename(os.path.realpath(found))
-
-
-def flags():
-    return CLANGS_FLAGS if is_clang() else FLAGS
 
 
 def run(words, **options):
@@ -144,8 +122,7 @@ def emulator_object():
         work = pathlib.Path(folder)
         parts = [work / f"{source.stem}.o" for source in sorted(EMULATOR.glob("*.cpp"))]
         for part in parts:
-            unique = [] if is_clang() else ["-fno-gnu-unique"]
-            must([*compiler(), "-std=c++20", "-O1", "-fno-pie", *unique, "-Wall", *INCLUDES, "-c",
+            must([*compiler(), "-std=c++20", "-O1", "-fno-pie", "-fno-gnu-unique", "-Wall", *INCLUDES, "-c",
                   EMULATOR / f"{part.stem}.cpp", "-o", part])
         must([compiler()[-1], "-r", "-nostdlib", "-Wl,--force-group-allocation", *parts, "-o", work / "all.o"])
         shared = [name for name, kind in names(work / "all.o") if kind in "WV"]
@@ -198,11 +175,10 @@ def mark(match):
 def with_nan_marks(text, unmarked):
     """The assembler file, in which local variables without a value are NaN. unmarked(): the same file without fill
     values. A number that also occurs there is one of the program, such as 0xfefefefe."""
-    patterns = UNSET_OF_CLANG if is_clang() else UNSET_OF_GCC
-    if platform.machine() != "x86_64" or not any(pattern.search(text) for pattern, _ in patterns):
+    if platform.machine() != "x86_64" or not any(pattern.search(text) for pattern, _ in UNSET):
         return text
     plain = unmarked()
-    for pattern, instead in patterns:
+    for pattern, instead in UNSET:
         own = {mark(match) for match in pattern.finditer(plain)}
 
         def change(match):
@@ -268,7 +244,7 @@ def changed_assembly(text, checked=True):
     floating-point operations, and marks calls of atomic functions whose result is not used."""
     counting = checked and platform.machine() == "x86_64"
     own_names = OWN_NAMES if checked else {}
-    lines, in_shared, used, defined, is_constant = [], False, set(), set(), False
+    lines, in_shared, used, defined = [], False, set(), set()
     before = (padded_variables(text) if checked else text).split("\n")
     labels = {line[:-1]: number for number, line in enumerate(before) if line[:2] == ".L" and line[-1:] == ":"}
     for number, line in enumerate(before):
@@ -284,13 +260,6 @@ def changed_assembly(text, checked=True):
         elif line.startswith(("\tcall\t", "\tjmp\t", "\tbl\t", "\tb\t")):
             jump, target = line.split()[:2]
             line = f"\t{jump}\t{own_names.get(target, target)}"
-        elif line.startswith("\tcallq\t"):  # Clang
-            target = line.split()[1].removesuffix("@PLT").removeprefix("__tsan_")
-            if target in own_names:
-                line = f"\tcallq\t{SET_LOCAL if is_constant else own_names[target]}"
-            is_constant = False
-        elif "$.L__const." in line:  # Clang: a local array gets its value from a constant
-            is_constant = True
         elif "tpoff" in line.lower() or "tprel" in line:
             used.update((a or b).lstrip("$") for a, b in THREAD_LOCAL.findall(line))  # "$" begins a number
         if counting and ARITHMETIC.match(line):
@@ -306,7 +275,7 @@ def changed_assembly(text, checked=True):
 
 
 def preprocessed(words, source, **options):
-    done = run([compiler()[-1], *flags(), *INCLUDES, *words, "-x", "c++", "-E", "-dD", source], **options)
+    done = run([compiler()[-1], *FLAGS, *INCLUDES, *words, "-x", "c++", "-E", "-dD", source], **options)
     if done.returncode != 0:
         raise Problem(first_error(done.stderr))
     return done
@@ -402,7 +371,7 @@ def compile_checked(source, thing, macros=()):
     assembly = thing.with_suffix(".s")
 
     def compiled(*more):
-        must([*compiler(), *flags(), *more, *INCLUDES, *macros, "-x", "c++", "-S", source, "-o", assembly])
+        must([*compiler(), *FLAGS, *more, *INCLUDES, *macros, "-x", "c++", "-S", source, "-o", assembly])
         return assembly.read_text()
     assembly.write_text(changed_assembly(with_nan_marks(compiled(), lambda: compiled(UNMARKED))))
     must([compiler()[-1], "-c", assembly, "-o", thing])

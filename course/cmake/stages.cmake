@@ -23,19 +23,13 @@
 #   in_place_NN      the names of the replaced files, as a regular expression: "rms_norm|attention"
 #
 # Files that end in .cu are CUDA. tools/cuda_compile.py compiles them for the emulator (src/cuda_emulator), and their
-# programs are linked with the emulator. The emulator needs Linux and GCC; elsewhere these stages are left out.
+# programs are linked with the emulator. Without an emulator (cmake/platform.cmake) these stages are left out.
 #
 #   emulated_stages  those stages; no engine contains their reference versions, which are the objects of judged_NN
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/stages.json)
 file(READ ${CMAKE_SOURCE_DIR}/stages/stages.json registry)
 string(JSON n_stages LENGTH "${registry}" stages)
 math(EXPR last_stage "${n_stages} - 1")
-
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-  set(processor x86_64)
-else()
-  set(processor aarch64)
-endif()
 
 # Converting NaN or a too large number to an integer is undefined, and happens to give the right result on some
 # processors. In a student's code it stops the program at once; the sanitized worker then finds the line.
@@ -45,11 +39,6 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 # The path of the real interpreter: `python3` may be a script of pyenv, which takes as long as our script.
 execute_process(COMMAND ${Python3_EXECUTABLE} -c "import sys; print(sys.executable)"
   OUTPUT_VARIABLE python OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-set(has_emulator NO)
-if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CROSSCOMPILING
-   AND NOT STAGECRAFT_SANITIZE AND NOT CMAKE_CXX_FLAGS_DEBUG MATCHES "sanitize")
-  set(has_emulator YES)
-endif()
 
 # Compiles the .cu files of a target for the emulator. "--fast": without checks. "--trusted": without the search for
 # code that could deceive the checker. The emulator stores a program counter in 31 bits, so its programs are linked with
@@ -76,7 +65,8 @@ foreach(index RANGE ${last_stage})
   set(is_emulated NO)
   if(file MATCHES "[.]cu$")
     set(is_emulated YES)
-    if(NOT has_emulator OR NOT EXISTS "${CMAKE_SOURCE_DIR}/stages/${id}-${slug}/${file}")  # it is optional
+    file(GLOB there CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/${id}-${slug}/${file})
+    if(NOT has_emulator OR NOT there)  # it is optional
       continue()
     endif()
     list(APPEND emulated_stages ${id})

@@ -16,6 +16,7 @@ import re
 import secrets
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import traceback
@@ -40,7 +41,8 @@ COMPILE_SECONDS = 60
 SECONDS = 24 * 3600
 ERROR_LINE = re.compile(r"^(stages/[^:\s]+):(\d{1,9}):(?:\d+:)? (?:fatal )?error: (.*)", re.M)
 SOURCE_LINE = re.compile(r"^\S[^\n]*:\d+:(?:\d+:)? (?:fatal )?error: ", re.M)
-NOT_READ = re.compile(r"fatal error: '?([^\s:']+)'?:? (?:No such file|Permission denied|file not found)")
+NOT_READ = re.compile(
+    r"fatal error: (?:cannot open file )?'?([^\s:']+)'?:? (?:No such file|Permission denied|file not found)")
 MOST_LETTERS = 8000  # of one message to or about a student
 GROUPS = {"passed", "unwritten", "crashed", "hung"}  # all other failures are "wrong"
 NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged", "unmeasured")
@@ -227,9 +229,10 @@ class Work:
             emulator = EMULATOR if stage.is_emulated else []
             notes = out.with_suffix(".d")
             *words, dash_c, source = steps.compile_command(name, out, headers=include)
-            assembled = None if stage.is_emulated or "clang" in compiler() else out.with_suffix(".s.d")
-            command = confined([*words, "-MD", "-MF", str(notes), *([f"-Wa,--MD,{assembled}"] if assembled else []),
-                                dash_c, source],
+            assembled = None if stage.is_emulated or sys.platform == "darwin" else out.with_suffix(".s.d")
+            if assembled:  # GNU's assembler notes which files it has read; Clang's own does not
+                words += [f"-Wa,--MD,{assembled}", *(["-fno-integrated-as"] if "clang" in compiler() else [])]
+            command = confined([*words, "-MD", "-MF", str(notes), dash_c, source],
                                reads=[include, *mine, *emulator], writes=[out.parent],
                                compiles=True, seconds=COMPILE_SECONDS)
             self.run(command, self.folder, name)
@@ -321,6 +324,8 @@ class Work:
 
     def judge(self, stage):
         """The gate's result, with the known mistake if there is one."""
+        if not building.has(stage):
+            return gate.not_here(stage)
         worker = self.make(stage)
         kept = self.folder / f"{stage.number}-asked"
         return gate.judge(stage, worker, self.seeds[stage.id], kept, lambda _: mistakes(stage.number),

@@ -2,7 +2,6 @@
 
 course/cmake/mine.cmake writes the list of all objects.
 """
-import json
 import re
 
 from shared import building
@@ -15,22 +14,15 @@ def targets(chosen, on_gpu=False):
     """The build targets that these stages need. on_gpu: real_gpu.py compiles the kernels."""
     emulated = [stage for stage in chosen if stage.is_emulated]
     names = [f"counted_{stage.number}" for stage in chosen if not (on_gpu and stage.is_emulated)]
-    known = listed()["stages"]
+    known = building.listed()["stages"]
     names += [f"linked_{stage.number}" for stage in chosen if any(known[stage.number]["linked"])]
     return names + (["emulator", "mine_on_emulator"] if emulated and not on_gpu else [])
-
-
-def listed():
-    path = course.BUILD / "course" / "mine.json"
-    if not path.exists():  # the build may have been deleted although verdicts are still stored
-        building.build()
-    return json.loads(path.read_text(encoding="utf-8").replace("/./", "/"))
 
 
 def objects(chosen, students=None, on_gpu=None):
     """The paths of the objects. students: {number: the student's objects of that stage}, if the build did not make
     them. on_gpu: the student's objects of the stage with kernels, if a GPU runs them."""
-    parts = listed()
+    parts = building.listed()
     numbers = {stage.number for stage in chosen}
     paired, linked, in_place = list(parts["core"]), [], []
     for number, stage in parts["stages"].items():

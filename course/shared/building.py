@@ -1,4 +1,5 @@
 """Builds targets with ./stage build, and says in a student's words why a build failed."""
+import json
 import re
 import subprocess
 import sys
@@ -39,6 +40,19 @@ def build(*targets, only=False, warn=True):
     for line in warnings(done.stdout) if warn else []:
         course.tell(line, sys.stderr)
     return None
+
+
+def listed():
+    """The objects of the engine and of each stage that this build has: {"core": paths, "stages": {number: ...}}."""
+    path = course.BUILD / "course" / "mine.json"
+    if not path.exists():  # the build may have been deleted although verdicts are still stored
+        build()
+    return json.loads(path.read_text(encoding="utf-8").replace("/./", "/"))
+
+
+def has(stage):
+    """False if this build leaves out the stage: it needs the emulator of a GPU, and there is none on this machine."""
+    return not stage.is_emulated or stage.number in listed()["stages"]
 
 
 def warnings(output):

@@ -355,6 +355,15 @@ def not_judged(stage, why, blocked=None):
     return result
 
 
+def not_here(stage):
+    """The Result of a stage that this build leaves out."""
+    result = Result(stage)
+    for group in result.groups:
+        group.status = "unjudged"
+    result.groups[0].failures = [course.say("gpu_not_here", stage.id)]
+    return result
+
+
 def test_stage(stage, explain=False, seed=None):
     """Builds the student's files of a stage and runs the gate on them.
 
@@ -364,18 +373,14 @@ def test_stage(stage, explain=False, seed=None):
         if not stage.path(unit).exists():
             why = course.say("file_missing", stage.path(unit).relative_to(course.ROOT), stage.id, unit["file"])
             return not_judged(stage, why, "missing")
-    if stage.is_emulated and not sys.platform.startswith("linux"):
-        result = Result(stage)
-        for group in result.groups:
-            group.status = "unjudged"
-        result.groups[0].failures = [course.say("gpu_not_here", stage.id)]
-        return result
     refused = own_work.refusal(stage, own_work.texts_here(stage))
     problem = refused or building.build("gate", f"worker_{stage.number}")
     if problem is None:
         problem = refused = own_work.refusal_here(stage) or None
     if refused:
         return not_judged(stage, refused, "refused")
+    if not building.has(stage):
+        return not_here(stage)
     if problem is not None:
         if f"stages/{stage.number}-{stage.slug}/" not in problem:
             raise course.Problem(course.say("build_failed", building.first_error(problem)))

@@ -580,13 +580,6 @@ extern "C" void __ubsan_handle_out_of_bounds(void* data, unsigned long index) {
   cuda_emulator::abort_launch();
 }
 
-// Clang initialises a local array (also one without a value, see README.md) with a copy of a
-// constant that is in no buffer. So only the write is checked.
-extern "C" void* cuda_emulator_set_local(void* to, const void* from, std::size_t bytes) {
-  if (bytes > 0) access(Address(to), bytes, 1, Kind::write, PC);
-  return std::memcpy(to, from, bytes);
-}
-
 // The assembler file of the program is changed to call these instead of memcpy, memmove and memset.
 extern "C" void* cuda_emulator_memcpy(void* to, const void* from, std::size_t bytes) {
   if (bytes > 0) {

@@ -136,9 +136,7 @@ struct AnyParameters {
 
 template <class... P>
 struct Parameters final : AnyParameters {
-#ifndef __clang__  // see vectors.h
   static_assert((std::is_trivially_copyable_v<P> && ...), "a GPU copies parameters byte by byte");
-#endif
   explicit Parameters(void (*kernel)(P...), P... values) : kernel(kernel), values(values...) {}
   AnyParameters* copy() const override { return new Parameters(*this); }
   // The kernel is called here and not by std::apply, because tools/cuda_compile.py allows a call

@@ -216,7 +216,7 @@ class Grade(Repository):
         self.assertEqual(sorted(entries), [stage.id for stage in STAGES])
         self.assertEqual({number: entries[number]["status"] for number in (0, 1, 2, 3, 4, 6, last.id)},
                          {0: "wrong", 1: "crashed", 2: "passed", 3: "refused", 4: "refused", 6: "begun",
-                          last.id: "unwritten"})
+                          last.id: "unwritten" if building.has(last) else "unjudged"})
         self.assertEqual(result["failed"], [0, 1, 3, 4])
         self.assertEqual(result["earned"], norm.points + attention.groups[0]["points"])
         # An optional stage without any code is not begun.
@@ -230,6 +230,19 @@ class Grade(Repository):
         if line is not None:  # no sanitizer on this machine
             self.assertEqual((line["file"], line["line"]), (course.unit_name(silu, silu.units[0]), 6))
         self.check_reports(result)
+
+    def test_a_stage_that_this_build_leaves_out_is_not_judged(self):
+        last = STAGES[-1]
+        name = course.unit_name(last, last.units[0])
+        self.put(name, (self.folder / name).read_text() + "// a line of my own\n")
+        handed_in = self.collect()
+        with mock.patch.object(building, "listed", lambda: {"stages": {}}):
+            entry, = grader.grade(handed_in, seed=7, stages=[last])["stages"]
+            with mock.patch.object(building, "build", lambda *_: "unknown target"):
+                result = gate.test_stage(last)
+        self.assertEqual((entry["status"], entry["earned"], entry["failed"]), ("unjudged", 0, False))
+        self.assertEqual({group.status for group in result.groups}, {"unjudged"})
+        self.assertIn("Linux and g++", result.groups[0].failures[0])
 
     def check_reports(self, result):
         text = "\n".join(report.text(json.loads(json.dumps(result))))

@@ -302,7 +302,7 @@ class Subset(Temporary):
         self.assertTrue(all(name.endswith(end) for name, end in zip(found, ends)), found)
 
     def test_replaces_what_stage_11_has_on_the_gpu(self):
-        known = mine_objects.listed()["stages"]
+        known = building.listed()["stages"]
         stages = [stage for stage in course.stages() if stage.is_emulated and stage.number in known]
         if not stages:
             self.skipTest("no emulator")
@@ -356,9 +356,9 @@ class OnAGpu(Temporary):
     def setUp(self):
         super().setUp()
         self.stage = next((stage for stage in course.stages() if stage.is_emulated), None)
-        if self.stage is None or self.stage.number not in mine_objects.listed()["stages"]:
+        if self.stage is None or self.stage.number not in building.listed()["stages"]:
             self.skipTest("no emulator")
-        self.emulator = [course.BUILD / file for file in mine_objects.listed()["stages"][self.stage.number]["emulated"]
+        self.emulator = [course.BUILD / file for file in building.listed()["stages"][self.stage.number]["emulated"]
                          if file.endswith(".o") and "on_emulator" not in file]
         tools = self.folder / "tools"
         tools.mkdir()
