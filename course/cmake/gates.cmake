@@ -61,8 +61,9 @@ if(has_emulator)
   target_link_libraries(unwritten_on_gpu PRIVATE engine_headers stagecraft_flags)
 endif()
 
-# The worker's objects for stage `id`. Of the files that call functions, only those that call a function of its gate:
-# the others would link our versions of functions that the stage must not have.
+# The objects of a worker of stage `id`, without those of the stage and of the engine. Of the files that call functions,
+# only those that call a function of its gate: the others would link our versions of functions that the stage must not
+# have.
 file(GLOB call_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/course/worker/*_calls.cpp)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${call_files})
 function(worker_objects id out)
@@ -82,7 +83,19 @@ function(worker_objects id out)
     endif()
   endforeach()
   list(JOIN others "|" others)
-  set(${out} "$<FILTER:$<TARGET_OBJECTS:worker>,EXCLUDE,/(${others})[.]cpp>" PARENT_SCOPE)
+  set(objects "$<FILTER:$<TARGET_OBJECTS:worker>,EXCLUDE,/(${others})[.]cpp>")
+  if(id EQUAL 10)
+    list(APPEND objects $<TARGET_OBJECTS:stand_ins>)
+  endif()
+  if(id IN_LIST emulated_stages)
+    list(APPEND objects $<TARGET_OBJECTS:emulated_calls>)
+  endif()
+  # This object registers the stage with the model before main(). Nothing refers to it, so an archive would leave it
+  # out.
+  if(linked_files_${id} AND forward IN_LIST asked_${id})
+    list(APPEND objects $<TARGET_OBJECTS:linked_${id}>)
+  endif()
+  set(${out} ${objects} PARENT_SCOPE)
 endfunction()
 
 # Compiled as a student's code is: our own warnings are off. No link-time optimisation and no linker plugin: both would
@@ -128,17 +141,6 @@ foreach(id IN LISTS stage_ids)
   recorded_objects_without(${id} objects)
   add_library(engine_${id} STATIC EXCLUDE_FROM_ALL ${objects})
   worker_objects(${id} objects)
-  if(id EQUAL 10)
-    list(APPEND objects $<TARGET_OBJECTS:stand_ins>)
-  endif()
-  if(id IN_LIST emulated_stages)
-    list(APPEND objects $<TARGET_OBJECTS:emulated_calls>)
-  endif()
-  # This object registers the stage with the model before main(). Nothing refers to it, so an archive would leave it
-  # out.
-  if(linked_files_${id} AND forward IN_LIST asked_${id})
-    list(APPEND objects $<TARGET_OBJECTS:linked_${id}>)
-  endif()
   # Our objects first: if several objects have an inline function, ours is linked.
   add_executable(worker_${id} EXCLUDE_FROM_ALL ${objects} $<TARGET_OBJECTS:mine_${id}>)
   target_link_libraries(worker_${id} PRIVATE engine_${id})
