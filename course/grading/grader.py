@@ -361,7 +361,8 @@ class Work:
         entry = memory.get(key)
         if entry is None:
             entry = self.grade(stage)
-            if entry["status"] not in ("hung", "slow") and not is_open(entry):  # the machine may be to blame
+            # The machine may be to blame for some entries.
+            if entry["status"] not in ("hung", "slow") and not is_open(entry) and not entry.get("unforeseen"):
                 memory.put(key, entry)
         return entry
 
@@ -378,7 +379,7 @@ class Work:
             return {"id": stage.id, "slug": stage.slug, "title": stage.title, "points": stage.points,
                     "message": course.say("grade_unexpected", type(problem).__name__), "status": "wrong",
                     "groups": [self.describe(group, stage, {}) for group in result.groups], "failed": True,
-                    "earned": 0, "started": True}
+                    "earned": 0, "started": True, "unforeseen": True}
 
     def entry(self, stage):
         result = gate.Result(stage)
@@ -432,7 +433,11 @@ def grade(handed_in, seed=None, jobs=None, stages=None, memory=None):
         work = Work(handed_in, seeds, folder)
         one = functools.partial(work.remembered, memory=memory) if memory else work.grade
         with concurrent.futures.ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
-            entries = list(pool.map(one, stages))
+            try:
+                entries = list(pool.map(one, stages))
+            except KeyboardInterrupt:
+                limited.end_all()  # else the pool would wait for the stages that run
+                raise
     optional = {stage.id for stage in stages if stage.is_optional}
     return {
         "schema": SCHEMA, "official": official(), "seed": None if seed is seeds else seed, "compiler": compiler(),

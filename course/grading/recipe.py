@@ -14,8 +14,11 @@ WITH_ONE = ("-MT", "-MF", "-o", "-c")  # compiler options that take the next wor
 
 def ninja_runs(output):
     """The words of the command that makes a file, relative to BUILD."""
-    done = subprocess.run(["ninja", "-C", str(course.BUILD), "-t", "commands", "-s", output], check=True,
-                          stdout=subprocess.PIPE, text=True)
+    try:
+        done = subprocess.run(["ninja", "-C", str(course.BUILD), "-t", "commands", "-s", output], check=True,
+                              stdout=subprocess.PIPE, text=True)
+    except (OSError, subprocess.SubprocessError) as problem:  # no student can cause it
+        raise course.Problem(f"{output}: {problem}") from None
     words = shlex.split(done.stdout)
     while ":" in words and "&&" in words:  # ": && c++ ... && :"
         words = words[words.index("&&") + 1:]

@@ -1,6 +1,7 @@
 """The names in object files: which kind each is, and what it is called in C++."""
 import functools
 import re
+import subprocess
 import sys
 
 from grading import links
@@ -76,5 +77,8 @@ def is_of_a_library(symbol):
 def of_ours(build, files):
     """(symbols that these objects and archives define globally, those that they need, those that they share: instances
     of templates and inline functions, of which each file that calls one has a copy)"""
-    found = list(listed(build, files))
+    try:
+        found = list(listed(build, files))
+    except (OSError, subprocess.SubprocessError) as problem:  # no student can cause it
+        raise course.Problem(f"{files[0]}: {problem}") from None
     return tuple({name for kind, name in found if is_one(kind)} for is_one in (is_strong, is_wanted, is_shared))

@@ -29,6 +29,16 @@ def how(code):
 Ended.how = property(lambda self: how(self.code))
 
 
+running, is_stopping = set(), threading.Event()
+
+
+def end_all():
+    """Ends all commands that run, and starts no other. For Ctrl-C, which only the main thread notices."""
+    is_stopping.set()
+    for child in list(running):
+        send(child, signal.SIGTERM)
+
+
 def started(command, **options):
     """Starts a process. If there are too many processes, tries again later: other students' threads may end."""
     for pause in PAUSES:
@@ -44,6 +54,9 @@ def run(command, folder, seconds, environment=None):
     with tempfile.TemporaryFile() as said:
         child = started(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT,
                         start_new_session=True, env=environment)
+        running.add(child)
+        if is_stopping.is_set():
+            send(child, signal.SIGTERM)
         late, ended = threading.Event(), threading.Event()
 
         def end():
@@ -57,12 +70,14 @@ def run(command, folder, seconds, environment=None):
         timer.start()
         try:
             _, status, used = os.wait4(child.pid, 0)
-        except BaseException:
+        except BaseException:  # such as Ctrl-C
             send(child, signal.SIGTERM)
-            timer.join(GRACE)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(GRACE)
             send(child, signal.SIGKILL)
             raise
         finally:
+            running.discard(child)
             ended.set()
             timer.cancel()
         code = child.returncode = os.waitstatus_to_exitcode(status)

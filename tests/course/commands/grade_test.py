@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,7 @@ from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+sys.path[:0] = [str(ROOT / name) for name in ("course", "tools", "tests/support")]
 from classroom import repositories  # noqa: E402
 from mistakes import catalogue  # noqa: E402
 from shared import building  # noqa: E402
@@ -30,6 +31,7 @@ from grading import report  # noqa: E402
 from grading import sanitized  # noqa: E402
 from grading import score  # noqa: E402
 from grading import submission  # noqa: E402
+import processes  # noqa: E402
 
 STAGES = course.stages()
 RUDE = r"""#include "operators/add.h"
@@ -297,6 +299,31 @@ class Grade(Repository):
     def test_a_compiler_that_does_not_end_is_ended(self):
         ended = limited.run(["sh", "-c", "echo so far; sleep 60 & sleep 60"], self.folder, 0.5)
         self.assertEqual((ended.code, ended.said), (None, "so far\n"))
+
+    def interrupted(self, code):
+        """How long a Python program runs after Ctrl-C, once it has started two commands."""
+        program = subprocess.Popen([sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path[:2]}\n{code}"],
+                                   cwd=self.folder, stderr=subprocess.DEVNULL)
+        self.assertEqual(len(processes.wait_for_descendants(program.pid, 2, seconds=60)), 2)
+        program.send_signal(signal.SIGINT)
+        start = time.monotonic()
+        program.wait(60)
+        return time.monotonic() - start
+
+    @unittest.skipUnless(sys.platform.startswith("linux"), "only Linux tells who descends from whom")
+    def test_ctrl_c_ends_what_runs_at_once(self):
+        command = "limited.run(['sh', '-c', 'sleep 60; true'], '.', 100)"
+        self.assertLess(self.interrupted(f"from sandbox import limited; {command}"), limited.GRACE / 2)
+        graded = f"""
+from unittest import mock
+from grading import grader, submission
+from sandbox import limited
+def slow(*_):
+    {command}
+with mock.patch.multiple(grader, prepare=lambda: None), mock.patch.object(grader.Work, "grade", slow):
+    grader.grade(submission.Submission("x", "a" * 40), stages=[type("Stage", (), {{"id": 0}})] * 9, seed=1, jobs=1)
+"""
+        self.assertLess(self.interrupted(graded), limited.GRACE / 2)
 
     def test_a_compiler_that_ends_without_a_word_is_asked_again_and_the_verdict_says_how_it_ended(self):
         starved = ["sh", "-c", "echo x >>tries; kill -KILL $$"]
