@@ -202,18 +202,25 @@ class Classroom:
     def seen(self):
         """{id: [Seen]}, ordered by time."""
         found = collections.defaultdict(list)
-        if self.log.exists():
-            for line in rows(self.log.read_text(encoding="utf-8")):
-                at = lateness.time_of(line.get("seen_at"))
-                if line.get("id") and at:  # the last line may be incomplete
-                    found[line["id"]].append(Seen(line["sha"], at))
+        text = self.log.read_text(encoding="utf-8-sig", errors="replace") if self.log.exists() else ""
+        head = ",".join(SEEN)
+        if text and text.splitlines()[0] != head:  # else no version that is noted from now on would be found
+            raise course.Problem(f"{self.log}: expected a first line {head}: a spreadsheet may have saved this file. Put "
+                                 "the old file back: it decides what was late")
+        for line in rows(text):
+            at = lateness.time_of(line.get("seen_at"))
+            if line.get("id") and at:  # a line may be incomplete
+                found[line["id"]].append(Seen(line["sha"], at))
         return found
 
     def note_seen(self, id, sha, at):
+        before = self.log.read_bytes() if self.log.exists() else b""
         with self.log.open("a", encoding="utf-8", newline="") as log:
             out = csv.writer(log, lineterminator="\n")
-            if log.tell() == 0:
+            if not before:
                 out.writerow(SEEN)
+            elif not before.endswith(b"\n"):  # the last line is incomplete
+                log.write("\n")
             out.writerow([id, sha, at.isoformat()])
 
     def problems(self, new=None):

@@ -441,8 +441,17 @@ class Pulling(Folder):
         for at in range(len(line) - len(":00")):  # the line may be incomplete
             room.log.write_text(whole + line[:at])
             self.assertEqual(len(room.seen()["ann"]), 1, line[:at])
+        room.log.write_text(whole + line[:9])
+        room.note_seen("ann", "c" * 40, DUE)
+        self.assertEqual([one.sha for one in room.seen()["ann"]], [handed_in.sha, "c" * 40])
         room.log.write_text(whole + line)
         self.assertEqual([one.at for one in room.seen()["ann"]], [DUE, DUE])
+        # An editor may add a byte order mark. A spreadsheet writes what later lines would not fit to.
+        room.log.write_text("\ufeff" + whole, encoding="utf-8")
+        self.assertEqual(len(room.seen()["ann"]), 1)
+        room.log.write_text(whole.replace(",", ";"))
+        with self.assertRaisesRegex(class_folder.course.Problem, "expected a first line id,sha,seen_at: a spreadsheet"):
+            room.seen()
 
     def test_goes_on_while_a_grading_does_and_never_twice(self):
         self.repository()
@@ -718,6 +727,10 @@ class Stored(Folder):
             with mock.patch.object(work, "grade", return_value=entry(STAGES[2], status)) as grade:
                 first, again = (work.remembered(STAGES[2], memory) for _ in range(2))
             self.assertEqual((first, grade.call_count), (again, 1 if is_kept else 2), status)
+        work = self.work(b"unforeseen")
+        with mock.patch.object(work, "grade", return_value={**entry(STAGES[2], "wrong"), "unforeseen": True}) as grade:
+            self.assertEqual([work.remembered(STAGES[2], memory)["status"] for _ in range(2)], ["wrong", "wrong"])
+        self.assertEqual(grade.call_count, 2)
         fresh = type(memory)(self.folder / "memory", fresh=True)
         self.assertIsNone(fresh.get(self.work(b"passed").key(STAGES[2])))
 
