@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -90,6 +91,10 @@ def why_not_fetched(settings):
 
 def fetch(settings, folder):
     """Fetches the official tree into a new folder, or one it was fetched into before. Returns its commit."""
+    if folder.is_symlink():
+        folder.unlink()
+    elif folder.exists() and not (folder / ".git").exists():  # a student committed it: git stores no .git
+        shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     url, ref = settings["url"], settings["ref"]
     if (git("init", "-q", folder=folder) is None

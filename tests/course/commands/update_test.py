@@ -145,6 +145,17 @@ class Update(unittest.TestCase):
                               stderr=subprocess.STDOUT)
         return done.returncode, done.stdout
 
+    def test_in_a_workflow_nothing_of_a_students_repository_takes_the_place_of_the_official_tree(self):
+        official.write({**official.DEFAULTS, "url": f"file://{self.theirs}"}, self.mine)
+        tree = self.mine / "build" / "official"
+        self.put(self.mine, "build/official/course/json.py", "")
+        self.assertEqual(self.fetch()[0], 0)
+        self.assertEqual(((tree / "src").exists(), (tree / "course" / "json.py").exists()), (True, False))
+        shutil.rmtree(tree)
+        tree.symlink_to("..")
+        self.assertEqual(self.fetch()[0], 0)
+        self.assertFalse(tree.is_symlink())
+
     def test_and_workflows_tell_a_ref_that_is_not_there_from_an_address_that_does_not_answer(self):
         here = f"file://{self.theirs}"
         for url, ref, said in ((here, "fall-2026", "has no branch or tag fall-2026"),
