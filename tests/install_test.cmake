@@ -20,3 +20,5 @@ endif()
 
 # The installed program starts away from the repository.
 run(${WORK}/prefix/bin/stagecraft --version)
+
+file(REMOVE_RECURSE ${WORK})

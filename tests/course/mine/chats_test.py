@@ -7,6 +7,7 @@ it.
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(sys.argv[1])
@@ -24,21 +25,20 @@ def chat(program, model, *words):
     return run(program, "chat", "--model", model, "--temperature", "0", "-n", "8", *words)
 
 
-def models():
+def models(folder):
     yield ROOT / "tests" / "data" / "gguf" / "whole.gguf"
     for dtype in TYPES:
-        path = BUILD / "course" / "mine" / f"chat-{dtype}.gguf"
-        code, _, said = run(BUILD / "src" / "stagecraft", "convert", ROOT / "models" / "chat", path,
-                            "--type", dtype, "--force")
+        path = folder / f"chat-{dtype}.gguf"
+        code, _, said = run(BUILD / "src" / "stagecraft", "convert", ROOT / "models" / "chat", path, "--type", dtype)
         if code != 0:
             sys.exit(f"convert --type {dtype}: {said}")
         yield path
 
 
-def main():
+def main(folder):
     problems = []
     n_chats = 0
-    for model in models():
+    for model in models(folder):
         code, ours, said = chat(BUILD / "src" / "stagecraft", model, "--textbook")
         if code != 0 or not ours.strip():
             sys.exit(f"{model}: exit {code}\n{said}")
@@ -52,4 +52,5 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with tempfile.TemporaryDirectory() as name:
+        sys.exit(main(pathlib.Path(name)))
