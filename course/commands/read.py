@@ -10,6 +10,7 @@ from shared.parser import Parser
 WIDEST = 100  # longer lines are hard to read
 DETAILS = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.S)
 HINT = re.compile(r"(?:Hint|提示) \d")
+PARAGRAPHS = re.compile(r"\n\n(?=[^\s`|<])")  # between them; code and tables stay at the margin
 ANSWER = re.compile(r"Answers?|答案")  # answers to the questions above them
 
 
@@ -28,7 +29,8 @@ def without_hints(text, name):
     text = DETAILS.sub(shown, text)
     text = re.sub(r"^(## (?:Hints|提示))$.*?(?=^## )", rf"\1\n\n{course.say('read_hints', name)}\n\n", text, flags=re.M | re.S)
     if answers:
-        listed = "\n".join(f"{at}. {answer}" for at, answer in enumerate(answers, 1))
+        inside = (PARAGRAPHS.sub("\n\n   ", answer) for answer in answers)  # of the item of a list
+        listed = "\n".join(f"{at}. {answer}" for at, answer in enumerate(inside, 1))
         text += f"\n\n## {course.say('read_answers')}\n{listed}"
     return text
 

@@ -109,8 +109,9 @@ def piece_lines(piece, room, folder):
     elif piece.startswith("|"):
         yield from table(piece, room)
     elif plain(piece):
-        item = ITEM.match(piece)
-        yield from course.wrapped(plain(piece, bool(folder)), room, "", " " * (item.end() if item else 0))
+        item, margin = ITEM.match(piece), re.match(r"\n*( *)", piece)[1]
+        inside = margin + " " * (item.end() if item else 0)
+        yield from course.wrapped(plain(piece, bool(folder)), room, margin, inside)
 
 
 def rendered(markdown, room, folder=None):

@@ -258,6 +258,11 @@ class Reading(unittest.TestCase):
                         self.assertLessEqual(course.width(line), 80, f"{page}: {line}")
                     self.assertNotRegex(line, r"</?(details|summary|code)>|<!--|\]\(|^(```|#|\|)|&lt;|\*\*\w", page)
 
+    def test_every_paragraph_of_an_answer_stands_below_its_number(self):
+        for language in ("en", "zh"):
+            for page, text in self.pages(language):
+                self.assertNotRegex(text, r"(?m)^(?:Question|问题) ?\d", page)
+
     def test_hints_are_left_to_the_command_and_answers_stand_at_the_end(self):
         for language, answers in ("en", " Answers 1. "), ("zh", " 答案 1. "):
             for page, text in self.pages(language):
