@@ -80,13 +80,13 @@ void take(const std::string& option, const std::string& value, Confinement& conf
 std::vector<std::string> environment(const Confinement& confinement) {
   std::vector<std::string> kept;
   for (const char* name : {"PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "ASAN_OPTIONS",
-                           "UBSAN_OPTIONS", "CCACHE_DIR", "CCACHE_BASEDIR", "SOURCE_DATE_EPOCH"}) {
+                           "UBSAN_OPTIONS", "SOURCE_DATE_EPOCH"}) {
     if (const char* value = std::getenv(name)) kept.push_back(fmt::format("{}={}", name, value));
   }
   for (const std::filesystem::path& path : confinement.writes) {
     if (!std::filesystem::is_directory(path)) continue;
     kept.push_back(fmt::format("TMPDIR={}", path.string()));
-    kept.push_back(fmt::format("HOME={}", path.string()));  // ccache needs a HOME
+    kept.push_back(fmt::format("HOME={}", path.string()));  // needed where c++ is a link to ccache
     break;
   }
   return kept;

@@ -28,18 +28,8 @@ def why_not():
     return done.stdout.strip()
 
 
-@functools.lru_cache(maxsize=None)
-def cache():
-    """The folder of ccache's stored objects."""
-    done = subprocess.run(["ccache", "-k", "cache_dir"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          text=True)
-    folder = pathlib.Path(done.stdout.strip() or pathlib.Path.home() / ".ccache")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
 def programs_of(command):
-    """The programs at its start: "env NAME=value ccache /opt/gcc/bin/c++ -c x.cpp" starts three."""
+    """The programs at its start: "env NAME=value /opt/gcc/bin/c++ -c x.cpp" starts two."""
     words = itertools.takewhile(lambda word: not word.startswith("-"), command)
     return [pathlib.Path(path) for path in map(shutil.which, words) if path]
 
@@ -77,9 +67,6 @@ def confined(command, reads=(), writes=(), programs=(), compiles=False, sanitize
         reads = [*reads, "/etc/alternatives"]
         started = programs_of(command)
         programs += [*SYSTEM, *(path.resolve().parent.parent for path in started)]
-        if "ccache" in [path.name for path in started]:
-            writes = [*writes, cache()]
-            command = ["/usr/bin/env", f"CCACHE_DIR={cache()}", f"CCACHE_TEMPDIR={cache()}/tmp", *command]
     else:
         words += ["--processes", str(THREADS + 2 * (os.cpu_count() or 1))]
     for option, paths in (("--read", reads), ("--execute", programs), ("--write", ["/dev/null", *writes])):
