@@ -2,6 +2,7 @@
 import collections
 import datetime
 import os
+import shutil
 import sys
 
 from classroom import class_folder
@@ -15,6 +16,8 @@ PULL_SECONDS = 900  # per student
 
 
 def pull(classroom, students):
+    for unfinished in classroom.folder.glob("pulled/*/.new-*"):  # of a pull that was killed
+        shutil.rmtree(unfinished, ignore_errors=True)
     seen, problems = classroom.seen(), classroom.problems()
     bar = Bar(len(students))
     found = collections.Counter()

@@ -118,7 +118,8 @@ def precompile(folder):
                 words = steps.compile_command(course.unit_name(stage, unit), f"{header}.gch",
                                               headers=folder / stage.number)[:-2]
                 commands.setdefault(header, [*words, "-w", "-x", "c++-header", str(header)])
-    run = functools.partial(subprocess.run, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # Without one, such as on a full disk, a file is compiled as usual.
+    run = functools.partial(subprocess.run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(run, commands.values()))
 

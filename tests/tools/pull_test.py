@@ -587,6 +587,7 @@ class PullTest(unittest.TestCase):
                 env={**env, "HF_ENDPOINT": self.site.url, "SSL_CERT_FILE": str(self.certificate),
                      "XDG_CACHE_HOME": str(self.folder / "cache"), "no_proxy": "*"})
             while not self.site.asked_for(path):
+                self.assertIsNone(first.poll())
                 time.sleep(0.05)
             done = self.pull()
             self.assertEqual(first.wait(60), 0)

@@ -73,6 +73,7 @@ class Repository(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.made = pathlib.Path(tempfile.mkdtemp(prefix="stage loop ")).resolve()
+        cls.addClassCleanup(shutil.rmtree, cls.made)  # also if this function fails
         for name in ("course", "tools", "stages", "src", "cmake", "docs"):
             shutil.copytree(ROOT / name, cls.made / name, ignore=shutil.ignore_patterns(
                 "__pycache__", "my_tests.cpp", "*.cpp.[0-9]*"))
@@ -89,10 +90,6 @@ class Repository(unittest.TestCase):
         cls.git("config", "user.email", "student@example.org")
         cls.git("add", "-A")
         cls.git("commit", "-qm", "as it was handed out")
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.made)
 
     def setUp(self):
         self.git("reset", "-q", "--hard", "HEAD")

@@ -17,7 +17,7 @@ float helper(float x) { return x + 1.0f; }
 [[gnu::noinline]] float inner(MatrixView<const float> x) {
   float sum = 0.0f;
   for (std::size_t r = 0; r < x.rows(); ++r) sum += helper(x(r, 0));
-  std::this_thread::sleep_for(std::chrono::milliseconds(40));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
   return sum;
 }
 

@@ -77,8 +77,8 @@ def pairs(folder, programs):
 class Workshop:
     """Builds workers of a stage and runs its gate."""
 
-    def __init__(self, stage, model, folder, rounds):
-        self.stage, self.folder, self.rounds = stage, folder, rounds
+    def __init__(self, stage, model, folder, rounds, seed):
+        self.stage, self.folder, self.rounds, self.seed = stage, folder, rounds, seed
         self.mistakes = course.mistakes_folder(stage)
         name = model["file"]
         link = recipe.ninja_runs(str((self.mistakes / catalogue.name_of(model)).relative_to(course.BUILD)))
@@ -117,10 +117,11 @@ class Workshop:
         worker = self.make(name, text)
         if worker is None:
             return "refused by the compiler", 0, []
-        result = gate.run(self.stage, worker, secrets.randbits(60), self.mistakes)
+        dice = random.Random(f"{self.seed} {name}")
+        result = gate.run(self.stage, worker, dice.getrandbits(60), self.mistakes)
         named = [group for group in result.groups if group.mistake]
         wrong = [f"{name}: {group.name}: {group.mistake}" for group in named
-                 if group.mistake not in made_of and not self.agrees(worker, group, FRESH + secrets.randbits(50))]
+                 if group.mistake not in made_of and not self.agrees(worker, group, FRESH + dice.getrandbits(50))]
         for group in named:
             print(f"  {name} {group.name}: {group.mistake}{' (in part)' if group.mistake_in_part else ''}", flush=True)
         if result.status != "wrong":  # right as well, or a gap in the gate: a person must check
@@ -157,7 +158,7 @@ def main():
             programs = catalogue.entries(folder)
             place = pathlib.Path(scratch) / stage.number
             place.mkdir()
-            shop = Workshop(stage, next(one for one in programs if "of" in one), place, options.rounds)
+            shop = Workshop(stage, next(one for one in programs if "of" in one), place, options.rounds, options.seed)
             bases = sorted({one["of"] for one in programs if "of" in one})
             texts = {text: f"{base}: {line}" for base in bases for line, text in mutants((folder / base).read_text())}
             share = [total // len(stages) + (at < total % len(stages)) for total in (options.mutants, options.pairs)]
