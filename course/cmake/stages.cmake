@@ -22,8 +22,8 @@
 #   linked_NN        an OBJECT library of them
 #   in_place_NN      the names of the replaced files, as a regular expression: "rms_norm|attention"
 #
-# Files that end in .cu are CUDA. tools/cuda_compile.py compiles them for the emulator (src/cuda_emulator), and their
-# programs are linked with the emulator. Without an emulator (cmake/platform.cmake) these stages are left out.
+# Files that end in .cu are CUDA. They are compiled for the emulator (cmake/emulator.cmake), and their programs are linked
+# with it. Without an emulator (cmake/platform.cmake) these stages are left out.
 #
 #   emulated_stages  those stages; no engine contains their reference versions, which are the objects of judged_NN
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/stages.json)
@@ -34,26 +34,6 @@ math(EXPR last_stage "${n_stages} - 1")
 # Converting NaN or a too large number to an integer is undefined, and happens to give the right result on some
 # processors. In a student's code it stops the program at once; the sanitized worker then finds the line.
 set(traps -fsanitize=float-cast-overflow -fsanitize-undefined-trap-on-error)
-
-find_package(Python3 REQUIRED COMPONENTS Interpreter)
-# The path of the real interpreter: `python3` may be a script of pyenv, which takes as long as our script.
-execute_process(COMMAND ${Python3_EXECUTABLE} -c "import sys; print(sys.executable)"
-  OUTPUT_VARIABLE python OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-
-# Compiles the .cu files of a target for the emulator. "--fast": without checks. "--trusted": without the search for
-# code that could deceive the checker. The emulator stores a program counter in 31 bits, so its programs are linked with
-# -no-pie, which gives them low addresses.
-function(compile_for_emulator target)
-  set(compile ${python} -B ${CMAKE_SOURCE_DIR}/tools/cuda_compile.py ${ARGN})
-  set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${compile}" EXPORT_COMPILE_COMMANDS OFF)
-  get_target_property(sources ${target} SOURCES)
-  set_source_files_properties(${sources} PROPERTIES
-    OBJECT_DEPENDS "${CMAKE_SOURCE_DIR}/tools/cuda_check.py;${CMAKE_SOURCE_DIR}/tools/cuda_compile.py")
-endfunction()
-function(link_emulator target)
-  target_sources(${target} PRIVATE $<TARGET_OBJECTS:emulator>)
-  target_link_options(${target} PRIVATE -no-pie)
-endfunction()
 
 foreach(index RANGE ${last_stage})
   string(JSON id GET "${registry}" stages ${index} id)
@@ -91,7 +71,6 @@ foreach(index RANGE ${last_stage})
     endforeach()
   endforeach()
   if(is_emulated)
-    set_source_files_properties(${ours} ${mine} PROPERTIES LANGUAGE CXX)
     set(ours_${id} "")
   else()
     list(JOIN ours "|" twins)
