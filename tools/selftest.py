@@ -411,7 +411,7 @@ def main():
         try:
             part(options)
             print(f"== {name}: passed in {time.monotonic() - start:.0f} s", flush=True)
-        except Failed as problem:
+        except (Failed, OSError, subprocess.SubprocessError) as problem:  # the other parts run, too
             failed.append(name)
             print(f"== {name}: FAILED after {time.monotonic() - start:.0f} s: {problem}", flush=True)
     if not options.only:

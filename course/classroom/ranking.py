@@ -5,6 +5,7 @@ A student takes part with a nickname in their own course.json and with all stage
 import collections
 import hashlib
 import json
+import traceback
 
 from classroom import class_folder
 from grading import grader
@@ -62,6 +63,10 @@ def places(run):
                     speed = score.score(handed_in, stages, texts)
             except grader.NotMade as problem:
                 problems[id] = str(problem)
+                continue
+            except Exception as problem:  # over this program: the class's page does not depend on it
+                traceback.print_exc()
+                problems[id] = type(problem).__name__
                 continue
         known[key] = speed
         if speed:

@@ -1,6 +1,5 @@
 """One call of ./stage class grade: which versions of which students are graded, and what is written about them."""
 import collections
-import errno
 import hashlib
 import json
 import os
@@ -61,23 +60,6 @@ def is_done(task):
     """True if there is a result and nothing in it needs another machine."""
     path = pathlib.Path(task.out)
     return path.exists() and not any(grader.is_open(entry) for entry in marks.read(path)["stages"])
-
-
-def is_running(pid):
-    try:
-        os.kill(pid, 0)
-    except OSError as problem:
-        return problem.errno != errno.ESRCH
-    return True
-
-
-def clean_up():
-    """Deletes the files of runs that were killed."""
-    for pattern in "*-*-*", "answers/*":
-        for path in grader.PLACE.glob(pattern):
-            pid = path.name.split("-")[1] if "-" in path.name else path.name
-            if pid.isdigit() and not is_running(int(pid)):
-                shutil.rmtree(path, ignore_errors=True)
 
 
 class Run:
@@ -141,7 +123,7 @@ class Run:
     def grade(self, tasks):
         """{out: problem}"""
         tasks = [task for task in {task.out: task for task in tasks}.values() if task.fresh or not is_done(task)]
-        clean_up()
+        grader.clean_up()
         bar = Bar(len(tasks))
         if not tasks:
             return {}

@@ -9,6 +9,7 @@ import copy
 import random
 import re
 import textwrap
+import traceback
 
 from classroom import marks
 from shared import course
@@ -108,6 +109,9 @@ def judged(handed_in, stage, name, mutant, seed):
         try:
             worker = work.make(stage)
         except grader.NotMade:
+            return None
+        except Exception:  # over this program: the sheets of the others do not depend on it
+            traceback.print_exc()
             return None
         return gate.run(stage, worker, seed, keep=work.folder / "asked")
 

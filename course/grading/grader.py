@@ -6,6 +6,7 @@ result.json of docs/teaching.md.
 """
 import concurrent.futures
 import contextlib
+import errno
 import fcntl
 import functools
 import hashlib
@@ -49,7 +50,7 @@ NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged", "unmeasured")
 # What a verdict depends on, besides the student's files, the seed and the compiler.
 OFFICIAL = (*progress.OFFICIAL, "course/grading", "course/mistakes", "course/shared", "stages/messages.json",
             "stages/case_names.json", "stages/own_work.json", "CMakeLists.txt",
-            *(f"tools/{name}.py" for name in ("cuda_check", "cuda_compile")))
+            "CMakePresets.json", *(f"tools/{name}.py" for name in ("cuda_check", "cuda_compile", "strict_json")))
 # The script that compiles a stage for the CUDA emulator, and the headers that it includes.
 EMULATOR = [course.ROOT / name for name in ("tools", "src/cuda_emulator")]
 build_lock = threading.Lock()
@@ -195,6 +196,23 @@ class Turns:
 def temporary(kind):
     """A folder for a `with`. Its name contains the process, so that it can be deleted if the process is killed."""
     return tempfile.TemporaryDirectory(dir=PLACE, prefix=f"{kind}-{os.getpid()}-")
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except OSError as problem:
+        return problem.errno != errno.ESRCH
+    return True
+
+
+def clean_up():
+    """Deletes the files of processes that were killed."""
+    for pattern in "*-*-*", "answers/*":
+        for path in PLACE.glob(pattern):
+            pid = path.name.split("-")[1] if "-" in path.name else path.name
+            if pid.isdigit() and not is_running(int(pid)):
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def is_open(entry):
@@ -430,6 +448,7 @@ def grade(handed_in, seed=None, jobs=None, stages=None, memory=None):
     seeds = seed if isinstance(seed, dict) else {stage.id: seed for stage in stages}
     prepare()
     PLACE.mkdir(parents=True, exist_ok=True)
+    clean_up()
     with temporary("student") as folder:
         work = Work(handed_in, seeds, folder)
         one = functools.partial(work.remembered, memory=memory) if memory else work.grade

@@ -199,7 +199,7 @@ def files():
 @functools.lru_cache(maxsize=None)
 def rules(number):
     """{"headers", "calls"} of a stage, as sets."""
-    lists = json.loads(LIST.read_text(encoding="utf-8"))
+    lists = course.read_json(LIST)
     if number not in lists:
         raise course.Problem(f"stages/own_work.json: expected stage {number}, found none: run python3 course grading.own_work --write")
     found = lists[number]

@@ -37,9 +37,18 @@ def in_language(chosen):
             os.environ["STAGECRAFT_LANG"] = before
 
 
+def read_json(path):
+    """The content of a JSON file of this repository."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as problem:
+        raise Problem(f"{path.relative_to(ROOT)}: expected JSON: {problem}. Did a merge stop in this file? git status says "
+                      "so") from None
+
+
 @functools.cache
 def messages():
-    return json.loads((ROOT / "stages" / "messages.json").read_text(encoding="utf-8"))
+    return read_json(ROOT / "stages" / "messages.json")
 
 
 def page(lines):
@@ -173,8 +182,7 @@ def unit_name(stage, unit):
 
 
 def stages():
-    registry = json.loads((ROOT / "stages" / "stages.json").read_text(encoding="utf-8"))
-    return [Stage(entry) for entry in registry["stages"]]
+    return [Stage(entry) for entry in read_json(ROOT / "stages" / "stages.json")["stages"]]
 
 
 def starters():

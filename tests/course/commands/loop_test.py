@@ -52,6 +52,15 @@ class Where(Repository):
         self.write("00-hello/add.cpp", "RIGHT")
         self.assertNotIn("./stage tour", self.states()[1])
 
+    def test_a_merge_that_stopped_in_a_registry_is_one_line(self):
+        for name in "messages", "stages":
+            path = self.made / "stages" / f"{name}.json"
+            text = path.read_text()
+            path.write_text(text.replace("{", "{\n<<<<<<< HEAD", 1))
+            self.run_tool("where", code=2)
+            path.write_text(text)
+            self.assertRegex(self.stderr, rf"^stage: stages/{name}\.json: expected JSON: .*git status says so\n$")
+
     def test_says_what_became_of_every_stage(self):
         self.write("00-hello/add.cpp", "RIGHT")
         self.write("01-silu/silu.cpp", "WRONG")
