@@ -814,7 +814,7 @@ class Stored(Folder):
             for pid in os.getpid(), ended.pid:
                 for name in f"student-{pid}-x/file", f"answers/{pid}/file":
                     self.put(f"place/{name}", "x")
-            class_run.clean_up()
+            grader.clean_up()
             left = {path.parent.name for path in (self.folder / "place").rglob("file")}
         self.assertEqual(left, {f"student-{os.getpid()}-x", f"{os.getpid()}"})
 
