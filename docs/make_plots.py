@@ -1,4 +1,4 @@
-"""Draws the plots of docs/performance.md and fills in the tables of measured figures there and in kernels.md.
+"""Draws the plots of docs/kernels.md and docs/performance.md, and fills in the table of kernels.md.
 
     python3 docs/make_plots.py             from docs/measurements/*.json, which are in the repository
     python3 docs/make_plots.py --measure   measures here first, about 4 minutes; let nothing else run
@@ -319,20 +319,10 @@ def pairs(operators):
 
 
 def ladder_table(operators):
-    lines = ["| | rung | 512 x 1536 x 576 | of the ceiling |", "|---|---|---|---|"]
-    for many, _ in pairs(operators):
-        rate, share = many["operations_per_second"] * 1e-9, many["operations_per_second"] / many["operation_ceiling"]
-        lines.append(f"| {many['rung']} | {many['kernel']} | {rate:,.{1 if rate < 10 else 0}f} Gop/s | {share:.0%} |")
-    return "\n".join(lines)
-
-
-def operators_table(operators):
-    lines = ["| | 512 x 1536 x 576 | share | 1 x 49152 x 576 |", "|---|---|---|---|"]
+    lines = ["| | rung | 512 x 1536 x 576 | of the ceiling | 1 x 49152 x 576 |", "|---|---|---|---|---|"]
     for many, one in pairs(operators):
-        if many["rung"] < 4 and many["kernel"] != "our answer to stage 3":
-            continue
-        share = many["operations_per_second"] / many["operation_ceiling"]
-        lines.append(f"| {many['kernel']} | {many['operations_per_second'] * 1e-9:,.0f} Gop/s | {share:.0%} "
+        rate, share = many["operations_per_second"] * 1e-9, many["operations_per_second"] / many["operation_ceiling"]
+        lines.append(f"| {many['rung']} | {many['kernel']} | {rate:,.{1 if rate < 10 else 0}f} Gop/s | {share:.0%} "
                      f"| {one['weight_bytes'] / one['seconds'] * 1e-9:.0f} GB/s |")
     read = operators["results"][0]["read_ceiling"] * 1e-9
     return "\n".join([*lines, "", f"{note(operators)}; memory read {read:.1f} GB/s on one core in that run."])
@@ -354,7 +344,6 @@ def made():
         "roofline.svg": roofline(data["operators"]),
         "tokens.svg": tokens(data["threads"], data["depth"], data["batch"]),
         "kernels.md": with_table(DOCS / "kernels.md", "ladder", ladder_table(data["operators"])),
-        "performance.md": with_table(DOCS / "performance.md", "operators", operators_table(data["operators"])),
     }
 
 
