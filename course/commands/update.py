@@ -99,7 +99,7 @@ def run():
         return 0
     wanted, gone = changes(new, settings)
     refuse_to_overwrite(wanted | gone)
-    before = changelog.lines()
+    before, engine_before = changelog.lines(), changelog.lines("engine")
     course.messages()  # read now: the update may change the file
     apply(wanted, "checkout", "-q", new)
     apply(gone, "rm", "-q")
@@ -109,6 +109,8 @@ def run():
     for line in changelog.lines():
         if line not in before:
             course.tell(f"  {line.removeprefix('- ')}")
+    if n_engine := sum(line not in engine_before for line in changelog.lines("engine")):
+        course.tell(f"  engine: {n_engine} new in CHANGELOG.md")
     course.tell(course.say("update_commit", datetime.date.today().isoformat()))
     return 0
 

@@ -1,11 +1,12 @@
-"""The changes that students are told of: lines of CHANGELOG.md such as "- tests: ..."."""
+"""The lines of CHANGELOG.md, such as "- tests: ..."."""
 import re
 
 from shared import course
 
-CHANGE = re.compile(r"- (?:handout|tests|code): ")
+CLASS = "handout|tests|code"  # what a class notices; the other kind is "engine"
 
 
-def lines():
+def lines(kinds=CLASS):
     path = course.ROOT / "CHANGELOG.md"
-    return [line for line in path.read_text(encoding="utf-8").splitlines() if CHANGE.match(line)] if path.exists() else []
+    wanted = re.compile(f"- (?:{kinds}): ")
+    return [line for line in path.read_text(encoding="utf-8").splitlines() if wanted.match(line)] if path.exists() else []

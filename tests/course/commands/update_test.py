@@ -83,7 +83,8 @@ class Update(unittest.TestCase):
         self.put(self.theirs, ".ci/run", "ours, changed\n")
         self.put(self.theirs, ".github/workflows/wheels.yml", "ours\n")
         self.put(self.theirs, "CHANGELOG.md", CHANGELOG.replace(
-            "\n## 2026-09-01", "\n## 2026-10-01\n\n- tests: stage 3 asked too much\n- code: faster\n"
+            "\n## 2026-09-01", "\n## 2026-10-01\n\n- engine: faster\n- tests: stage 3 asked too much\n"
+            "- engine: smaller\n- code: `watch` waits\n"
             "Only lines of that form.\n\n## 2026-09-01"))
         return self.commit(self.theirs)
 
@@ -105,7 +106,8 @@ class Update(unittest.TestCase):
         self.assertEqual(self.read("stages/02-rms-norm/my_tests.cpp"), "mine\n")
         settings = official.read(self.mine)
         self.assertEqual((settings["commit"], settings["url"]), (new, f"file://{self.theirs}"))
-        self.assertEqual(said.splitlines()[1:3], ["  tests: stage 3 asked too much", "  code: faster"])
+        self.assertEqual(said.splitlines()[1:-1], ["  tests: stage 3 asked too much", "  code: `watch` waits",
+                                                   "  engine: 2 new in CHANGELOG.md"])
         self.assertNotIn("all of them", said)
         self.assertNotIn("Only lines", said)
         self.commit(self.mine)
