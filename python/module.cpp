@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/processors.h"
+#include "checkpoint/find_model.h"
 #include "generation/common_prefix.h"
 #include "generation/continuation.h"
 #include "generation/conversation.h"
@@ -215,7 +216,7 @@ struct Options {
 
 class Model {
  public:
-  Model(const std::filesystem::path& path, std::size_t threads, const std::string& backend,
+  Model(const std::string& path, std::size_t threads, const std::string& backend,
         const std::string& kv_type, std::size_t context, const std::string& chat_template) {
     EngineOptions options{
         one_of<BackendKind>("backend", backend,
@@ -228,7 +229,7 @@ class Model {
                                         {"bf16", KvType::BF16},
                                         {"q8_0", KvType::Q8_0}});
     }
-    const ModelSource source(path);
+    const ModelSource source = path.empty() ? std::filesystem::path() : find_model(path, "");
     Engine engine = Engine::open(source, options);
     if (context == 0) context = default_context(engine.plan());
     check_memory(engine, context);
@@ -385,7 +386,7 @@ PYBIND11_MODULE(_engine, module) {
 
   py::class_<Model> model(module, "Model", R"(A language model.
 
-path      a folder with config.json and the weights, or a file: GGUF, llama2.c, .flm
+path      a folder, a file (GGUF, llama2.c, .flm), or the name of a pulled model
 threads   0: one for each core
 backend   'cpu', or 'textbook': the operators of the course, one after the other
 kv_type   the type of the KV cache: 'f32', 'f16', 'bf16' or 'q8_0'; '': f16, or bf16 where it is

@@ -1,7 +1,7 @@
 """The models that ./stage pull has fetched: where they are, what exists, and how to remove one.
 
 A model is a folder with its name, NAME or OWNER/NAME. It contains the files and pulled.json, which says where they came
-from. src/programs/model_path.cpp looks in the same places.
+from. src/checkpoint/find_model.cpp looks in the same places.
 """
 import json
 import os

@@ -1,26 +1,13 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 #include <string_view>
 
 #include "base/error.h"
+#include "checkpoint/find_model.h"
 #include "checkpoint/model_source.h"
 
 namespace stagecraft {
-
-// Finds the folder or file of a model. `given` is a path, or a name: NAME, OWNER/NAME, or NAME:FILE
-// if a folder holds several models. A path that exists is never read as a name. Names are searched
-// in $STAGECRAFT_MODELS, in ${XDG_CACHE_HOME:-~/.cache}/stagecraft/models, where ./stage pull
-// stores models, and among the models that come with the project. For a folder without config.json,
-// returns the one file in it that is a model.
-//
-// If `given` is empty, finds the model `default_name` ("story", "chat") that comes with the
-// project: in $STAGECRAFT_HOME/models, or beside the installed program in
-// ../share/stagecraft/models.
-//
-// Throws Error that names the command to pull a missing model, or the folders that were searched.
-std::filesystem::path find_model(const std::string& given, const std::string& default_name);
 
 // Throws Error if `out`, a file that is to be written, could be one of the model's own files: it is
 // the model, or it exists in the model's folder.

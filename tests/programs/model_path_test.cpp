@@ -77,8 +77,9 @@ TEST_F(ModelPath, LooksInTheClassroomFirstAndInTheHomeLast) {
 TEST_F(ModelPath, AModelOfSeveralFilesIsAskedWhich) {
   put(kGguf, models() / "ann/many", "a.gguf");
   put(kGguf, models() / "ann/many", "b.gguf");
-  EXPECT_EQ(info("ann/many").err,
-            "stagecraft: --model: 'ann/many' holds 2 models; name one, such as ann/many:a.gguf\n");
+  EXPECT_EQ(
+      info("ann/many").err,
+      "stagecraft: ann/many: expected one model, found 2; name one, such as ann/many:a.gguf\n");
   EXPECT_EQ(found("ann/many:b.gguf"), (models() / "ann/many/b.gguf").string());
 }
 
@@ -87,8 +88,8 @@ TEST_F(ModelPath, AFolderIsTheOneFileInItThatIsAModel) {
   put(kGguf, folder, "a.gguf");
   EXPECT_EQ(found(folder.string()), (folder / "a.gguf").string());
   put(kGguf, folder, "b.gguf");
-  EXPECT_EQ(info(folder.string()).err, "stagecraft: --model: '" + folder.string() +
-                                           "' holds 2 models; name one, such as " +
+  EXPECT_EQ(info(folder.string()).err, "stagecraft: " + folder.string() +
+                                           ": expected one model, found 2; name one, such as " +
                                            folder.string() + "/a.gguf\n");
 }
 

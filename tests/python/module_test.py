@@ -6,8 +6,11 @@ import importlib.metadata
 import json
 import os
 import pathlib
+import shutil
+import tempfile
 import threading
 import unittest
+import unittest.mock
 
 import numpy as np
 import stagecraft
@@ -99,9 +102,20 @@ class Story(unittest.TestCase):
         list(text)
         self.assertEqual(text.reason, "context")
 
+    def test_a_pulled_model_is_opened_by_its_name_or_its_folder(self):
+        with tempfile.TemporaryDirectory() as cache, unittest.mock.patch.dict(os.environ, XDG_CACHE_HOME=cache):
+            folder = pathlib.Path(cache) / "stagecraft" / "models" / "one"
+            folder.mkdir(parents=True)
+            shutil.copy(ROOT / "tests" / "data" / "gguf" / "whole.gguf", folder)
+            plan = stagecraft.Model(folder / "whole.gguf").plan()
+            self.assertEqual(stagecraft.Model("one").plan(), plan)
+            self.assertEqual(stagecraft.Model(folder).plan(), plan)
+
     def test_errors_name_what_was_expected(self):
         for call, parts in (
                 (lambda: stagecraft.Model("/no/such/model"), ["/no/such/model"]),
+                (lambda: stagecraft.Model("no-such-model"), ["no-such-model", "./stage pull"]),
+                (lambda: stagecraft.Model(""), ["no such folder"]),
                 (lambda: stagecraft.Model(STORY, backend="gpu"), ["backend", "cpu or textbook", "gpu"]),
                 (lambda: stagecraft.Model(STORY, backend="textbook", kv_type="q8_0"), ["kv_type", "f32", "q8_0"]),
                 (lambda: self.generate([]), ["prompt", "at least one"]),
