@@ -2,6 +2,7 @@
 
     build/venv/bin/python reference/make_all.py            writes tests/data
     build/venv/bin/python reference/make_all.py --check    exit code 1 and one line if it differs
+    build/venv/bin/python reference/make_all.py --manifest writes only manifest.json
 
 Another processor may sum in another order, so the check compares: ids, weights, inputs, configs,
 names and order byte for byte; f64 oracles to 1e-10 of a tensor's largest number; tolerances to a
@@ -83,6 +84,10 @@ def manifest_of(folder: Path) -> dict[str, Any]:
     }
 
 
+def write_manifest(folder: Path) -> None:
+    (folder / "manifest.json").write_text(json.dumps(manifest_of(folder), indent=2) + "\n")
+
+
 def make_all(folder: Path) -> None:
     make_models(folder / "models")
     make_operators(folder / "operators")
@@ -92,7 +97,7 @@ def make_all(folder: Path) -> None:
     make_perplexity(folder / "perplexity", folder / "models")
     make_jinja(folder / "jinja")
     make_chat_templates(folder / "chat_templates", folder / "tokenizers")
-    (folder / "manifest.json").write_text(json.dumps(manifest_of(folder), indent=2) + "\n")
+    write_manifest(folder)
 
 
 def difference(name: str, ours: Path, fresh: Path) -> str | None:
@@ -187,5 +192,9 @@ if __name__ == "__main__":
     parser.add_argument(
         "--check", action="store_true", help="make everything again elsewhere and compare"
     )
+    parser.add_argument(
+        "--manifest", action="store_true", help="write only the list of files, manifest.json"
+    )
     args = parser.parse_args()
-    check(args.out) if args.check else make_all(args.out)
+    run = check if args.check else write_manifest if args.manifest else make_all
+    run(args.out)

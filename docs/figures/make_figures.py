@@ -42,7 +42,7 @@ def map_of(stage, data, say):
 
 FIGURES = {
     "map": functools.partial(map_of, None),
-    **{f"map-{stage}": functools.partial(map_of, stage) for stage in range(12)},
+    **{f"map-{stage}": functools.partial(map_of, stage) for stage in model_map.MARKED},
     "silu": kernels.silu, "rms-norm": kernels.rms_norm, "matmul": kernels.matmul, "rope": kernels.rope,
     "simd": kernels.simd, "tile": kernels.tile, "warp": kernels.warp, "q8-0-block": kernels.q8_0_block,
     "number-formats": kernels.number_formats,

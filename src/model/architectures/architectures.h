@@ -10,7 +10,8 @@
 namespace stagecraft {
 
 // An architecture: how a config.json becomes a plan. Each file NAME.cpp of this folder defines one,
-// `architecture_NAME`. CMake lists the files, so a new file needs no registration.
+// `architecture_NAME` (not architectures.cpp, llama.cpp and *_common.cpp). CMake lists the files,
+// so a new file needs no registration.
 struct Architecture {
   std::span<const std::string_view> model_types;  // the values of "model_type" that it reads
   // Throws Error naming the first field that is missing, out of range, or would change the result

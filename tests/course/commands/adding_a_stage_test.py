@@ -1,7 +1,7 @@
 """Follows docs/adding-a-stage.md in a copy of the repository: adding_a_stage_test.py BUILD
 
 The new stage must be not written, then right with our answer, right with another right program, and wrong with a wrong
-program, whose mistake must be named.
+program, whose mistake must be named. The entries that the page adds to other files must be those that their tests expect.
 """
 import json
 import pathlib
@@ -9,6 +9,9 @@ import re
 import sys
 
 from repository_copy import Copy, ROOT
+
+sys.path.append(str(ROOT / "tests" / "tools"))
+import pages  # noqa: E402
 
 GUIDE = ROOT / "docs" / "adding-a-stage.md"
 DUMP = pathlib.Path(__file__).with_name("gelu.safetensors")  # made as in section 8 of the guide
@@ -27,7 +30,14 @@ def add_the_stage(copy):
     registry["stages"].append(entry)
     copy.write("stages/stages.json", json.dumps(registry, indent=2, ensure_ascii=False))
     copy.write("tests/data/operators/gelu.safetensors", DUMP.read_bytes())
-    for command in "python3 course grading.starters --write", "python3 course grading.own_work --write":
+    for name, before, after in pages.additions(guide):
+        text = (copy.folder / name).read_text()
+        assert text.count(before) == 1, f"{name}: expected one place with\n{before}"
+        copy.write(name, text.replace(before, after))
+    for command in ("python3 course grading.starters --write", "python3 course grading.own_work --write",
+                    "python3 tests/course/commands/course_test.py Readme",
+                    "python3 docs/figures/make_figures.py && ls docs/figures/map-12.svg docs/figures/map-12.zh.svg",
+                    "grep -F GELU docs/figures/map-12.zh.svg && ! grep -F nothing docs/figures/map-12.zh.svg"):
         code, printed = copy.run(command)
         assert code == 0, printed
     return files
