@@ -67,7 +67,7 @@ void keep_standard_descriptors() {
 }
 
 int run(int argc, char** argv, std::span<const Command> commands) {
-  CLI::App app("A language model engine small enough to read.", "stagecraft");
+  CLI::App app("A language model engine, and the course in which you write it", "stagecraft");
   app.set_version_flag("--version", version_text());
   app.require_subcommand(0, 1);  // no command: see the message below
   add_commands(app, commands, argc > 1 ? argv[1] : "");

@@ -81,7 +81,10 @@ void run_convert(const ConvertFlags& flags) {
 void add_convert(CLI::App& app) {
   CLI::App* command = app.add_subcommand("convert", "Write a model in another format or type");
   const auto flags = std::make_shared<ConvertFlags>();
-  command->add_option("model", flags->model, "A model: its folder, its file (GGUF, llama2.c, .flm)")
+  command
+      ->add_option(
+          "model", flags->model,
+          "The model: a folder, a file (GGUF, llama2.c, .flm), or the name of a pulled model")
       ->required()
       ->check(not_empty())
       ->type_name("MODEL");
@@ -103,8 +106,8 @@ void add_convert(CLI::App& app) {
                     "Write only weights and sizes");
   command->add_flag("--force", flags->force, "Replace existing files");
   command->footer(
-      "GGUF and .flm: Llama, Mistral, Qwen2 and Qwen3 only (.flm also ChatGLM); a folder: every "
-      "model\n"
+      "GGUF and .flm: Llama, Mistral, Qwen2 and Qwen3 only (.flm also ChatGLM); a folder: most "
+      "models, and an error says why if not\n"
       "Examples: stagecraft convert models/story story.gguf --type q8_0\n"
       "          stagecraft convert stories15M.bin stories15M/");
   command->callback([flags] { run_convert(*flags); });

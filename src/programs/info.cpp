@@ -273,8 +273,9 @@ void add_info(CLI::App& app) {
       app.add_subcommand("info", "Show what a model contains, its memory, and its work per token");
   const auto flags = std::make_shared<InfoFlags>();
   command
-      ->add_option("path,-m,--model", flags->path,
-                   "A model's folder, a GGUF file, or any safetensors file")
+      ->add_option(
+          "path,-m,--model", flags->path,
+          "The model (a folder, a file, or the name of a pulled model), or any safetensors file")
       ->check(not_empty())
       ->type_name("PATH");
   command
