@@ -1,12 +1,26 @@
-// Runs a fuzz target once with each known input: its seeds, and inputs that were found earlier.
+// replay NAME FILE...: runs a fuzz target once with each known input: its seeds, and inputs that
+// were found earlier.
 #include <iterator>
+#include <map>
 #include <vector>
 
 #include "tests/fuzz/fuzz.h"
 
+// CMake lists the targets, and compiles each under a name of its own.
+#define TARGET(name) extern "C" int fuzz_##name(const std::uint8_t* data, std::size_t size);
+#include "targets.inc"
+#undef TARGET
+
 int main(int argc, char** argv) {
+  const std::map<std::string_view, int (*)(const std::uint8_t*, std::size_t)> targets = {
+#define TARGET(name) {#name, fuzz_##name},
+#include "targets.inc"
+#undef TARGET
+  };
+  const auto target = targets.find(argc > 1 ? argv[1] : "");
+  stagecraft::require(target != targets.end(), "the first argument names a target");
   std::vector<std::filesystem::path> files;
-  for (int i = 1; i < argc; ++i) {
+  for (int i = 2; i < argc; ++i) {
     if (!std::filesystem::is_directory(argv[i])) {
       files.emplace_back(argv[i]);
       continue;
@@ -20,6 +34,6 @@ int main(int argc, char** argv) {
     stagecraft::require(in.good() || in.eof(), "an input can be read");
     std::printf("%s: %zu bytes\n", file.filename().c_str(), bytes.size());
     std::fflush(stdout);  // after a crash, the last name printed is the input that caused it
-    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+    target->second(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   }
 }
