@@ -28,6 +28,9 @@ EngineOptions complete(EngineOptions options, const Checkpoint& checkpoint) {
     throw Error("kv_type: expected f32 (the only type of the layers of the course), found {}",
                 name_of(*options.kv_type));
   }
+  if (options.gpu_layers && options.backend != BackendKind::Cuda) {
+    throw Error("gpu_layers: expected the backend Cuda, found another one");
+  }
   if (!options.kv_type && is_textbook(options.backend)) options.kv_type = KvType::F32;
   if (!options.kv_type && options.backend == BackendKind::Cuda) options.kv_type = KvType::F16;
   if (!options.kv_type) options.kv_type = usual_kv_type(checkpoint);

@@ -28,7 +28,7 @@ struct EngineOptions {
   // Empty: F32 for Walker and Textbook, F16 for Cuda. For Cpu F16, or BF16 if the model is large
   // and the processor multiplies bf16 faster than f32 (usual_kv_type).
   std::optional<KvType> kv_type = {};
-  // For Cuda: only the last gpu_layers layers and the head are on the GPU, the others on the CPU.
+  // Only for Cuda: the last gpu_layers layers and the head are on the GPU, the others on the CPU.
   // Empty: all layers. 0: nothing is on the GPU, not even the head.
   std::optional<std::size_t> gpu_layers = {};
 };
