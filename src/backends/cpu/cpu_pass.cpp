@@ -50,6 +50,7 @@ class Pass {
         rows_(count_tokens(batch)) {}
 
   void run() {
+    write_angles();  // published by the barrier of the embedding, the first step of every plan
     for (const FusedStep& step : program_.fused.steps) {
       std::visit([this](const auto& one) { compute(one); }, step);
       if (rows_ == 0) return;  // no row is scored
@@ -57,35 +58,19 @@ class Pass {
   }
 
  private:
-  void compute(const EmbedStep& step) {
+  // Writes cos and sin of the angles of this thread's share of the rows.
+  void write_angles() {
     std::size_t row = 0;
     const Range share = slice_.share(rows_);
-    const auto out = buffer(step.out);
     for (const SequenceTokens& one : batch_) {
       for (std::size_t t = 0; t < one.tokens.size(); ++t, ++row) {
         if (row < share.begin || row >= share.end) continue;
-        const std::size_t position = one.cache->length() + t;
-        if (step.table == kNone && step.positions == kNone) {
-          std::ranges::copy(one.rows.row(t), out.row(row).begin());
-        } else if (step.table == kNone) {
-          std::ranges::fill(out.row(row), 0.0f);
-        } else {
-          const auto token = static_cast<std::size_t>(one.tokens[t]);
-          read_row(weights_.table(step.table), token, out.row(row));
-          if (step.scale != 1.0f) k_.scale(step.scale, out.cols(), out.row(row).data());
-        }
-        if (step.positions != kNone) {
-          const auto learned = scratch_row(out.cols());
-          read_row(weights_.table(step.positions), position, learned);
-          k_.add(learned.data(), out.cols(), out.row(row).data());
-        }
-        write_angles(row, one.cache->placement, position);
+        write_angles(row, one.cache->placement, one.cache->length() + t);
       }
     }
-    slice_.barrier();
   }
 
-  // Writes cos and sin of the angles of a row, which is token `index` of its text.
+  // The same for one row, which is token `index` of its text.
   void write_angles(std::size_t row, const Placement& placement, std::size_t index) {
     for (std::size_t table = 0; table < w_.rotations.size(); ++table) {
       const auto& [name, frequencies, positions] = program_.plan.frequencies[table];
@@ -98,6 +83,32 @@ class Pass {
         sin[i] = std::sin(angle);
       }
     }
+  }
+
+  void compute(const EmbedStep& step) {
+    std::size_t row = 0;
+    const Range share = slice_.share(rows_);
+    const auto out = buffer(step.out);
+    for (const SequenceTokens& one : batch_) {
+      for (std::size_t t = 0; t < one.tokens.size(); ++t, ++row) {
+        if (row < share.begin || row >= share.end) continue;
+        if (step.table == kNone && step.positions == kNone) {
+          std::ranges::copy(one.rows.row(t), out.row(row).begin());
+        } else if (step.table == kNone) {
+          std::ranges::fill(out.row(row), 0.0f);
+        } else {
+          const auto token = static_cast<std::size_t>(one.tokens[t]);
+          read_row(weights_.table(step.table), token, out.row(row));
+          if (step.scale != 1.0f) k_.scale(step.scale, out.cols(), out.row(row).data());
+        }
+        if (step.positions != kNone) {
+          const auto learned = scratch_row(out.cols());
+          read_row(weights_.table(step.positions), one.cache->length() + t, learned);
+          k_.add(learned.data(), out.cols(), out.row(row).data());
+        }
+      }
+    }
+    slice_.barrier();
   }
 
   void compute(const FusedLinears& step) {
