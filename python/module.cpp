@@ -137,8 +137,7 @@ class Generation {
   // The text that the next token adds, which may be none.
   std::string make_token() {
     if (!session_) begin();
-    session_->feed(text_.tokens().subspan(session_->tokens().size()), no_signal);
-    const Continuation::Step step = text_.next(session_->logits(), scratch_);
+    const Continuation::Step step = next_token(*session_, text_, scratch_, no_signal);
     std::string piece = step.token ? visible_.push(*step.token) : "";
     if (visible_.stopped()) {
       reason_ = StopReason::Stopped;

@@ -54,4 +54,13 @@ bool Continuation::forbid_others(std::span<float> logits) {
   return true;
 }
 
+Continuation::Step next_token(Session& session, Continuation& text,
+                              std::span<TokenProbability> scratch,
+                              const std::function<bool()>& go_on) {
+  const auto rest = text.tokens().subspan(session.tokens().size());
+  const bool fed = text.is_greedy() ? session.feed_greedy(rest, go_on) : session.feed(rest, go_on);
+  if (!fed) return {{}, StopReason::Stopped};
+  return text.next(session.logits(), scratch, session.likeliest());
+}
+
 }  // namespace stagecraft

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -20,6 +21,10 @@ inline bool is_plain_greedy(const GenerationOptions& options) {
 // session: the caller feeds the tokens and provides the logits. With a grammar, the logits of
 // forbidden tokens become -infinity before the choice; so do those of end tokens while the text is
 // not complete.
+//
+// Three loops use it: a session's (next_token), that of generate_batch(), and the server's. The
+// last two compute several texts per pass. generate() is a fourth loop: it is stage 7, and needs
+// nothing but a Session.
 class Continuation {
  public:
   // prompt: 1 to `context` tokens. context: the most tokens of the whole text. grammar: may be
@@ -61,5 +66,12 @@ class Continuation {
   std::size_t context_;
   std::optional<GuidedText> guide_;
 };
+
+// Feeds the tokens of `text` that `session` lacks, and chooses the next token. scratch: as in
+// Continuation::next. go_on: as in Session::feed; if it returns false, the text ends with
+// StopReason::Stopped.
+Continuation::Step next_token(Session& session, Continuation& text,
+                              std::span<TokenProbability> scratch,
+                              const std::function<bool()>& go_on = {});
 
 }  // namespace stagecraft

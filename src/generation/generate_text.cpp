@@ -16,15 +16,11 @@ StopReason generate_more(Session& session, const TextOptions& options, Random& r
                     options.grammar.get());
   std::vector<TokenProbability> scratch(session.logits().size());
   while (true) {
-    const Continuation::Step step = text.next(session.logits(), scratch, session.likeliest());
+    const Continuation::Step step = next_token(session, text, scratch);
+    const bool stopped = step.token && !on_token(*step.token);
+    if (!stopped && !step.end) continue;
     random = text.random();
-    if (step.token && !on_token(*step.token)) return StopReason::Stopped;
-    if (step.end) return *step.end;
-    if (text.is_greedy()) {
-      session.feed_greedy(text.tokens().last(1));
-    } else {
-      session.feed(text.tokens().last(1));
-    }
+    return stopped ? StopReason::Stopped : *step.end;
   }
 }
 
@@ -36,9 +32,7 @@ TextResult generate_text(const Tokenizer& tokenizer, Session& session,
   TextResult result;
   const std::size_t before = session.computed();
   const Stopwatch watch;
-  // The other backends compute the logits in the memory of the host, so there is no copy to avoid.
-  const bool greedy = is_plain_greedy(options.generation) && !options.grammar &&
-                      session.engine().options().backend == BackendKind::Cuda;
+  const bool greedy = is_plain_greedy(options.generation) && !options.grammar;
   const auto go_on = [&] { return on_text({}); };
   const bool fed = greedy ? session.feed_greedy(prompt, go_on) : session.feed(prompt, go_on);
   result.prompt_tokens = session.computed() - before;
@@ -55,8 +49,10 @@ TextResult generate_text(const Tokenizer& tokenizer, Session& session,
     result.tokens.push_back(token);
     return show(visible.push(token)) && !visible.stopped();
   };
-  result.reason = options.grammar || greedy ? generate_more(session, options, random, take)
-                                            : generate(session, options.generation, random, take);
+  const bool is_chosen = session.likeliest() >= 0;  // by a GPU
+  result.reason = options.grammar || is_chosen
+                      ? generate_more(session, options, random, take)
+                      : generate(session, options.generation, random, take);
   // After an interruption, the text that is still held back is not wanted; otherwise it is ordinary
   // text.
   if (result.reason != StopReason::Stopped) {
