@@ -19,6 +19,7 @@
 #include "generation/conversation.h"
 #include "generation/feed_tokens.h"
 #include "generation/session.h"
+#include "generation/text_memory.h"
 #include "generation/trace.h"
 #include "generation/usual_options.h"
 #include "generation/visible_text.h"

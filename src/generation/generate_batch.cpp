@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "generation/continuation.h"
 #include "generation/feed_tokens.h"
-#include "generation/session.h"
+#include "generation/text_memory.h"
 
 namespace stagecraft {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "generation/broken_model.h"
 #include "generation/feed_tokens.h"
-#include "generation/session.h"
+#include "generation/text_memory.h"
 #include "operators/softmax.h"
 
 namespace stagecraft {

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "checkpoint/safetensors.h"
-#include "generation/session.h"
+#include "generation/text_memory.h"
 
 namespace stagecraft {
 namespace {

@@ -6,6 +6,7 @@
 #include "base/mapped_file.h"
 #include "base/utf8.h"
 #include "generation/chat_session.h"
+#include "generation/text_memory.h"
 #include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/safetensors.h"
-#include "generation/session.h"
+#include "generation/text_memory.h"
 #include "model/description.h"
 #include "model/plan_summary.h"
 #include "model/plan_text.h"

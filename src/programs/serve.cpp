@@ -7,6 +7,7 @@
 #include "base/usable_memory.h"
 #include "base/utf8.h"
 #include "checkpoint/model_source.h"
+#include "generation/text_memory.h"
 #include "model/plan_text.h"
 #include "programs/commands.h"
 #include "programs/console.h"

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/usable_memory.h"
 #include "generation/session.h"
+#include "generation/text_memory.h"
 #include "tests/hostile/bad_model.h"
 #include "tests/hostile/run_limited.h"
 #include "tests/support/engines.h"
