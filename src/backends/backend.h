@@ -52,6 +52,27 @@ struct Input {
 inline constexpr std::string_view kAttentionProbs = "attn_probs";
 using Probe = std::function<void(int layer, std::string_view name, MatrixView<const float>)>;
 
+// The results inside a pass, of a textbook backend.
+class StepResults {
+ public:
+  // Calls `probe` with intermediate results from now on; an empty probe ends this.
+  // textbook_backend.h lists the results.
+  virtual void set_probe(Probe probe) = 0;
+
+  // Applies the final norm and the output head to these rows of the residual stream, as if they
+  // were the result of the last layer. They are computed in the memory of a pass, so a sequence
+  // must have been made before.
+  //
+  //   x       [n, width of the residual stream]  read; 1 <= n <= max_rows()
+  //   logits  [n, vocab_size]                    written
+  //
+  // Throws Error if there was no sequence, or if sizes are wrong.
+  virtual void score(MatrixView<const float> x, MatrixView<float> logits) = 0;
+
+ protected:
+  ~StepResults() = default;
+};
+
 // Runs the plan of one model. Owns the weights in the layout that it needs, the threads, and the
 // memory of a pass. One caller at a time.
 class Backend {
@@ -104,22 +125,8 @@ class Backend {
   virtual std::size_t n_threads() const = 0;
   virtual void use_threads(std::size_t n) = 0;
 
-  // Calls `probe` with intermediate results from now on; an empty probe ends this.
-  // textbook_backend.h lists the results. Throws Error if the backend fuses steps, because it has
-  // no such results.
-  virtual void set_probe(Probe probe) = 0;
-
-  // Applies the final norm and the output head to these rows of the residual stream, as if they
-  // were the result of the last layer. They are computed in the memory of a pass, so a sequence
-  // must have been made before.
-  //
-  //   x       [n, width of the residual stream]  read; 1 <= n <= max_rows()
-  //   logits  [n, vocab_size]                    written
-  //
-  // Throws Error if set_probe does, if there was no sequence, or if sizes are wrong.
-  virtual void score(MatrixView<const float> /*x*/, MatrixView<float> /*logits*/) {
-    throw Error("score: expected the textbook backend, found one that fuses steps");
-  }
+  // Null if the backend fuses steps, because then it has no such results.
+  virtual StepResults* step_results() { return nullptr; }
 };
 
 }  // namespace stagecraft

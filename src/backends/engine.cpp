@@ -140,6 +140,11 @@ std::vector<std::unique_ptr<Sequence>> Engine::make_sequences(std::size_t n, std
   return backend_->make_sequences(n, n_more, context, max_rows);
 }
 
+StepResults& Engine::step_results() {
+  if (StepResults* results = backend_->step_results()) return *results;
+  throw Error("probe: expected the textbook backend, found one that fuses steps");
+}
+
 SequenceBytes sequence_bytes(const Plan& plan, const EngineOptions& options, std::size_t context) {
   if (is_textbook(options.backend)) return textbook_bytes(plan, context);
   if (options.backend == BackendKind::Cuda) return gpu_layers_bytes(plan, options, context);

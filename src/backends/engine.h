@@ -41,8 +41,8 @@ class Engine {
   std::size_t max_rows() const { return backend_->max_rows(); }
   std::size_t n_threads() const { return backend_->n_threads(); }
   void use_threads(std::size_t n) { backend_->use_threads(n); }
-  void set_probe(Probe probe) { backend_->set_probe(std::move(probe)); }
-  void score(MatrixView<const float> x, MatrixView<float> logits) { backend_->score(x, logits); }
+  // Throws Error if the backend fuses steps.
+  StepResults& step_results();
 
  private:
   void check_context(std::size_t context) const;
@@ -58,17 +58,18 @@ class Engine {
   std::unique_ptr<Backend> backend_;
 };
 
-// Passes the intermediate results of an engine to `probe` as long as it exists; see
-// Backend::set_probe.
+// Passes the intermediate results of an engine to `probe` as long as it exists; see StepResults.
 class ProbeScope {
  public:
-  ProbeScope(Engine& engine, Probe probe) : engine_(engine) { engine.set_probe(std::move(probe)); }
-  ~ProbeScope() { engine_.set_probe({}); }
+  ProbeScope(Engine& engine, Probe probe) : results_(engine.step_results()) {
+    results_.set_probe(std::move(probe));
+  }
+  ~ProbeScope() { results_.set_probe({}); }
   ProbeScope(const ProbeScope&) = delete;
   ProbeScope& operator=(const ProbeScope&) = delete;
 
  private:
-  Engine& engine_;
+  StepResults& results_;
 };
 
 // The memory of a sequence of an engine with these options: of the host, not of a GPU. For Cpu and

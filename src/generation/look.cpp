@@ -116,7 +116,8 @@ std::optional<Look> look(Session& session, std::span<const TokenId> tokens,
 }
 
 void guess(Engine& engine, std::span<const float> residual, std::span<float> logits) {
-  engine.score({residual.data(), 1, residual.size()}, {logits.data(), 1, logits.size()});
+  engine.step_results().score({residual.data(), 1, residual.size()},
+                              {logits.data(), 1, logits.size()});
 }
 
 }  // namespace stagecraft

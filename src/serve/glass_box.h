@@ -44,7 +44,7 @@ struct GlassAnswer {
 };
 
 // Shows how the model chose a token. It has its own engine, because it needs the result of each
-// step of the plan, which a backend with fused steps does not have (Backend::set_probe). It also
+// step of the plan, which a backend with fused steps does not have (StepResults). It also
 // has its own thread, so the scheduler's texts do not wait for it. The engine is opened at the
 // first request. Requests are answered one after the other. If a text begins like the previous one,
 // the common beginning is not computed again.

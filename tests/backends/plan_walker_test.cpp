@@ -41,9 +41,10 @@ std::vector<float> numbers(MatrixView<const float> value) {
 Shown run(Backend& backend, std::span<const TokenId> ids, std::size_t vocab_size) {
   Shown result;
   const auto sequence = backend.make_sequence(ids.size(), 0);
-  backend.set_probe([&](int layer, std::string_view name, MatrixView<const float> value) {
-    result.seen.push_back({layer, std::string(name), numbers(value)});
-  });
+  backend.step_results()->set_probe(
+      [&](int layer, std::string_view name, MatrixView<const float> value) {
+        result.seen.push_back({layer, std::string(name), numbers(value)});
+      });
   Matrix<float> logits(2, vocab_size);
   const Input first{sequence.get(), ids.first(3), 0}, rest{sequence.get(), ids.subspan(3), 2};
   backend.forward({&first, 1}, logits.top_rows(0));

@@ -71,9 +71,10 @@ class Turns {
         session_(engine_, plan.context),
         seed_(inputs.size(0, 1u << 30)),
         random_(seed_) {
-    session_.engine().set_probe([this](int, std::string_view what, MatrixView<const float> value) {
-      if (what == "embedding") rows_ += static_cast<int>(value.rows());
-    });
+    session_.engine().step_results().set_probe(
+        [this](int, std::string_view what, MatrixView<const float> value) {
+          if (what == "embedding") rows_ += static_cast<int>(value.rows());
+        });
     one_.name = name;
     one_.request.function = "chat_turn";
     one_.request.texts = {{"model", usual().string()}};

@@ -16,9 +16,10 @@ class ChatTurn : public testing::Test {
   // Answers, and counts the positions that the model computed.
   TextResult turn(Session& session, const std::vector<TokenId>& conversation) {
     fed_ = 0;
-    session.engine().set_probe([this](int, std::string_view name, MatrixView<const float> view) {
-      if (name == "embedding") fed_ += view.rows();
-    });
+    session.engine().step_results().set_probe(
+        [this](int, std::string_view name, MatrixView<const float> view) {
+          if (name == "embedding") fed_ += view.rows();
+        });
     Random random(1);
     return chat_turn(tokenizer_, session, conversation, options_, random,
                      [](std::string_view) { return true; });

@@ -118,9 +118,6 @@ class CpuBackend final : public Backend {
     workspace_.reset();
     if (max_rows_ != 0) make_workspace(max_rows_);
   }
-  void set_probe(Probe) override {
-    throw Error("probe: expected the textbook backend, found the cpu backend, which fuses steps");
-  }
 
  private:
   // More threads than cores would only wait for each other.

@@ -207,9 +207,6 @@ class CudaBackend final : public Backend {
   std::size_t max_rows() const override { return workspace_ ? workspace_->max_rows() : 0; }
   std::size_t n_threads() const override { return 1; }
   void use_threads(std::size_t) override {}  // of the CPU: this backend always uses one
-  void set_probe(Probe) override {
-    throw Error("probe: expected the textbook backend, found the {} backend", cuda_backend_name());
-  }
 
  private:
   void check(std::span<const Input> inputs, MatrixView<float> logits) const {

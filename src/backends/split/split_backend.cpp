@@ -94,7 +94,6 @@ class SplitBackend final : public Backend {
     front_->use_threads(n);
     back_->use_threads(n);
   }
-  void set_probe(Probe probe) override { back_->set_probe(std::move(probe)); }  // throws Error
 
  private:
   // Allocates the rows that the front writes and the back reads.

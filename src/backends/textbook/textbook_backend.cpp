@@ -44,7 +44,7 @@ class TextbookSequence final : public Sequence {
 
 // What both textbook backends have in common: all sequences use one workspace, in turn. It is
 // replaced if a new sequence needs a larger one.
-class TextbookBackend : public Backend {
+class TextbookBackend : public Backend, public StepResults {
  public:
   TextbookBackend(const Plan& plan, std::size_t n_threads) : n_threads_(n_threads), plan_(plan) {}
 
@@ -76,6 +76,8 @@ class TextbookBackend : public Backend {
     n_threads_ = n;
     if (max_rows_ != 0) resize_workspace(max_rows_, max_context_);
   }
+  StepResults* step_results() override { return this; }
+  void set_probe(Probe probe) override { probe_ = std::move(probe); }
 
  private:
   void resize_workspace(std::size_t rows, std::size_t context) {
@@ -117,6 +119,7 @@ class TextbookBackend : public Backend {
   }
 
   const Plan& plan_;
+  Probe probe_;
 };
 
 // load_parameters() knows only the names of Hugging Face. Its errors get the names that the file
@@ -140,7 +143,6 @@ class CourseBackend final : public TextbookBackend {
         model_{config, load_with_stored_names(config, checkpoint)} {
     if (!model_.parameters.converted.empty()) checkpoint.release_pages();  // F32 is read when used
   }
-  void set_probe(Probe probe) override { probe_ = std::move(probe); }
   // The same as forward() computes after the last layer.
   void score(MatrixView<const float> x, MatrixView<float> logits) override {
     check_score(x, logits);
@@ -187,14 +189,12 @@ class CourseBackend final : public TextbookBackend {
 
   const Model model_;
   std::optional<Workspace> workspace_;
-  Probe probe_;
 };
 
 class WalkingBackend final : public TextbookBackend {
  public:
   WalkingBackend(const Plan& plan, const Checkpoint& checkpoint, std::size_t n_threads)
       : TextbookBackend(plan, n_threads), weights_(load_weights(plan, checkpoint)) {}
-  void set_probe(Probe probe) override { probe_ = std::move(probe); }
   void score(MatrixView<const float> x, MatrixView<float> logits) override {
     check_score(x, logits);
     walk_head(plan_, weights_, x, *workspace_, *threads_, logits);
@@ -216,7 +216,6 @@ class WalkingBackend final : public TextbookBackend {
   const PlanWeights weights_;
   std::optional<ThreadPool> threads_;
   std::optional<WalkWorkspace> workspace_;
-  Probe probe_;
 };
 
 double count(std::size_t n) { return static_cast<double>(n); }  // products of these do not overflow
