@@ -71,11 +71,10 @@ class SlotTable {
 
 class CudaSequence final : public Sequence {
  public:
-  CudaSequence(const Plan& plan, std::size_t capacity, CacheType cache_type,
-               const PlanTables& tables, SlotTable& slots)
+  CudaSequence(const Plan& plan, std::size_t capacity, const PlanTables& tables, SlotTable& slots)
       : plan_(plan),
         capacity_(capacity),
-        cache_type_(cache_type),
+        cache_type_(tables.cache_type),
         memory_(capacity * tables.position_bytes),
         state_bytes_(tables.state_numbers * sizeof(float)),
         states_(state_bytes_),
@@ -151,14 +150,11 @@ class CudaSequence final : public Sequence {
 class CudaBackend final : public Backend {
  public:
   CudaBackend(const Plan& plan, const Checkpoint& checkpoint, KvType kv_type)
-      : plan_(plan),
-        cache_type_(cache_type(kv_type)),
-        weights_(plan, checkpoint),
-        tables_(plan, cache_type_) {}
+      : plan_(plan), tables_(plan, cache_type(kv_type)), weights_(plan, checkpoint) {}
 
   std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) override {
     recorder_.forget();  // records point to the table of slots and to the workspace: both may move
-    auto sequence = std::make_unique<CudaSequence>(plan_, context, cache_type_, tables_, slots_);
+    auto sequence = std::make_unique<CudaSequence>(plan_, context, tables_, slots_);
     const std::size_t rows = max_rows != 0 ? max_rows : pass_rows(plan_, kMostRows, context);
     const auto live = static_cast<std::size_t>(sequence->index()) + 1;  // one row per sequence
     if (!workspace_ || std::max(rows, live) > workspace_->max_rows()) {
@@ -196,8 +192,8 @@ class CudaBackend final : public Backend {
         rows.sequences.push_back(sequence.index());
       }
     }
-    const bool is_repeated = run_pass(plan_, weights_, tables_, *workspace_, recorder_,
-                                      slots_.table(), cache_type_, rows, logits, likeliest);
+    const bool is_repeated = run_pass({plan_, weights_, tables_}, *workspace_, recorder_,
+                                      slots_.table(), rows, logits, likeliest);
     if (is_repeated) ++repeated_passes;
     for (const Input& input : inputs) {
       static_cast<CudaSequence&>(*input.sequence).advance(input.tokens);
@@ -220,9 +216,8 @@ class CudaBackend final : public Backend {
   }
 
   const Plan& plan_;
-  const CacheType cache_type_;
-  const DeviceWeights weights_;
   const PlanTables tables_;
+  const DeviceWeights weights_;
   SlotTable slots_;
   PassRows rows_;
   std::optional<PassWorkspace> workspace_;  // empty before the first sequence

@@ -6,18 +6,17 @@ namespace stagecraft::cuda {
 
 class Pass {
  public:
-  Pass(const Plan& plan, const DeviceWeights& weights, const PlanTables& tables, PassWorkspace& w,
-       const SequenceSlot* slots, CacheType cache_type, const PassRows& rows)
-      : plan_(plan),
-        weights_(weights),
-        tables_(tables),
+  Pass(const CudaProgram& program, PassWorkspace& w, const SequenceSlot* slots,
+       const PassRows& rows)
+      : plan_(program.plan),
+        weights_(program.weights),
+        tables_(program.tables),
         w_(w),
         slots_(slots),
-        cache_type_(cache_type),
         rows_(rows.ids.size()),
         scored_(rows.scored.size()) {
     upload_tables(rows);
-    if (const BufferId to = brought_rows(plan); to != kNone) upload_rows(rows.brought, to);
+    if (const BufferId to = brought_rows(plan_); to != kNone) upload_rows(rows.brought, to);
   }
 
   // If no row is scored, the pass ends at the SelectStep.
@@ -292,7 +291,7 @@ class Pass {
 
   Cache cache(CacheId id) const {
     const CacheShape& shape = plan_.cache(id);
-    return {slots_, cache_type_, static_cast<unsigned>(shape.n_kv_heads),
+    return {slots_, tables_.cache_type, static_cast<unsigned>(shape.n_kv_heads),
             static_cast<unsigned>(shape.head_dim),
             tables_.cache_begin[static_cast<std::size_t>(id)]};
   }
@@ -306,7 +305,6 @@ class Pass {
   const PlanTables& tables_;
   PassWorkspace& w_;
   const SequenceSlot* slots_;
-  const CacheType cache_type_;
   Tokens tokens_;
   const int* text_positions_ = nullptr;
   const int* answer_positions_ = nullptr;
@@ -359,7 +357,8 @@ Rows PassWorkspace::selected(std::size_t rows) const {
   return some;
 }
 
-PlanTables::PlanTables(const Plan& plan, CacheType cache_type) : adds_result(plan.steps.size()) {
+PlanTables::PlanTables(const Plan& plan, CacheType type)
+    : adds_result(plan.steps.size()), cache_type(type) {
   for (std::size_t i = 0; i + 1 < plan.steps.size(); ++i) {
     const auto* linear = std::get_if<LinearStep>(&plan.steps[i].kind);
     if (linear == nullptr) continue;
@@ -379,7 +378,7 @@ PlanTables::PlanTables(const Plan& plan, CacheType cache_type) : adds_result(pla
   }
   for (const CacheShape& shape : plan.caches) {
     cache_begin.push_back(static_cast<unsigned>(position_bytes));
-    position_bytes += 2 * cached_bytes(cache_type, shape.n_kv_heads, shape.head_dim);
+    position_bytes += 2 * cached_bytes(type, shape.n_kv_heads, shape.head_dim);
   }
   for (const StateShape& shape : plan.states) {
     state_begin.push_back(static_cast<unsigned>(state_numbers));
@@ -395,11 +394,10 @@ void PassRows::clear() {
   brought.clear();
 }
 
-bool run_pass(const Plan& plan, const DeviceWeights& weights, const PlanTables& tables,
-              PassWorkspace& workspace, Recorder& recorder, const SequenceSlot* slots,
-              CacheType cache_type, const PassRows& rows, MatrixView<float> logits,
+bool run_pass(const CudaProgram& program, PassWorkspace& workspace, Recorder& recorder,
+              const SequenceSlot* slots, const PassRows& rows, MatrixView<float> logits,
               std::span<TokenId> likeliest) {
-  Pass pass(plan, weights, tables, workspace, slots, cache_type, rows);
+  Pass pass(program, workspace, slots, rows);
   const bool chooses = !likeliest.empty();
   const auto launch = [&] {
     pass.run();

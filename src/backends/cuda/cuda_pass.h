@@ -42,7 +42,7 @@ class PassWorkspace {
 
 // Tables that depend only on the plan. Kernels need them beside weights and activations.
 struct PlanTables {
-  PlanTables(const Plan& plan, CacheType cache_type);
+  PlanTables(const Plan& plan, CacheType type);
   std::vector<DeviceMemory> frequencies;  // by FrequenciesId
   std::vector<DeviceMemory> slopes;       // by step; empty if it is no AttentionStep with slopes
   std::vector<bool> adds_result;          // by step: whether this LinearStep also does the AddStep
@@ -51,6 +51,14 @@ struct PlanTables {
   std::size_t position_bytes = 0;         // bytes per position in all caches together
   std::vector<unsigned> state_begin;      // by StateId: State::before
   std::size_t state_numbers = 0;          // in all states of a sequence together
+  CacheType cache_type;                   // of all caches
+};
+
+// What a pass reads and never writes.
+struct CudaProgram {
+  const Plan& plan;
+  const DeviceWeights& weights;
+  const PlanTables& tables;
 };
 
 // The rows of a pass, sequence after sequence.
@@ -69,9 +77,8 @@ struct PassRows {
 //
 //   logits     [rows.scored, vocab_size]  written, in the host's memory
 //   likeliest  [rows.scored]           written, or empty; see Backend::forward_greedy
-bool run_pass(const Plan& plan, const DeviceWeights& weights, const PlanTables& tables,
-              PassWorkspace& workspace, Recorder& recorder, const SequenceSlot* slots,
-              CacheType cache_type, const PassRows& rows, MatrixView<float> logits,
+bool run_pass(const CudaProgram& program, PassWorkspace& workspace, Recorder& recorder,
+              const SequenceSlot* slots, const PassRows& rows, MatrixView<float> logits,
               std::span<TokenId> likeliest);
 
 }  // namespace stagecraft::cuda

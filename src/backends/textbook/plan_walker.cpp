@@ -32,17 +32,15 @@ namespace {
 
 class Walk {
  public:
-  Walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId> tokens,
-       KvCache& cache, SequenceState& state, const Placement& placement, WalkWorkspace& w,
-       ThreadPool& threads, MatrixView<float> logits, const Probe& probe)
-      : plan_(plan),
-        weights_(weights),
+  Walk(const PlanProgram& program, std::span<const TokenId> tokens, WalkedText& text,
+       WalkWorkspace& w, MatrixView<float> logits, const Probe& probe)
+      : plan_(program.plan),
+        weights_(program.weights),
         tokens_(tokens),
-        cache_(cache),
-        state_(state),
-        placement_(placement),
+        cache_(text.cache),
+        state_(text.state),
+        placement_(text.placement),
         w_(w),
-        threads_(threads),
         logits_(logits),
         probe_(probe),
         rows_(tokens.size()) {}
@@ -111,7 +109,8 @@ class Walk {
   }
 
   void compute(const LinearStep& s) {
-    linear({weights_.matrix(s.weight), weights_.vector(s.bias)}, rows(s.in), rows(s.out), threads_);
+    linear({weights_.matrix(s.weight), weights_.vector(s.bias)}, rows(s.in), rows(s.out),
+           w_.threads);
   }
 
   void compute(const ActivateStep& s) {
@@ -180,14 +179,14 @@ class Walk {
         if (share == 0.0f) continue;
         const auto bias = [&](WeightId id) { return weights_.vector(id); };
         const auto row = in.row_range(t, 1);
-        linear({weights_.matrix(expert.gate), bias(expert.gate_bias)}, row, gate, threads_);
-        linear({weights_.matrix(expert.up), bias(expert.up_bias)}, row, up, threads_);
+        linear({weights_.matrix(expert.gate), bias(expert.gate_bias)}, row, gate, w_.threads);
+        linear({weights_.matrix(expert.up), bias(expert.up_bias)}, row, up, w_.threads);
         if (s.limit != 0.0f) {
           clamped_swiglu(gate.row(0), up.row(0), s.alpha, s.limit, gate.row(0));
         } else {
           activate(s.function, gate.row(0), up.row(0), gate.row(0));
         }
-        linear({weights_.matrix(expert.down), bias(expert.down_bias)}, gate, down, threads_);
+        linear({weights_.matrix(expert.down), bias(expert.down_bias)}, gate, down, w_.threads);
         std::ranges::transform(down.row(0), out.row(t), out.row(t).begin(),
                                [&](float one, float sum) { return sum + share * one; });
       }
@@ -277,7 +276,7 @@ class Walk {
     for (std::size_t head = 0; head < n; ++head) {
       const auto weight = weights_.matrix(s.weights[head]);
       linear({weight, {}}, in.col_range(head * width + s.first_column, weight.cols()),
-             out.col_range(head * weight.rows(), weight.rows()), threads_);
+             out.col_range(head * weight.rows(), weight.rows()), w_.threads);
     }
   }
 
@@ -314,7 +313,6 @@ class Walk {
   SequenceState& state_;
   const Placement& placement_;
   WalkWorkspace& w_;
-  ThreadPool& threads_;
   MatrixView<float> logits_;
   const Probe& probe_;
   std::size_t rows_;  // of the current step: all tokens, later only the scored ones
@@ -352,8 +350,9 @@ PlanWeights load_weights(const Plan& plan, const Checkpoint& checkpoint) {
   return weights;
 }
 
-WalkWorkspace::WalkWorkspace(const Plan& plan, std::size_t rows, std::size_t context)
-    : max_rows(rows), max_context(context) {
+WalkWorkspace::WalkWorkspace(const Plan& plan, std::size_t rows, std::size_t context,
+                             std::size_t n_threads)
+    : max_rows(rows), max_context(context), threads(n_threads) {
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     const bool is_logits = static_cast<BufferId>(i) == plan.logits;  // in the caller's memory
     buffers.push_back(is_logits ? Matrix<float>() : Matrix<float>(rows, plan.buffers[i].width));
@@ -383,20 +382,18 @@ void check_pass(const Plan& plan, std::span<const TokenId> tokens, const KvCache
   if (cache.length() == 0) place_text(plan, tokens);  // throws if no text begins like this
 }
 
-void walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId> tokens,
-          KvCache& cache, SequenceState& state, Placement& placement, WalkWorkspace& w,
-          ThreadPool& threads, MatrixView<float> logits, const Probe& probe) {
-  check_pass(plan, tokens, cache, w.max_rows, w.max_context, logits);
-  if (cache.length() == 0) placement = place_text(plan, tokens);
-  Walk(plan, weights, tokens, cache, state, placement, w, threads, logits, probe).run();
+void walk(const PlanProgram& program, std::span<const TokenId> tokens, WalkedText& text,
+          WalkWorkspace& w, MatrixView<float> logits, const Probe& probe) {
+  check_pass(program.plan, tokens, text.cache, w.max_rows, w.max_context, logits);
+  if (text.cache.length() == 0) text.placement = place_text(program.plan, tokens);
+  Walk(program, tokens, text, w, logits, probe).run();
 }
 
-void walk_head(const Plan& plan, const PlanWeights& weights, MatrixView<const float> x,
-               WalkWorkspace& w, ThreadPool& threads, MatrixView<float> logits) {
+void walk_head(const PlanProgram& program, MatrixView<const float> x, WalkWorkspace& w,
+               MatrixView<float> logits) {
   const std::vector<TokenId> tokens(x.rows());  // after the layers, only their number matters
-  KvCache cache(std::span<const std::size_t>(), 0);
-  SequenceState state(plan);
-  Walk(plan, weights, tokens, cache, state, {}, w, threads, logits, {}).run_head(x);
+  WalkedText text{KvCache(std::span<const std::size_t>(), 0), SequenceState(program.plan), {}};
+  Walk(program, tokens, text, w, logits, {}).run_head(x);
 }
 
 }  // namespace stagecraft

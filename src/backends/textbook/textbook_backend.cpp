@@ -21,25 +21,21 @@ constexpr std::size_t kRows = 64;
 
 class TextbookSequence final : public Sequence {
  public:
-  TextbookSequence(KvCache cache, SequenceState state)
-      : cache_(std::move(cache)), state_(std::move(state)) {}
+  explicit TextbookSequence(WalkedText text) : text_(std::move(text)) {}
 
-  std::size_t length() const override { return cache_.length(); }
-  std::size_t capacity() const override { return cache_.capacity(); }
-  std::size_t truncate(std::size_t length) override {
-    if (length < cache_.length()) {
-      cache_.truncate(state_.truncate(cache_.length(), placement_.kept(length)));
+  std::size_t length() const override { return text_.cache.length(); }
+  std::size_t capacity() const override { return text_.cache.capacity(); }
+  std::size_t truncate(std::size_t to) override {
+    if (to < length()) {
+      text_.cache.truncate(text_.state.truncate(length(), text_.placement.kept(to)));
     }
-    return cache_.length();
+    return length();
   }
-  KvCache& cache() { return cache_; }
-  SequenceState& state() { return state_; }
-  Placement& placement() { return placement_; }
+  WalkedText& text() { return text_; }
+  KvCache& cache() { return text_.cache; }
 
  private:
-  KvCache cache_;
-  SequenceState state_;
-  Placement placement_;
+  WalkedText text_;
 };
 
 // What both textbook backends have in common: all sequences use one workspace, in turn. It is
@@ -50,7 +46,8 @@ class TextbookBackend : public Backend, public StepResults {
 
   std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) override {
     const std::size_t rows = max_rows != 0 ? max_rows : pass_rows(plan_, kRows, context);
-    auto sequence = std::make_unique<TextbookSequence>(new_cache(context), SequenceState(plan_));
+    auto sequence = std::make_unique<TextbookSequence>(
+        WalkedText{new_cache(context), SequenceState(plan_), {}});
     if (rows > max_rows_ || context > max_context_) {
       resize_workspace(std::max(rows, max_rows_), std::max(context, max_context_));
     }
@@ -197,24 +194,21 @@ class WalkingBackend final : public TextbookBackend {
       : TextbookBackend(plan, n_threads), weights_(load_weights(plan, checkpoint)) {}
   void score(MatrixView<const float> x, MatrixView<float> logits) override {
     check_score(x, logits);
-    walk_head(plan_, weights_, x, *workspace_, *threads_, logits);
+    walk_head({plan_, weights_}, x, *workspace_, logits);
   }
 
  private:
   KvCache new_cache(std::size_t context) const override { return make_kv_cache(plan_, context); }
   void make_workspace(std::size_t rows, std::size_t context, std::size_t n_threads) override {
-    if (!threads_ || threads_->size() != n_threads) threads_.emplace(n_threads);
     workspace_.reset();
-    workspace_.emplace(plan_, rows, context);
+    workspace_.emplace(plan_, rows, context, n_threads);
   }
   void pass(std::span<const TokenId> tokens, TextbookSequence& sequence,
             MatrixView<float> logits) override {
-    walk(plan_, weights_, tokens, sequence.cache(), sequence.state(), sequence.placement(),
-         *workspace_, *threads_, logits, probe_);
+    walk({plan_, weights_}, tokens, sequence.text(), *workspace_, logits, probe_);
   }
 
   const PlanWeights weights_;
-  std::optional<ThreadPool> threads_;
   std::optional<WalkWorkspace> workspace_;
 };
 
