@@ -20,6 +20,9 @@ class SequenceState {
   // The same with the padding, for a backend that stores the numbers in its own order.
   float* data(StateId id) { return states_[static_cast<std::size_t>(id)].values.data(); }
 
+  // Whether the states after the first `to` of `from` positions are known: those after all
+  // positions and those before the first one are.
+  bool knows(std::size_t from, std::size_t to) const { return is_empty() || to == from || to == 0; }
   // Cuts a text of `from` positions to `to`. Returns the new length, which is 0 if the states after
   // `to` positions are not known.
   std::size_t truncate(std::size_t from, std::size_t to);
@@ -36,8 +39,7 @@ class SequenceState {
   std::vector<State> states_;
 };
 
-// Whether a text of `from` positions knows its states after the first `to`. They are known after
-// all positions and before the first one.
+// SequenceState::knows, for a text whose states are elsewhere.
 inline bool knows_states(const Plan& plan, std::size_t from, std::size_t to) {
   return plan.states.empty() || to == from || to == 0;
 }

@@ -38,11 +38,8 @@ class Counted {
 class CpuSequence final : public Sequence {
  public:
   // counted: how many sequences may take part in a pass; shared by all that were made together.
-  CpuSequence(const Plan& plan, PackedKvCache cache, std::shared_ptr<const Counted> counted)
-      : plan_(plan),
-        cache_(std::move(cache)),
-        state_(cpu_state(plan)),
-        counted_(std::move(counted)) {}
+  CpuSequence(PackedKvCache cache, SequenceState state, std::shared_ptr<const Counted> counted)
+      : cache_(std::move(cache)), state_(std::move(state)), counted_(std::move(counted)) {}
 
   std::size_t length() const override { return cache_.length(); }
   std::size_t capacity() const override { return cache_.capacity(); }
@@ -52,7 +49,7 @@ class CpuSequence final : public Sequence {
   }
   bool copy(const Sequence& sequence, std::size_t length) override {
     const auto& other = static_cast<const CpuSequence&>(sequence);
-    if (!knows_states(plan_, other.length(), length)) return false;
+    if (!other.state_.knows(other.length(), length)) return false;
     if (!cache_.copy(other.cache_, length)) return false;
     state_.copy(other.state_, length);
     return true;
@@ -62,7 +59,6 @@ class CpuSequence final : public Sequence {
   SequenceState& state() { return state_; }
 
  private:
-  const Plan& plan_;
   PackedKvCache cache_;
   SequenceState state_;
   std::shared_ptr<const Counted> counted_;
@@ -92,7 +88,7 @@ class CpuBackend final : public Backend {
     std::vector<std::unique_ptr<Sequence>> sequences(n + (plan_.states.empty() ? n_more : 0));
     for (auto& sequence : sequences) {
       sequence = std::make_unique<CpuSequence>(
-          plan_, PackedKvCache(plan_.caches, context, cache_layout_, pages), counted);
+          PackedKvCache(plan_.caches, context, cache_layout_, pages), cpu_state(plan_), counted);
     }
     // Each sequence that may take part in a pass needs a row.
     const std::size_t rows = max_rows != 0 ? max_rows : pass_rows(plan_, kRows, context);
