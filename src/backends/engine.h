@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include "backends/backend.h"
 #include "backends/engine_options.h"
@@ -20,8 +19,6 @@ class Engine {
   static Engine open(const ModelSource& model, const EngineOptions& options = {});
 
   const Plan& plan() const { return parts_->description.plan; }
-  // For the layers of the course. Empty if the model is not of Llama's family.
-  const std::optional<Config>& config() const { return parts_->description.config; }
   const Checkpoint& checkpoint() const { return parts_->checkpoint; }
   // The options with their defaults filled in; only gpu_layers may still be empty.
   const EngineOptions& options() const { return options_; }

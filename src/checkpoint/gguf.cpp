@@ -61,11 +61,11 @@ DType dtype_of(std::uint32_t type, const std::string& where) {
   throw Error("{}: type {} is not supported", where, type);
 }
 
-// Reads the version, which also shows the byte order: the low bytes of a small big-endian number,
-// read as little-endian, are 0.
-std::uint32_t read_version(ByteReader& reader) {
+// Throws Error if the version is not supported. It also shows the byte order: the low bytes of a
+// small big-endian number, read as little-endian, are 0.
+void check_version(ByteReader& reader) {
   const auto version = reader.number<std::uint32_t>("version");
-  if (version == 2 || version == 3) return version;
+  if (version == 2 || version == 3) return;
   if ((version & 0xffffu) == 0 && version != 0) {
     throw Error("{}: version: expected 2 or 3, found {}: a big-endian file", reader.file(),
                 version);
@@ -169,7 +169,7 @@ GgufFile::GgufFile(const std::filesystem::path& path) : file_(path) {
   }
   ByteReader reader(bytes, file);
   reader.take(kMagic.size(), "magic");
-  version_ = read_version(reader);
+  check_version(reader);
   const auto n_tensors = reader.number<std::uint64_t>("number of tensors");
   const auto n_pairs = reader.number<std::uint64_t>("number of metadata pairs");
   metadata_ = GgufMetadata(reader, n_pairs);

@@ -27,8 +27,7 @@ class GgufFile {
   // as everywhere in the engine; the file stores the dimensions in reverse.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
   const StoredTensor* find(std::string_view name) const;  // nullptr if absent
-  std::uint32_t version() const { return version_; }
-  void release_pages() const { file_.release_pages(); }  // see MappedFile
+  void release_pages() const { file_.release_pages(); }   // see MappedFile
 
   static constexpr std::string_view kMagic = "GGUF";
 
@@ -37,7 +36,6 @@ class GgufFile {
   GgufMetadata metadata_;
   std::vector<StoredTensor> tensors_;
   std::map<std::string_view, std::size_t> places_;  // name -> index into tensors_
-  std::uint32_t version_ = 0;
 };
 
 // GGUF's number for a type. Throws Error if it has none.

@@ -47,7 +47,8 @@ void write_safetensors(
     const std::filesystem::path& path, std::span<const StoredTensor> tensors,
     const std::map<std::string, std::string>& metadata, const std::function<void()>& check = [] {});
 
-// Writes the same to a stream. If that fails, only the state of the stream shows it.
+// For course/worker: writes the same to a stream. If that fails, only the state of the stream shows
+// it.
 void write_safetensors(std::ostream& out, std::span<const StoredTensor> tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

@@ -235,18 +235,15 @@ BackendKind backend_kind(const std::string& name) {
 
 }  // namespace
 
-bool GenerationFlags::runs_course_layers() const {
-  return backend == "textbook" || students_code != nullptr;
-}
-
 Engine GenerationFlags::open_engine(const ModelSource& source) const {
   EngineOptions options{backend_kind(backend), thread_count(), {}};
-  if (runs_course_layers()) options.backend = BackendKind::Textbook;
+  const bool runs_course_layers = backend == "textbook" || students_code != nullptr;
+  if (runs_course_layers) options.backend = BackendKind::Textbook;
   if (!kv_type.empty()) {
     const auto name = std::ranges::find(kKvTypeNames, kv_type);
     options.kv_type = static_cast<KvType>(name - kKvTypeNames.begin());
   }
-  if (runs_course_layers() && options.kv_type.value_or(KvType::F32) != KvType::F32) {
+  if (runs_course_layers && options.kv_type.value_or(KvType::F32) != KvType::F32) {
     throw CLI::ValidationError(
         "--kv-type",
         fmt::format("expected f32 (the only type that the layers of the course use), found {}",

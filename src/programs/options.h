@@ -42,9 +42,6 @@ struct GenerationFlags {
   std::uint64_t seed = 0;
   CLI::Option* seed_option = nullptr;
 
-  // True if the layers of the course run: with --textbook, or with a student's code.
-  bool runs_course_layers() const;
-
   void add_to(CLI::App& command);
   void add_model_to(CLI::App& command);      // --model alone
   void add_tokenizer_to(CLI::App& command);  // --tokenizer alone

@@ -20,6 +20,41 @@ constexpr bool kHasKind<std::variant<Kinds...>, Kind> = (std::is_same_v<Kind, Ki
 template <class Kind, class... Kinds>
 concept OneOf = (std::is_same_v<Kind, Kinds> || ...);
 
+// The buffers that a step reads or writes.
+std::vector<BufferId> buffers_of(const FusedStep& step) {
+  using Buffers = std::vector<BufferId>;
+  return std::visit(Overloaded{[](const FusedLinears& s) {
+                                 Buffers buffers = {s.input.in};
+                                 for (const FusedLinear& linear : s.linears)
+                                   buffers.push_back(linear.out);
+                                 return buffers;
+                               },
+                               [](const FusedGate& s) {
+                                 return Buffers{s.input.in, s.out};
+                               },
+                               [](const FusedExperts& s) {
+                                 return Buffers{s.step.in, s.step.shares, s.step.out};
+                               },
+                               [](const FusedAttention& s) {
+                                 Buffers buffers = {s.step.q, s.step.out};
+                                 if (s.k != kNone) buffers.insert(buffers.end(), {s.k, s.v});
+                                 return buffers;
+                               },
+                               [](const FusedAdd& s) {
+                                 return Buffers{s.x, s.in};
+                               },
+                               [](const FusedNorm& s) {
+                                 return Buffers{s.in, s.out};
+                               },
+                               [](const FusedSelect& s) { return s.buffers; },
+                               [](const auto& s) {  // a step of the plan, unchanged
+                                 Buffers buffers = buffers_read(s);
+                                 buffers.push_back(buffer_written(s));
+                                 return buffers;
+                               }},
+                    step);
+}
+
 class Fuser {
  public:
   explicit Fuser(const Plan& plan) : plan_(plan) {
@@ -310,40 +345,6 @@ class Fuser {
 }  // namespace
 
 FusedPlan fuse(const Plan& plan) { return Fuser(plan).run(); }
-
-std::vector<BufferId> buffers_of(const FusedStep& step) {
-  using Buffers = std::vector<BufferId>;
-  return std::visit(Overloaded{[](const FusedLinears& s) {
-                                 Buffers buffers = {s.input.in};
-                                 for (const FusedLinear& linear : s.linears)
-                                   buffers.push_back(linear.out);
-                                 return buffers;
-                               },
-                               [](const FusedGate& s) {
-                                 return Buffers{s.input.in, s.out};
-                               },
-                               [](const FusedExperts& s) {
-                                 return Buffers{s.step.in, s.step.shares, s.step.out};
-                               },
-                               [](const FusedAttention& s) {
-                                 Buffers buffers = {s.step.q, s.step.out};
-                                 if (s.k != kNone) buffers.insert(buffers.end(), {s.k, s.v});
-                                 return buffers;
-                               },
-                               [](const FusedAdd& s) {
-                                 return Buffers{s.x, s.in};
-                               },
-                               [](const FusedNorm& s) {
-                                 return Buffers{s.in, s.out};
-                               },
-                               [](const FusedSelect& s) { return s.buffers; },
-                               [](const auto& s) {  // a step of the plan, unchanged
-                                 Buffers buffers = buffers_read(s);
-                                 buffers.push_back(buffer_written(s));
-                                 return buffers;
-                               }},
-                    step);
-}
 
 std::vector<FusedMatrix> matrices_of(const FusedStep& step) {
   using Matrices = std::vector<FusedMatrix>;

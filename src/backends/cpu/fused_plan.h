@@ -118,9 +118,6 @@ struct FusedPlan {
 // Throws Error naming the step if this backend cannot run a step of the plan.
 FusedPlan fuse(const Plan& plan);
 
-// The buffers that a step reads or writes.
-std::vector<BufferId> buffers_of(const FusedStep& step);
-
 // A matrix that is packed, because a step multiplies rows by it.
 struct FusedMatrix {
   WeightId weight;
