@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
-#include "backends/cpu/packed_weights.h"
+#include "backends/cpu/token_cost.h"
 #include "backends/cuda/cuda_backend.h"
-#include "backends/large_model.h"
 #include "base/atomic_file.h"
 #include "base/json_text.h"
 #include "base/processors.h"
 #include "base/stopwatch.h"
-#include "model/plan_weights.h"
 #include "operators/kernels/ceilings.h"
 #include "programs/bench_operators.h"
 #include "programs/commands.h"
@@ -42,53 +41,6 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-// The work of the linear layers per token, with weights in the panels of the CPU backend.
-struct TokenCost {
-  double operations = 0.0;  // per prompt token: without the head and those parts of the last layer
-                            // that only the last token of the prompt needs
-  double bytes = 0.0;       // weight bytes that are read to generate one token
-  ActivationType rows = ActivationType::F32;  // activation type of most of the weights
-
-  explicit TokenCost(const Engine& engine) {
-    const std::vector<const StoredTensor*> stored =
-        find_weights(engine.plan(), engine.checkpoint());
-    const FusedPlan fused = fuse(engine.plan());
-    const bool large = is_large(engine.checkpoint());
-    bool selected = false;
-    for (const FusedStep& step : fused.steps) {
-      std::vector<FusedMatrix> matrices = matrices_of(step);
-      if (const auto* experts = std::get_if<FusedExperts>(&step)) {
-        // Of each chosen expert gate, up and down.
-        matrices.resize(3 * most_chosen(engine.plan(), experts->step));
-      }
-      for (const auto& [id, scored_only] : matrices) {
-        const Weight& weight = engine.plan().weight(id);
-        const StoredTensor part = stored_weight(weight, *stored[static_cast<std::size_t>(id)]);
-        add(part, packed_layout(weight, part, large), !selected && !scored_only);
-      }
-      selected = selected || std::holds_alternative<FusedSelect>(step);
-    }
-  }
-
- private:
-  void add(const StoredTensor& weight, WeightLayout layout, bool of_each) {
-    const PanelMatrix m{layout, weight.shape[0], weight.shape[1]};
-    const double n = static_cast<double>(m.outputs) * static_cast<double>(m.inputs);
-    if (of_each) operations += 2.0 * n;
-    bytes += static_cast<double>(m.panel_count() * panel_bytes(m.layout, m.inputs));
-    const ActivationType activation_type = kernels().matmul(layout).activation_type;
-    double& of_type = elements_[static_cast<std::size_t>(activation_type)];
-    of_type += n;
-    if (of_type > largest_) {
-      largest_ = of_type;
-      rows = activation_type;
-    }
-  }
-
-  double largest_ = 0.0;
-  double elements_[3] = {};
-};
-
 std::string_view backend_name(const Engine& engine) {
   if (engine.options().backend == BackendKind::Cuda) return cuda_backend_name();
   return engine.options().backend == BackendKind::Cpu ? "cpu" : "textbook";
@@ -106,7 +58,11 @@ std::string backend_text(const Engine& engine) {
 class Bench {
  public:
   Bench(const BenchFlags& flags, const ModelSource& model, Engine& engine)
-      : flags_(flags), engine_(engine), model_(model) {}
+      : flags_(flags), engine_(engine), model_(model) {
+    if (engine.options().backend == BackendKind::Cpu) {
+      cost_ = token_cost(engine.plan(), engine.checkpoint());
+    }
+  }
 
   void run(std::size_t n_threads) {
     ThreadPool threads(std::min(n_threads, usable_cores()));
@@ -168,14 +124,13 @@ class Bench {
 
   // The measured rate as a percentage of what the machine can do.
   std::string share(double rate, std::size_t prompt, std::size_t batch) const {
-    if (engine_.options().backend != BackendKind::Cpu) return "";
-    const TokenCost cost(engine_);
+    if (!cost_) return "";
     if (prompt != 0) {
-      const double reached = rate * cost.operations;
+      const double reached = rate * cost_->operations;
       return fmt::format("{:.0f} Gop/s, {:.0f}% of the limit", reached * 1e-9,
-                         100.0 * reached / ceilings_.operations[static_cast<int>(cost.rows)]);
+                         100.0 * reached / ceilings_.operations[static_cast<int>(cost_->rows)]);
     }
-    const double reached = rate / static_cast<double>(batch) * cost.bytes;
+    const double reached = rate / static_cast<double>(batch) * cost_->bytes;
     return fmt::format("{:.1f} GB/s, {:.0f}% of the memory's speed", reached * 1e-9,
                        100.0 * reached / ceilings_.read);
   }
@@ -183,6 +138,7 @@ class Bench {
   const BenchFlags& flags_;
   Engine& engine_;
   const ModelSource& model_;
+  std::optional<TokenCost> cost_;  // of the CPU backend
   Ceilings ceilings_{};
   nlohmann::json results_ = nlohmann::json::array();
   InterruptGuard guard_;
