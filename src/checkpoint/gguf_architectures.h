@@ -53,6 +53,9 @@ struct GgufField {
   std::string_view usual, own;
 };
 
+// The tensor of a GGUF file by whose numbers the frequencies of RoPE are divided.
+inline constexpr std::string_view kGgufRopeFactors = "rope_freqs.weight";
+
 struct GgufArchitecture {
   std::string_view name;        // "general.architecture"
   std::string_view model_type;  // of config.json
@@ -63,7 +66,7 @@ struct GgufArchitecture {
   std::string_view layers = "model.layers.";
   bool pairs = false;           // the rows of q and k are stored as RoPE pairs (rope_pairs.h)
   bool norms_plus_one = false;  // weights of norms are stored with 1 added
-  // The tensor "rope_freqs.weight". RoPE frequencies are divided by its numbers:
+  // The tensor kGgufRopeFactors:
   //   None   the files do not have it
   //   Any    a file may have it
   //   Share  every file has it: 1 for the pairs of a head that RoPE rotates in global layers, then

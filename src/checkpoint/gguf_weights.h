@@ -58,7 +58,4 @@ class GgufWeights : public WeightFile {
 // GGUF's name for a tensor of a Hugging Face checkpoint; "" if it has none.
 std::string gguf_name(const std::string& hugging_face_name);
 
-// The tensor of a GGUF file that holds the frequency factors of RoPE.
-inline constexpr std::string_view kGgufRopeFactors = "rope_freqs.weight";
-
 }  // namespace stagecraft

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/processors.h"
 #include "checkpoint/convert_tensor.h"
+#include "checkpoint/gguf_architectures.h"
 #include "checkpoint/gguf_weights.h"
 #include "checkpoint/gguf_writer.h"
 #include "checkpoint/model_source.h"

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "checkpoint/gguf_weights.h"
 
 namespace stagecraft {
 namespace {
