@@ -52,6 +52,25 @@ std::shared_ptr<const WeightFile> open_model_file(const ModelSource& model) {
               model.name());
 }
 
+// Throws the Error for a folder without safetensors.
+[[noreturn]] void refuse_folder(const fs::path& model) {
+  if (is_there(model / "pytorch_model.bin") || is_there(model / "pytorch_model.bin.index.json")) {
+    throw Error(
+        "{}: pytorch_model.bin is a Python pickle, which this engine does not run; convert it "
+        "once: python3 reference/convert_pytorch_bin.py {}",
+        model.string(), model.string());
+  }
+  std::error_code failed;
+  for (const fs::directory_entry& entry : fs::directory_iterator(model, failed)) {
+    if (entry.path().extension() != ".gguf") continue;
+    throw Error(
+        "{}: expected model.safetensors; to use the GGUF file in this folder, give its path: {}",
+        model.string(), printable(entry.path().string(), 1000));
+  }
+  throw Error("{}: expected model.safetensors or model.safetensors.index.json, found neither",
+              model.string());
+}
+
 }  // namespace
 
 Checkpoint Checkpoint::open(const ModelSource& source) {
@@ -70,50 +89,39 @@ Checkpoint Checkpoint::open(const ModelSource& source) {
   }
   const fs::path single = model / "model.safetensors";
   const fs::path index = model / "model.safetensors.index.json";
-  if (is_there(single)) {
-    Checkpoint checkpoint(single.string());
+  const bool is_single = is_there(single);
+  if (!is_single && !is_there(index)) refuse_folder(model);
+  Checkpoint checkpoint((is_single ? single : index).string());
+  if (is_single) {
     checkpoint.add(std::make_shared<const SafetensorsFile>(single), single);
-    checkpoint.compose(source);
-    return checkpoint;
+  } else {
+    checkpoint.add_shards(index);
   }
-  if (is_there(index)) {
-    Checkpoint checkpoint(index.string());
-    const auto shards = parse_index(index);
-    if (shards.size() > kMaxShards) {
-      throw Error("{}: expected at most {} shards, found {}", index.string(), kMaxShards,
-                  shards.size());
+  checkpoint.compose(source);
+  return checkpoint;
+}
+
+void Checkpoint::add_shards(const fs::path& index) {
+  const auto shards = parse_index(index);
+  if (shards.size() > kMaxShards) {
+    throw Error("{}: expected at most {} shards, found {}", index.string(), kMaxShards,
+                shards.size());
+  }
+  for (const auto& [shard, tensors] : shards) {
+    const fs::path path = index.parent_path() / shard;
+    if (!is_there(path)) {
+      throw Error("{}: tensor '{}': expected in '{}', which is not in this folder", index.string(),
+                  printable(tensors.front()), printable(shard));
     }
-    for (const auto& [shard, tensors] : shards) {
-      if (!is_there(model / shard)) {
-        throw Error("{}: tensor '{}': expected in '{}', which is not in this folder",
-                    index.string(), printable(tensors.front()), printable(shard));
-      }
-      auto opened = std::make_shared<const SafetensorsFile>(model / shard);
-      const SafetensorsFile& file = *opened;
-      checkpoint.add(std::move(opened), model / shard);
-      for (const std::string& tensor : tensors) {
-        if (file.find(tensor) != nullptr) continue;
-        throw Error("{}: tensor '{}': expected in '{}', which does not hold it", index.string(),
-                    printable(tensor), printable(shard));
-      }
+    auto opened = std::make_shared<const SafetensorsFile>(path);
+    const SafetensorsFile& file = *opened;
+    add(std::move(opened), path);
+    for (const std::string& tensor : tensors) {
+      if (file.find(tensor) != nullptr) continue;
+      throw Error("{}: tensor '{}': expected in '{}', which does not hold it", index.string(),
+                  printable(tensor), printable(shard));
     }
-    checkpoint.compose(source);
-    return checkpoint;
   }
-  if (is_there(model / "pytorch_model.bin") || is_there(model / "pytorch_model.bin.index.json")) {
-    throw Error(
-        "{}: pytorch_model.bin is a Python pickle, which this engine does not run; convert it "
-        "once: python3 reference/convert_pytorch_bin.py {}",
-        model.string(), model.string());
-  }
-  for (const fs::directory_entry& entry : fs::directory_iterator(model, failed)) {
-    if (entry.path().extension() != ".gguf") continue;
-    throw Error(
-        "{}: expected model.safetensors; to use the GGUF file in this folder, give its path: {}",
-        model.string(), printable(entry.path().string(), 1000));
-  }
-  throw Error("{}: expected model.safetensors or model.safetensors.index.json, found neither",
-              model.string());
 }
 
 void Checkpoint::add(std::shared_ptr<const WeightFile> file, const fs::path& path) {

@@ -43,6 +43,8 @@ class Checkpoint {
  private:
   explicit Checkpoint(std::string name) : name_(std::move(name)) {}
   void add(std::shared_ptr<const WeightFile> file, const std::filesystem::path& path);
+  // Adds all shards that an index names.
+  void add_shards(const std::filesystem::path& index);
   // If the folder's config.json describes matrices in parts: replaces the parts by one tensor per
   // matrix.
   void compose(const ModelSource& model);
