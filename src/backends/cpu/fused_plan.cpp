@@ -234,14 +234,17 @@ class Fuser {
     return i + 2;
   }
 
-  // Fuses norms and rope of single heads, then store and attention.
-  std::optional<std::size_t> attention(std::size_t i) {
-    struct Rotated {
-      BufferId buffer;
-      HeadRotation rotation;
-      std::size_t head_dim = 0;  // as its ropes give it
-      std::size_t columns = 0;   // of a head that the ropes rotate
-    };
+  // The norms and ropes of the heads of one buffer.
+  struct Rotated {
+    BufferId buffer;
+    HeadRotation rotation;
+    std::size_t head_dim = 0;  // as its ropes give it
+    std::size_t columns = 0;   // of a head that the ropes rotate
+  };
+
+  // Collects the norms and ropes of single heads from step i on, and moves i behind them. Nullopt
+  // if they are not the steps of a rotation.
+  std::optional<std::vector<Rotated>> rotations(std::size_t& i) const {
     std::vector<Rotated> rotated;
     const auto rotated_of = [&](BufferId buffer) -> Rotated& {
       const auto found = std::ranges::find(rotated, buffer, &Rotated::buffer);
@@ -249,8 +252,7 @@ class Fuser {
     };
     for (;; ++i) {
       if (const auto* norm = at<NormStep>(i)) {
-        Rotated& one = rotated_of(norm->in);
-        HeadRotation& rotation = one.rotation;
+        HeadRotation& rotation = rotated_of(norm->in).rotation;
         const bool first = rotation.norm.group == 0 && rotation.ropes.empty();
         if (norm->out != norm->in || !first) return std::nullopt;
         rotation.norm = row_norm(*norm);
@@ -265,16 +267,22 @@ class Fuser {
         one.head_dim = rope->head_dim;
         one.columns += 2 * plan_.table(rope->frequencies).values.size();
       } else {
-        break;
+        return rotated;
       }
     }
+  }
+
+  // Fuses norms and rope of single heads, then store and attention.
+  std::optional<std::size_t> attention(std::size_t i) {
+    const auto rotated = rotations(i);
+    if (!rotated) return std::nullopt;
     const auto* store = at<StoreStep>(i);
     if (store != nullptr) ++i;
     const auto* step = at<AttentionStep>(i);
     if (step == nullptr || (store != nullptr && store->cache != step->cache)) return std::nullopt;
     const BufferId k = store == nullptr ? kNone : store->k, v = store == nullptr ? kNone : store->v;
     FusedAttention fused{*step, n_attentions_, k, v, {}, {}, i == last_state_};
-    for (const auto& [buffer, rotation, head_dim, columns] : rotated) {
+    for (const auto& [buffer, rotation, head_dim, columns] : *rotated) {
       if (buffer != step->q && buffer != k) return std::nullopt;
       const std::size_t size = plan_.cache(step->cache).head_dim;
       if (rotation.norm.group != 0 && rotation.norm.group != size) return std::nullopt;
