@@ -6,7 +6,7 @@
 namespace stagecraft {
 
 PassCheck::PassCheck(const Plan& plan, std::size_t max_rows)
-    : plan_(plan), max_rows_(max_rows), brought_(brought_rows(plan)) {}
+    : plan_(plan), max_rows_(max_rows), row_input_(row_input(plan)) {}
 
 void PassCheck::text(std::span<const TokenId> tokens, std::size_t n_logits,
                      MatrixView<const float> rows) {
@@ -14,8 +14,8 @@ void PassCheck::text(std::span<const TokenId> tokens, std::size_t n_logits,
   if (n_logits > tokens.size()) {
     throw Error("forward: expected at most {} tokens to score, found {}", tokens.size(), n_logits);
   }
-  if (brought_ != kNone) {
-    check_shape("forward", "rows", tokens.size(), plan_.buffer(brought_).width, rows);
+  if (row_input_ != kNone) {
+    check_shape("forward", "rows", tokens.size(), plan_.buffer(row_input_).width, rows);
   }
   n_tokens_ += tokens.size();
   n_scored_ += n_logits;

@@ -15,7 +15,7 @@ class PassCheck {
   PassCheck(const Plan& plan, std::size_t max_rows);
 
   // For each text: its new tokens, how many of them are scored, and its rows if the plan reads rows
-  // (brought_rows).
+  // (row_input).
   void text(std::span<const TokenId> tokens, std::size_t n_logits, MatrixView<const float> rows);
 
   // After the last text: checks the number of all tokens, and the shape of the logits, [scored
@@ -25,7 +25,7 @@ class PassCheck {
  private:
   const Plan& plan_;
   const std::size_t max_rows_;
-  const BufferId brought_;
+  const BufferId row_input_;
   std::size_t n_tokens_ = 0, n_scored_ = 0;
 };
 

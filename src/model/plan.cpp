@@ -38,7 +38,7 @@ std::vector<bool> weights_of_steps(const Plan& plan) {
   return read;
 }
 
-BufferId brought_rows(const Plan& plan) {
+BufferId row_input(const Plan& plan) {
   const auto* embed = std::get_if<EmbedStep>(&plan.steps.front().kind);
   const bool reads_tables = embed == nullptr || embed->table != kNone || embed->positions != kNone;
   return reads_tables ? kNone : embed->out;

@@ -415,7 +415,7 @@ BufferId buffer_written(const StepKind& kind);  // kNone for a step that only wr
 // (model/plan_split.h).
 std::vector<bool> weights_of_steps(const Plan& plan);
 // The buffer whose rows the caller of a pass provides; kNone: the plan reads tokens.
-BufferId brought_rows(const Plan& plan);
+BufferId row_input(const Plan& plan);
 // The buffer that the layers add to: SelectStep::x. kNone: the plan has no such step.
 BufferId residual_stream(const Plan& plan);
 // Whether the contents of `buffer` after this step are still read: by a later step, or as logits.

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "generation/generate_text.h"
-#include "generation/usual_options.h"
+#include "generation/sampling_ranges.h"
 
 namespace stagecraft {
 

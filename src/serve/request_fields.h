@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/json.h"
-#include "generation/usual_options.h"
+#include "generation/sampling_ranges.h"
 #include "serve/api_error.h"
 
 namespace stagecraft {

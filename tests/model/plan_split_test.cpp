@@ -27,14 +27,14 @@ TEST(PlanSplit, EachStepWeightCacheAndStateIsInOnePart) {
   for (const std::string& name : tiny_model_names()) {
     const Plan plan = plan_of(name);
     EXPECT_EQ(std::ranges::count(weights_of_steps(plan), false), 0) << name;
-    EXPECT_EQ(brought_rows(plan), kNone) << name;
+    EXPECT_EQ(row_input(plan), kNone) << name;
     for (const std::size_t n : possible(plan)) {
       const auto [front, back] = split_plan(plan, n);
       // The front has one more step, which copies its rows; the back has one more, which reads
       // rows.
       EXPECT_EQ(front.steps.size() + back.steps.size(), plan.steps.size() + 2) << name;
-      EXPECT_EQ(brought_rows(front), kNone) << name;
-      EXPECT_EQ(back.buffer(brought_rows(back)).width, front.buffer(front.logits).width) << name;
+      EXPECT_EQ(row_input(front), kNone) << name;
+      EXPECT_EQ(back.buffer(row_input(back)).width, front.buffer(front.logits).width) << name;
       const auto in_front = weights_of_steps(front), in_back = weights_of_steps(back);
       for (std::size_t id = 0; id < plan.weights.size(); ++id) {
         EXPECT_NE(in_front[id], in_back[id]) << name << ": " << plan.weights[id].name;

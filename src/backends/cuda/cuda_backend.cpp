@@ -177,7 +177,7 @@ class CudaBackend final : public Backend {
     for (const Input& input : inputs) {
       const auto& sequence = static_cast<const CudaSequence&>(*input.sequence);
       const Placement placement = sequence.placement(input.tokens);
-      rows.brought.push_back(input.rows);
+      rows.given.push_back(input.rows);
       for (std::size_t i = 0; i < input.tokens.size(); ++i) {
         const std::size_t index = sequence.length() + i;
         if (i + input.n_logits >= input.tokens.size()) {

@@ -16,7 +16,7 @@ class Pass {
         rows_(rows.ids.size()),
         scored_(rows.scored.size()) {
     upload_tables(rows);
-    if (const BufferId to = brought_rows(plan_); to != kNone) upload_rows(rows.brought, to);
+    if (const BufferId to = row_input(plan_); to != kNone) upload_rows(rows.given, to);
   }
 
   // If no row is scored, the pass ends at the SelectStep.
@@ -391,7 +391,7 @@ void PassRows::clear() {
        {&ids, &positions, &seen, &sequences, &text_positions, &answer_positions, &scored}) {
     table->clear();
   }
-  brought.clear();
+  given.clear();
 }
 
 bool run_pass(const CudaProgram& program, PassWorkspace& workspace, Recorder& recorder,

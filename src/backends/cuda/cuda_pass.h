@@ -66,7 +66,7 @@ struct PassRows {
   std::vector<int> ids, positions, seen, sequences;   // see Tokens
   std::vector<int> answer_positions, text_positions;  // see Placement
   std::vector<int> scored;                            // indices of the rows that are scored
-  std::vector<MatrixView<const float>> brought;       // one per sequence: Input::rows
+  std::vector<MatrixView<const float>> given;         // one per sequence: Input::rows
 
   void clear();  // keeps the memory
 };

@@ -226,7 +226,7 @@ std::unique_ptr<Backend> make_textbook_backend(const ModelDescription& descripti
 
 std::unique_ptr<Backend> make_walking_backend(const Plan& plan, const Checkpoint& checkpoint,
                                               std::size_t n_threads) {
-  if (brought_rows(plan) != kNone)
+  if (row_input(plan) != kNone)
     throw Error("textbook: expected a plan that reads tokens, found one that does not");
   return std::make_unique<WalkingBackend>(plan, checkpoint, n_threads);
 }
