@@ -177,6 +177,21 @@ void add_post_processor(JsonBuilder& json, const std::vector<VocabularyToken>& t
   });
 }
 
+std::string marked_normalizer(bool space_first) {
+  const std::string prepend = space_first ? R"({"type":"Prepend","prepend":"▁"},)" : "";
+  return R"({"type":"Sequence","normalizers":[)" + prepend +
+         R"({"type":"Replace","pattern":{"String":" "},"content":"▁"}]})";
+}
+
+std::string marked_decoder(bool space_first) {
+  const std::string strip =
+      space_first ? R"(,{"type":"Strip","content":" ","start":1,"stop":0})" : "";
+  return R"({"type":"Sequence","decoders":[)"
+         R"({"type":"Replace","pattern":{"String":"▁"},"content":" "},)"
+         R"({"type":"ByteFallback"},{"type":"Fuse"})" +
+         strip + "]}";
+}
+
 Json describe_marked_vocabulary(const MarkedVocabulary& vocabulary) {
   const std::vector<VocabularyToken>& tokens = vocabulary.tokens;
   const std::vector<double>& scores = vocabulary.scores;
@@ -207,26 +222,10 @@ Json describe_marked_vocabulary(const MarkedVocabulary& vocabulary) {
   json.object([&] {
     json.key("version").text("1.0");
     add_added_tokens(json.key("added_tokens"), tokens);
-    json.key("normalizer").object([&] {
-      json.key("type").text("Sequence");
-      json.key("normalizers").array([&] {
-        if (vocabulary.space_first) json.json(R"({"type":"Prepend","prepend":"▁"})");
-        json.json(R"({"type":"Replace","pattern":{"String":" "},"content":"▁"})");
-      });
-    });
+    json.key("normalizer").json(marked_normalizer(vocabulary.space_first));
     json.key("pre_tokenizer").null();
     add_post_processor(json.key("post_processor"), tokens, vocabulary.begin, vocabulary.end);
-    json.key("decoder").object([&] {
-      json.key("type").text("Sequence");
-      json.key("decoders").array([&] {
-        json.json(R"({"type":"Replace","pattern":{"String":"▁"},"content":" "})");
-        json.json(R"({"type":"ByteFallback"})");
-        json.json(R"({"type":"Fuse"})");
-        if (vocabulary.space_first) {
-          json.json(R"({"type":"Strip","content":" ","start":1,"stop":0})");
-        }
-      });
-    });
+    json.key("decoder").json(marked_decoder(vocabulary.space_first));
     json.key("model").object([&] {
       json.key("type").text("BPE");
       add_token_text(json.key("unk_token"), tokens, unknown);

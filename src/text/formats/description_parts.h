@@ -56,8 +56,12 @@ void add_token_text(JsonBuilder& json, const std::vector<VocabularyToken>& token
 // empty.
 void add_post_processor(JsonBuilder& json, const std::vector<VocabularyToken>& tokens,
                         std::optional<std::size_t> begin, std::optional<std::size_t> end);
+// "normalizer" and "decoder" of a vocabulary in which U+2581 stands for a space, as in
+// sentencepiece, as JSON. space_first: put a space before every text.
+std::string marked_normalizer(bool space_first);
+std::string marked_decoder(bool space_first);
 
-// A BPE vocabulary in which U+2581 stands for a space, as in sentencepiece.
+// A BPE vocabulary in which U+2581 stands for a space.
 struct MarkedVocabulary {
   std::vector<VocabularyToken> tokens;
   std::vector<double> scores;  // one per token; empty if there are merges

@@ -91,11 +91,8 @@ Json describe_flm_tokenizer(const FlmFile& file) {
   }
   std::string normalizer = "null", pre_tokenizer = "null", decoder = R"({"type":"Fuse"})";
   if (marks) {
-    normalizer = R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},)"
-                 R"({"type":"Replace","pattern":{"String":" "},"content":"▁"}]})";
-    decoder = R"({"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"▁"},)"
-              R"("content":" "},{"type":"ByteFallback"},{"type":"Fuse"},)"
-              R"({"type":"Strip","content":" ","start":1,"stop":0}]})";
+    normalizer = marked_normalizer(true);
+    decoder = marked_decoder(true);
   } else if (alphabet) {
     pre_tokenizer = R"({"type":"ByteLevel","add_prefix_space":false,"use_regex":false})";
     decoder = R"({"type":"ByteLevel"})";
