@@ -26,6 +26,9 @@ const ModelSource& source_of_template(const Conversion& conversion);
 // express its encoding by the longest match.
 SourceTokenizer source_tokenizer(const Conversion& conversion);
 
+// Throws Error if the conversion has a tokenizer of its own, which is that of another model.
+void check_tokenizer(const Conversion& conversion, const Plan& plan);
+
 // Adds a note if no token ends a text: then it goes on until the context is full.
 void note_no_end(const Conversion& conversion, const Plan& plan, Converted& result);
 

@@ -15,7 +15,6 @@
 #include "text/chat_format.h"
 #include "text/chat_template_source.h"
 #include "text/tokenizer.h"
-#include "text/tokenizer_source.h"
 
 namespace stagecraft {
 namespace {
@@ -111,13 +110,10 @@ Converted convert_to_flm(const Conversion& conversion) {
   refuse_rope_factors(description, conversion.model);
   std::vector<OutputTensor> tensors = output_tensors(description.plan, checkpoint);
   if (!chatglm) add_head(tensors);
+  check_tokenizer(conversion, description.plan);
   std::optional<Tokenizer> tokenizer;
   if (conversion.with_tokenizer) {
     tokenizer = Tokenizer::open(conversion.tokenizer.value_or(conversion.model));
-    if (conversion.tokenizer) {
-      refuse_other_tokenizer(*conversion.tokenizer, tokenizer->vocab_size(), conversion.model,
-                             description.plan.vocab_size);
-    }
   }
   Converted result = {tensors.size(), 0, {}};
   note_no_end(conversion, description.plan, result);

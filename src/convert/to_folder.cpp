@@ -22,7 +22,6 @@
 #include "model/description.h"
 #include "model/plan_text.h"
 #include "text/tokenizer.h"
-#include "text/tokenizer_source.h"
 
 namespace stagecraft {
 namespace {
@@ -255,11 +254,7 @@ Converted convert_to_folder(const Conversion& conversion) {
         fmt::format("{} {} became F32: a folder cannot hold {} (--type bf16 halves the size)", n,
                     n == 1 ? "matrix" : "matrices", dtype_name(dtype)));
   }
-  if (conversion.with_tokenizer && conversion.tokenizer) {
-    refuse_other_tokenizer(*conversion.tokenizer,
-                           Tokenizer::open(*conversion.tokenizer).vocab_size(), conversion.model,
-                           plan.vocab_size);
-  }
+  check_tokenizer(conversion, plan);
   const AtomicFolder folder(conversion.out, conversion.replace);
   folder.write("config.json", folder_config(conversion.model, plan, tensors.front().dtype));
   const fs::path generation = conversion.model.path() / "generation_config.json";

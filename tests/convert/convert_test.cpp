@@ -543,7 +543,7 @@ TEST_F(Convert, RefusesNormsThatAreNoNumbersWhereItQuantises) {
 TEST_F(Convert, RefusesATokenizerOfMoreTokensThanRows) {
   write_file(out("tokenizer.json"),
              R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 70}, "merges": []}})");
-  for (const auto convert : {convert_to_folder, convert_to_flm}) {
+  for (const auto convert : {convert_to_folder, convert_to_flm, convert_to_gguf}) {
     EXPECT_EQ(refusal(convert, {.model = kModels + "llama-gqa2",
                                 .out = out("out"),
                                 .tokenizer = out("tokenizer.json")}),
