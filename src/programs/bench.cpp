@@ -24,7 +24,7 @@
 namespace stagecraft {
 namespace {
 
-struct BenchFlags : GenerationFlags {
+struct BenchFlags : ModelFlags, EngineFlags {
   std::vector<std::size_t> prompts = {512};
   std::vector<std::size_t> generated = {128};
   std::vector<std::size_t> depths = {0};

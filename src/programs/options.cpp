@@ -69,14 +69,14 @@ CLI::Validator not_empty(const char* what) {  // --model "$UNSET" must not selec
       "");
 }
 
-void GenerationFlags::add_model_to(CLI::App& command) {
+void ModelFlags::add_model_to(CLI::App& command) {
   command
       .add_option("-m,--model", model, "The model: a folder, a file, or the name of a pulled model")
       ->check(not_empty())
       ->type_name("PATH");
 }
 
-void GenerationFlags::add_tokenizer_to(CLI::App& command) {
+void ModelFlags::add_tokenizer_to(CLI::App& command) {
   command
       .add_option(
           "--tokenizer", tokenizer,
@@ -85,12 +85,12 @@ void GenerationFlags::add_tokenizer_to(CLI::App& command) {
       ->type_name("PATH");
 }
 
-ModelSource GenerationFlags::tokenizer_source(const ModelSource& source) const {
+ModelSource ModelFlags::tokenizer_source(const ModelSource& source) const {
   return tokenizer.empty() ? source : ModelSource(tokenizer);
 }
 
-void GenerationFlags::check_tokenizer(const Tokenizer& used, const ModelSource& source,
-                                      const Plan& plan) const {
+void ModelFlags::check_tokenizer(const Tokenizer& used, const ModelSource& source,
+                                 const Plan& plan) const {
   if (tokenizer.empty()) return;
   refuse_other_tokenizer(ModelSource(tokenizer), used.vocab_size(), source, plan.vocab_size);
 }
@@ -118,13 +118,13 @@ CLI::Validator a_backend() {
 
 }  // namespace
 
-void GenerationFlags::add_threads_to(CLI::App& command) {
+void EngineFlags::add_threads_to(CLI::App& command) {
   command.add_option("-t,--threads", threads, "Threads (default: one for each core)")
       ->check(whole_in_range(1, kMostThreads))
       ->type_name("N");
 }
 
-void GenerationFlags::add_backend_to(CLI::App& command) {
+void EngineFlags::add_backend_to(CLI::App& command) {
   CLI::Option* chosen =
       command
           .add_option("--backend", backend,
@@ -221,7 +221,7 @@ std::shared_ptr<const TokenGrammar> GenerationFlags::read_grammar(const Tokenize
   return std::make_shared<const TokenGrammar>(TokenGrammars(tokens).parse(rules, printable(file)));
 }
 
-std::size_t GenerationFlags::thread_count() const {
+std::size_t EngineFlags::thread_count() const {
   if (threads != 0) return threads;
   return std::min(usable_cores(), kMostThreads);
 }
@@ -235,7 +235,7 @@ BackendKind backend_kind(const std::string& name) {
 
 }  // namespace
 
-Engine GenerationFlags::open_engine(const ModelSource& source) const {
+Engine EngineFlags::open_engine(const ModelSource& source) const {
   EngineOptions options{backend_kind(backend), thread_count(), {}};
   const bool runs_course_layers = backend == "textbook" || students_code != nullptr;
   if (runs_course_layers) options.backend = BackendKind::Textbook;
@@ -255,6 +255,12 @@ Engine GenerationFlags::open_engine(const ModelSource& source) const {
   }
   options.gpu_layers = gpu_layers;
   Engine engine = Engine::open(source, options);
+  tell_students_code(engine.plan().vocab_size);
+  return engine;
+}
+
+Engine EngineFlags::open_observed(const ModelSource& source) const {
+  Engine engine = Engine::open(source, {observed_backend(), thread_count()});
   tell_students_code(engine.plan().vocab_size);
   return engine;
 }

@@ -21,16 +21,42 @@ CLI::Validator one_of(std::vector<std::string> words);
 // Refuses an empty value. The message calls the expected value `what`.
 CLI::Validator not_empty(const char* what = "a path");
 
-// The options of all commands that generate text, with the same defaults for all of them.
-struct GenerationFlags {
+// The model that a command reads.
+struct ModelFlags {
   std::string model;
-  std::string tokenizer;                  // empty: the model's own
-  std::size_t context = 0;                // 0: what the task needs, up to the trained length
-  std::size_t max_tokens = 0;             // 0: the command's default
+  std::string tokenizer;  // empty: the model's own
+
+  void add_model_to(CLI::App& command);      // --model
+  void add_tokenizer_to(CLI::App& command);  // --tokenizer
+
+  ModelSource tokenizer_source(const ModelSource& source) const;
+  // Throws Error if the tokenizer that --tokenizer names is that of another model.
+  void check_tokenizer(const Tokenizer& used, const ModelSource& source, const Plan& plan) const;
+};
+
+// How the model runs.
+struct EngineFlags {
   std::size_t threads = 0;                // 0: one per core
   std::string backend = "cpu";            // or textbook, cuda, cuda-emulator
   std::optional<std::size_t> gpu_layers;  // of --backend cuda
   std::string kv_type;                    // empty: see EngineOptions
+
+  void add_threads_to(CLI::App& command);  // --threads
+  // --backend, --textbook, --gpu-layers and --kv-type
+  void add_backend_to(CLI::App& command);
+
+  std::size_t thread_count() const;
+  // Uses the backend that --backend names, or Textbook if the layers are a student's. Throws Error
+  // if an option does not fit the backend.
+  Engine open_engine(const ModelSource& source) const;
+  // Uses the backend whose intermediate results a command shows (observed_backend).
+  Engine open_observed(const ModelSource& source) const;
+};
+
+// The options of all commands that generate text, with the same defaults for all of them.
+struct GenerationFlags : ModelFlags, EngineFlags {
+  std::size_t context = 0;     // 0: what the task needs, up to the trained length
+  std::size_t max_tokens = 0;  // 0: the command's default
   float temperature = kUsualSampler.temperature;
   std::size_t top_k = kUsualSampler.top_k;
   float top_p = kUsualSampler.top_p;
@@ -42,21 +68,9 @@ struct GenerationFlags {
   std::uint64_t seed = 0;
   CLI::Option* seed_option = nullptr;
 
-  void add_to(CLI::App& command);
-  void add_model_to(CLI::App& command);      // --model alone
-  void add_tokenizer_to(CLI::App& command);  // --tokenizer alone
-  void add_threads_to(CLI::App& command);    // --threads alone
-  // --backend, --textbook, --gpu-layers and --kv-type
-  void add_backend_to(CLI::App& command);
+  void add_to(CLI::App& command);          // all but those of the grammar
   void add_grammar_to(CLI::App& command);  // --grammar and --json-schema
 
-  ModelSource tokenizer_source(const ModelSource& source) const;
-  // Throws Error if the tokenizer that --tokenizer names is that of another model.
-  void check_tokenizer(const Tokenizer& used, const ModelSource& source, const Plan& plan) const;
-  std::size_t thread_count() const;
-  // Uses the backend that --backend names, or Textbook if the layers are a student's. Throws Error
-  // if an option does not fit the backend.
-  Engine open_engine(const ModelSource& source) const;
   std::uint64_t chosen_seed() const;  // the given seed, or a random one
   // Reads the file of --grammar or --json-schema. Null: neither was given.
   std::shared_ptr<const TokenGrammar> read_grammar(const Tokenizer& tokenizer) const;

@@ -11,7 +11,6 @@
 #include "programs/commands.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
-#include "programs/students_code.h"
 #include "programs/terminal.h"
 
 namespace stagecraft {
@@ -20,7 +19,7 @@ namespace {
 constexpr std::size_t kLabelWidth = 14;  // columns of a token's label; longer ones are cut
 constexpr std::size_t kShortLabel = 6;   // the same, beside a picture that needs the space
 
-struct PeekFlags : GenerationFlags {
+struct PeekFlags : ModelFlags, EngineFlags {
   std::string text;
   std::size_t top = 5;
   std::size_t max = 16;
@@ -209,8 +208,7 @@ void print_attention(const Peek& peek, HeadIndex head, const Labels& labels,
 void run_peek(const PeekFlags& flags) {
   const ModelSource model = find_model(flags.model, "story");
   check_utf8("text", flags.text);
-  Engine engine = Engine::open(model, {observed_backend(), flags.thread_count()});
-  tell_students_code(engine.plan().vocab_size);
+  Engine engine = flags.open_observed(model);
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
   flags.check_tokenizer(tokenizer, model, engine.plan());
   const std::optional<HeadIndex> head = parse_head(flags.attention, engine.plan());

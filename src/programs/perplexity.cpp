@@ -21,9 +21,11 @@ namespace {
 constexpr std::size_t kMaxTextBytes = 1u << 30;
 constexpr std::size_t kDefaultWindow = 512;  // or the trained length, if that is shorter
 
-struct PerplexityFlags : GenerationFlags {
+struct PerplexityFlags : ModelFlags, EngineFlags {
   std::string text;
-  std::size_t stride = 0;  // 0: half the context
+  std::size_t context = 0;     // 0: kDefaultWindow
+  std::size_t stride = 0;      // 0: half the context
+  std::size_t max_tokens = 0;  // 0: all
   bool json = false;
 };
 

@@ -12,12 +12,11 @@
 #include "programs/interrupt.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
-#include "programs/students_code.h"
 
 namespace stagecraft {
 namespace {
 
-struct TraceFlags : GenerationFlags {
+struct TraceFlags : ModelFlags, EngineFlags {
   std::string ids;
   std::string only;
   std::string out;
@@ -71,8 +70,7 @@ void run_trace(const TraceFlags& flags) {
 
   const ModelSource model = find_model(flags.model, "story");
   if (!flags.out.empty()) refuse_model_file(flags.out, model);
-  Engine engine = Engine::open(model, {observed_backend(), flags.thread_count()});
-  tell_students_code(engine.plan().vocab_size);
+  Engine engine = flags.open_observed(model);
   check_ids("--ids", ids, engine.plan().vocab_size);
   note_long_context(engine.plan(), ids.size());
   std::vector<Activation> activations = trace(engine, ids, passes);
