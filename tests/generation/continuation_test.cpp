@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/engines.h"
 #include "tests/support/tiny_chat_model.h"
 
 namespace stagecraft {
@@ -67,6 +68,20 @@ TEST_F(ContinuationTest, EndsOnlyWhereItsGrammarAllowsTheEnd) {
   const Continuation::Step second = step(guided, logits);
   EXPECT_EQ(second.token, std::nullopt);
   EXPECT_EQ(second.end, StopReason::EndToken);
+}
+
+TEST_F(ContinuationTest, NextTokenChoosesNoneIfThePromptWasInterrupted) {
+  const TinyChatModel folder({.endless = true});
+  Engine engine = textbook_engine(folder.folder());
+  Session session(engine, 512);
+  Continuation one = text(std::vector<TokenId>(200, 10), session.context());
+  std::vector<TokenProbability> scratch(session.logits().size());
+  const Continuation::Step stopped = next_token(session, one, scratch, [] { return false; });
+  EXPECT_EQ(stopped.token, std::nullopt);
+  EXPECT_EQ(stopped.end, StopReason::Stopped);
+  EXPECT_LT(session.tokens().size(), 200u);
+  EXPECT_NE(next_token(session, one, scratch).token, std::nullopt);  // feeds the rest
+  EXPECT_EQ(session.tokens().size(), 200u);
 }
 
 }  // namespace
