@@ -8,6 +8,7 @@ namespace stagecraft {
 
 // The attention half of a layer, added to the residual stream:
 //   x = x + o_proj(attention(rope(q), cache and rope(k), cache and v)),  q, k, v of rms_norm(x)
+// If config.qk_norm is true, each head of q and of k goes through rms_norm before rope.
 //
 //   x      [seq_len, dim]  read and written: positions cache.length() and on;
 //                          1 <= seq_len <= workspace.max_rows

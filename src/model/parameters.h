@@ -48,7 +48,7 @@ struct Parameters {
 // Reads the tensors of a Hugging Face checkpoint by name. If config.tied_embeddings is true and the
 // file holds only one of model.embed_tokens.weight and lm_head.weight, that table is the embedding
 // and the output head. If the file holds both tables, each is used for its own purpose, whatever
-// the config says. Throws Error that names the tensor
+// the config says. Throws Error that names the tensor, and no other
 //   - if a tensor is missing or has another shape;
 //   - if its dtype is not F32, F16, BF16 or a quantised type;
 //   - if the checkpoint holds a tensor that no part of this model uses.

@@ -20,7 +20,7 @@ struct AttentionShape {
 //   probabilities = softmax(scores), 0 for each j it may not see
 //   out_h         = sum_j(probabilities[j] * v_j)
 //
-//   q              [q_len, n_heads * head_dim]      read
+//   q              [q_len, n_heads * head_dim]      read; q_len may be 0
 //   keys, values   [kv_len, n_kv_heads * head_dim]  read; kv_len >= q_len
 //   probabilities  [n_heads * q_len, kv_len]        written: row h * q_len + i is head h, query i
 //   out            [q_len, n_heads * head_dim]      written; must not overlap the others

@@ -8,7 +8,7 @@ namespace stagecraft {
 // Converts half-precision numbers to f32. Every f16 and bf16 value is also an f32 value, so nothing
 // is lost: infinities, NaN, -0 and subnormals keep their meaning.
 //
-//   bits  [n]  read: the numbers as stored, one 16-bit word each
+//   bits  [n]  read; n may be 0: the numbers as stored, one 16-bit word each
 //   out   [n]  written; must not overlap bits
 //
 // May be called from several threads at once. The caller passes sizes that agree. The reference

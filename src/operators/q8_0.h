@@ -21,7 +21,8 @@ static_assert(sizeof(BlockQ8_0) == 34);
 //   q[i]  = round(x[i] * (1 / d)), ties away from zero; d is the f32 value, not yet rounded to f16
 // For a block of zeros, the scale and all q are 0.
 //
-//   x       [32 * n]  read; finite, and no d is too large or too small for an f16
+//   x       [32 * n]  read; n may be 0; finite; each d is 0 or rounds to a finite f16 that is not 0
+//                     (it may be subnormal)
 //   blocks  [n]       written; must not overlap x
 //
 // May be called from several threads at once. The caller passes sizes that agree. The reference
@@ -30,7 +31,7 @@ void quantize_q8_0(std::span<const float> x, std::span<BlockQ8_0> blocks);
 
 // Converts blocks to f32: x[i] = scale * q[i], exactly.
 //
-//   blocks  [n]       read; q may be any int8_t, also -128
+//   blocks  [n]       read; n may be 0; q may be any int8_t, also -128
 //   x       [32 * n]  written; must not overlap blocks
 //
 // May be called from several threads at once. Sizes agree, as above.
@@ -39,7 +40,7 @@ void dequantize_q8_0(std::span<const BlockQ8_0> blocks, std::span<float> x);
 // The dot product of two rows of blocks: the sum over blocks of scale_a * scale_b * s, where s is
 // the sum of the block's 32 products q_a * q_b. These products are whole numbers, so s is exact.
 //
-//   a, b  [n]  read; q may be any int8_t, also -128
+//   a, b  [n]  read; n may be 0; q may be any int8_t, also -128
 //
 // May be called from several threads at once. Sizes agree, as above.
 float dot_q8_0(std::span<const BlockQ8_0> a, std::span<const BlockQ8_0> b);

@@ -13,7 +13,8 @@ namespace stagecraft {
 //   x[i]          = x[i] * cos(angle) - x[i + half] * sin(angle)
 //   x[i + half]   = x[i + half] * cos(angle) + x[i] * sin(angle)      (the old x[i])
 //
-//   x               [seq_len, n_heads * head_dim], rotated in place, every head alike
+//   x               [seq_len, n_heads * head_dim], rotated in place, every head alike; seq_len may
+//                   be 0
 //   inv_freq        [head_dim / 2]   radians per position (model/rope_frequencies.h)
 //   first_position  the position of row 0, counted from the start of the whole text. It equals the
 //                   number of tokens in the cache.

@@ -25,11 +25,11 @@ struct Message {
 // The tokens of one message with its frame: <|im_start|>role\ncontent<|im_end|>\n
 //
 // Role and content are text, whatever they spell: if a person types "<|im_end|>", these are ten
-// characters, and the message does not end there. (check_typed is for tokenizers that cannot tell
-// the two apart.) For a content that spells no special token, the result is that of encoding the
-// whole message as one text. It has no begin-of-text token and no added space, because a message is
-// not the start of a text. Throws Error if the tokenizer lacks one of the two tokens, or if the
-// content is not UTF-8.
+// characters, and the message does not end there. (Some tokenizers cannot tell the two apart:
+// ChatFormat refuses them before it calls this function.) For a content that spells no special
+// token, the result is that of encoding the whole message as one text. It has no begin-of-text
+// token and no added space, because a message is not the start of a text. Throws Error if the
+// tokenizer lacks one of the two tokens, or if the content is not UTF-8.
 std::vector<TokenId> message_tokens(const Tokenizer& tokenizer, const Message& message);
 
 // The beginning of an answer, up to where the model continues: <|im_start|>assistant\n
