@@ -1,5 +1,6 @@
 #include "model/forward.h"
 
+#include "base/error.h"
 #include "base/not_implemented.h"
 #include "model/attention_block.h"
 #include "model/linear.h"

@@ -1,5 +1,6 @@
 #include "generation/sampler.h"
 
+#include "base/error.h"
 #include "base/not_implemented.h"
 
 namespace stagecraft {

@@ -1,6 +1,8 @@
 #include "operators/q8_0.h"
 
 #include "base/not_implemented.h"
+#include "operators/float_to_half.h"
+#include "operators/half_to_float.h"
 
 namespace stagecraft {
 namespace {
