@@ -146,10 +146,18 @@ std::size_t expected_bytes(const Case& question) {
   return n * question.request.calls * sizeof(float);
 }
 
+// True if the code threw an exception that is no Error.
+bool threw(const Outcome& outcome) {
+  return outcome.kind == Outcome::Kind::Answered &&
+         outcome.response.status == Response::Status::Threw;
+}
+
 // If the outcome breaks no rule, judges the numbers of the answer.
 bool judge_answer(const Case& question,
                   const std::function<std::string(const Response&)>& find_problem) {
+  const bool refusable = question.request.inputs.contains("refusable");
   return judge_by(question, [=](const Outcome& outcome) {
+    if (refusable && threw(outcome)) return say("not_an_error", outcome.response.message);
     const std::string problem = broken_rule(outcome);
     return problem.empty() ? find_problem(outcome.response) : problem;
   });
@@ -375,11 +383,9 @@ bool judge_refused(const Case& question, const Naming& naming) {
   }
   return judge_by(question, [=](const Outcome& outcome) -> std::string {
     const std::string& message = outcome.response.message;
-    const bool answered = outcome.kind == Outcome::Kind::Answered;
-    if (answered && outcome.response.status == Response::Status::Threw) {
-      return say("not_an_error", message);
-    }
-    if (!answered || outcome.response.status != Response::Status::Refused) {
+    if (threw(outcome)) return say("not_an_error", message);
+    if (outcome.kind != Outcome::Kind::Answered ||
+        outcome.response.status != Response::Status::Refused) {
       const std::string problem = broken_rule(outcome);
       return problem.empty() ? say("not_refused") : problem;
     }

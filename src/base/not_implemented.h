@@ -12,8 +12,8 @@ class NotImplemented : public std::logic_error {
   explicit NotImplemented(const std::string& what) : std::logic_error(what) {}
 };
 
-// NOT_IMPLEMENTED("stage 2: rms_norm") stands where a student's code belongs; delete it when the code
-// is written. It is a function, but in capitals so that nobody overlooks it.
+// NOT_IMPLEMENTED("stage 2: rms_norm") stands where a student's code belongs; delete it when the
+// code is written. It is a function, but in capitals so that nobody overlooks it.
 [[noreturn]] inline void NOT_IMPLEMENTED(const std::string& what) {
   throw NotImplemented(what + " is not written yet");
 }

@@ -52,8 +52,8 @@ Case fresh_mlp(Inputs& inputs, std::size_t rows, std::size_t dim, std::size_t ff
                         {"mlp.up_proj.weight", up},
                         {"mlp.down_proj.weight", down}};
   one.expected = {{"x", result}};
-  one.on_the_way = {{"mlp_norm", normed},  {"gate", gate_out},          {"up", up_out},
-                    {"swiglu", activated}, {"scratch gate", activated}, {"scratch up", up_out},
+  one.on_the_way = {{"mlp_norm", normed},  {"gate", gate_out},    {"up", up_out},
+                    {"swiglu", activated}, {"w.gate", activated}, {"w.up", up_out},
                     {"down", down_out}};
   return one;
 }
@@ -349,9 +349,11 @@ TEST(AttentionBlock, EqualsPyTorch) {
     Case one = block_case(dumped, kAttentionOrder);
     // The cache has the past keys, then the new keys after RoPE.
     const auto& inputs = one.request.inputs;
-    one.expected["cached keys"] = stacked(exact(inputs.at("past_k")), dumped.expected.at("k_rope"));
-    one.expected["cached values"] = stacked(exact(inputs.at("past_v")), dumped.expected.at("v"));
-    one.expected["scratch probabilities"] = dumped.expected.at("attn_probs");  // for peek
+    one.expected["keys in the cache"] =
+        stacked(exact(inputs.at("past_k")), dumped.expected.at("k_rope"));
+    one.expected["values in the cache"] =
+        stacked(exact(inputs.at("past_v")), dumped.expected.at("v"));
+    one.expected["w.probabilities"] = dumped.expected.at("attn_probs");  // for peek
     if (!judge(one)) return;
   }
 }
@@ -403,9 +405,9 @@ Case fresh_block(Inputs& inputs, std::size_t q_len, std::size_t past, std::size_
                          {"window", 0.0},
                          {"rope_theta", 10'000.0}};
   one.expected = {{"x", twin_add(projected, exact(x))},
-                  {"cached keys", keys},
-                  {"cached values", values},
-                  {"scratch probabilities", mixed.probabilities}};
+                  {"keys in the cache", keys},
+                  {"values in the cache", values},
+                  {"w.probabilities", mixed.probabilities}};
   one.on_the_way = {{"attn_norm", normed},
                     {"q", q},
                     {"k", k},

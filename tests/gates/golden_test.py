@@ -29,6 +29,7 @@ CASES = {  # each shows a different part of a diagnosis
     "03": ("b_not_transposed", "c_read_at_beta_zero", "one_index"),
     "04": ("gate_and_up_swapped",),  # the first wrong step is named
     "05": ("k_and_v_swapped", "kv_heads_ignored", "f16_hidden_one"),
+    "07": ("std_exceptions",),
     "08": ("end_forgotten",),  # texts are shown as texts
 }
 if platform.machine() == "x86_64":  # on other processors the emulator's unset numbers are finite
