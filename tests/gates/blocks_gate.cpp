@@ -26,15 +26,8 @@ Case block_case(Case dumped, const std::vector<std::string>& order) {
 const std::vector<std::string> kMlpOrder = {"mlp_norm", "gate", "up",
                                             "swiglu",   "down", "mlp_residual"};
 
-// A block of these sizes with fresh numbers.
-Case fresh_mlp(Inputs& inputs, std::size_t rows, std::size_t dim, std::size_t ffn_dim) {
-  const Tensor x = inputs.tensor({rows, dim}, 2.0f);
-  const Tensor norm = inputs.tensor({dim});
-  const Tensor gate = inputs.tensor({ffn_dim, dim}, 0.3f);
-  const Tensor up = inputs.tensor({ffn_dim, dim}, 0.3f);
-  const Tensor down = inputs.tensor({dim, ffn_dim}, 0.3f);
-  const double eps = static_cast<double>(1e-3f);
-
+Case mlp_case(const std::string& name, const Tensor& x, const Tensor& norm, const Tensor& gate,
+              const Tensor& up, const Tensor& down, double eps) {
   const Expected normed = twin_rms_norm(exact(x), norm, eps);
   const Expected gate_out = twin_linear(normed, gate);
   const Expected up_out = twin_linear(normed, up);
@@ -43,7 +36,7 @@ Case fresh_mlp(Inputs& inputs, std::size_t rows, std::size_t dim, std::size_t ff
   const Expected result = twin_add(down_out, exact(x));
 
   Case one;
-  one.name = fmt::format("{} rows of {}, inside {}", rows, dim, ffn_dim);
+  one.name = name;
   one.request.function = "mlp";
   one.request.scalars = {{"eps", eps}};
   one.request.inputs = {{"x", x},
@@ -56,6 +49,22 @@ Case fresh_mlp(Inputs& inputs, std::size_t rows, std::size_t dim, std::size_t ff
                     {"swiglu", activated}, {"w.gate", activated}, {"w.up", up_out},
                     {"down", down_out}};
   return one;
+}
+
+// A block of these sizes with fresh numbers.
+Case fresh_mlp(Inputs& inputs, std::size_t rows, std::size_t dim, std::size_t ffn_dim) {
+  const Tensor x = inputs.tensor({rows, dim}, 2.0f);
+  const Tensor norm = inputs.tensor({dim});
+  const Tensor gate = inputs.tensor({ffn_dim, dim}, 0.3f);
+  const Tensor up = inputs.tensor({ffn_dim, dim}, 0.3f);
+  const Tensor down = inputs.tensor({dim, ffn_dim}, 0.3f);
+  return mlp_case(fmt::format("{} rows of {}, inside {}", rows, dim, ffn_dim), x, norm, gate, up,
+                  down, static_cast<double>(1e-3f));
+}
+
+TEST(Mlp, EqualsTheExampleByHand) {
+  judge(mlp_case(kByHand, {{1, 2}, {3, 4}}, filled({2}, 1.0f), {{1, 2}, {1, 0}}, {{1, 2}, {0, 1}},
+                 {{2, 1}, {1, -1}}, 0.0));
 }
 
 TEST(Mlp, EqualsPyTorch) {
@@ -113,6 +122,8 @@ Case softmax_case(const std::string& name, const Tensor& x) {
   return {name, {"softmax", {{"x", x}}, {}}, {{"y", twin_softmax(exact(x))}}};
 }
 
+TEST(Softmax, EqualsTheExampleByHand) { judge(softmax_case(kByHand, {{1, 2}, {0, 1}})); }
+
 TEST(Softmax, EqualsPyTorch) { judge_dumps("softmax"); }
 
 TEST(Softmax, EqualsItsTwinOnFreshNumbers) {
@@ -169,6 +180,8 @@ Case rope_case(const std::string& name, const Tensor& x, const Tensor& inv_freq,
   return one;
 }
 
+TEST(Rope, EqualsTheExampleByHand) { judge(rope_case(kByHand, {{1, 2}, {1, 0}}, {{1}, {1}}, 1)); }
+
 TEST(Rope, EqualsPyTorch) {
   for (Case one : dumped_cases("rope")) {
     one.expected = {{"x", one.expected.at("y")}};
@@ -223,25 +236,37 @@ bool is_whole_prompt(const Case& one) {
          scalars.at("window") == 0;
 }
 
+Case attention_case(const std::string& name, const Tensor& q, const Tensor& k, const Tensor& v,
+                    std::size_t n_heads = 1, std::size_t n_kv_heads = 1, std::size_t window = 0) {
+  const TwinAttention twin =
+      twin_attention(exact(q), exact(k), exact(v), n_heads, n_kv_heads, window);
+  Case one;
+  one.name = name;
+  one.request.function = "attention";
+  one.request.inputs = {{"q", q}, {"k", k}, {"v", v}};
+  one.request.scalars = {{"n_heads", static_cast<double>(n_heads)},
+                         {"n_kv_heads", static_cast<double>(n_kv_heads)},
+                         {"head_dim", static_cast<double>(q.cols() / n_heads)},
+                         {"window", static_cast<double>(window)}};
+  one.expected = {{"probabilities", twin.probabilities}, {"out", twin.out}};
+  one.on_the_way = {{"probabilities", twin.probabilities}};
+  return one;
+}
+
 Case fresh_attention(Inputs& inputs, std::size_t q_len, std::size_t past, std::size_t n_heads,
                      std::size_t n_kv_heads, std::size_t head_dim, std::size_t window = 0) {
   const Tensor q = inputs.tensor({q_len, n_heads * head_dim});
   const Tensor k = inputs.tensor({past + q_len, n_kv_heads * head_dim});
   const Tensor v = inputs.tensor({past + q_len, n_kv_heads * head_dim});
-  const TwinAttention twin =
-      twin_attention(exact(q), exact(k), exact(v), n_heads, n_kv_heads, window);
-  Case one;
-  one.name = fmt::format("{} queries after {} past tokens, {} heads, {} kv heads, head_dim {}",
-                         q_len, past, n_heads, n_kv_heads, head_dim);
-  one.request.function = "attention";
-  one.request.inputs = {{"q", q}, {"k", k}, {"v", v}};
-  one.request.scalars = {{"n_heads", static_cast<double>(n_heads)},
-                         {"n_kv_heads", static_cast<double>(n_kv_heads)},
-                         {"head_dim", static_cast<double>(head_dim)},
-                         {"window", static_cast<double>(window)}};
-  one.expected = {{"probabilities", twin.probabilities}, {"out", twin.out}};
-  one.on_the_way = {{"probabilities", twin.probabilities}};
-  return one;
+  return attention_case(
+      fmt::format("{} queries after {} past tokens, {} heads, {} kv heads, head_dim {}", q_len,
+                  past, n_heads, n_kv_heads, head_dim),
+      q, k, v, n_heads, n_kv_heads, window);
+}
+
+TEST(AttentionWholePrompt, EqualsTheExampleByHand) {
+  judge(attention_case(kByHand, {{2, 2}, {1, 0, 0, 2}}, {{2, 2}, {1, 0, 1, 1}},
+                       {{2, 2}, {10, 0, 0, 10}}));
 }
 
 // The probabilities are computed before out, so the first wrong one tells more.
@@ -265,33 +290,21 @@ TEST(AttentionWholePrompt, TakesThousandsOfTokensAndWideHeads) {
 
 TEST(AttentionWholePrompt, LetsNoQueryLookAhead) {
   Inputs inputs;
-  Case one = fresh_attention(inputs, 6, 0, 1, 1, 8);
   // The last position is huge: code without a causal mask gives clearly wrong numbers.
-  Tensor& v = one.request.inputs.at("v");
+  Tensor v = inputs.tensor({6, 8});
   for (std::size_t d = 0; d < 8; ++d) v.values[5 * 8 + d] = 1e6f;
-  const TwinAttention twin = twin_attention(exact(one.request.inputs.at("q")),
-                                            exact(one.request.inputs.at("k")), exact(v), 1, 1, 0);
-  one.name = "a last value of a million";
-  one.expected["out"] = twin.out;
-  judge(one);
+  judge(
+      attention_case("a last value of a million", inputs.tensor({6, 8}), inputs.tensor({6, 8}), v));
 }
 
 TEST(AttentionWholePrompt, MasksScoresOfAnySize) {
   Inputs inputs;
-  Case one = fresh_attention(inputs, 5, 0, 1, 1, 8);
   // The scores of key j are near -58,000 + 11,600 j: a future key wins if its masked score is
   // -10,000, or its score minus 10,000.
-  Tensor& q = one.request.inputs.at("q");
-  Tensor& k = one.request.inputs.at("k");
-  for (float& number : q.values) number = 128.0f;
+  Tensor k = filled({5, 8}, -160.0f);
   for (std::size_t i = 0; i < k.values.size(); ++i)
-    k.values[i] = -160.0f + 32.0f * static_cast<float>(i / 8);
-  const TwinAttention twin =
-      twin_attention(exact(q), exact(k), exact(one.request.inputs.at("v")), 1, 1, 0);
-  one.name = "scores below -10000";
-  one.expected = {{"probabilities", twin.probabilities}, {"out", twin.out}};
-  one.on_the_way = {{"probabilities", twin.probabilities}};
-  judge(one);
+    k.values[i] += 32.0f * static_cast<float>(i / 8);
+  judge(attention_case("scores below -10000", filled({5, 8}, 128.0f), k, inputs.tensor({5, 8})));
 }
 
 TEST(AttentionGroupsAndPast, EqualsPyTorch) {

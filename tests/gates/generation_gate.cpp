@@ -316,6 +316,13 @@ TEST(Sample, TakesTheLargestAtTemperatureZeroAndTheLowerOfEquals) {
   }
 }
 
+TEST(Sample, DrawsTheExampleByHand) {
+  Case one = sample_case(kByHand, {{3}, {2.0f, 1.0f, 0.0f}}, 0.5, 0, 1.0);
+  one.request.inputs["u"] = {{3}, {0.8f, 0.9f, 0.99f}};
+  one.expected = {{"tokens", exactly({0, 1, 2})}};
+  judge(one);
+}
+
 // Random logits. No two are so close, and no sum of the largest probabilities is so close to one of
 // these p, that rounding decides which tokens are kept.
 Tensor clear_logits(Inputs& inputs, std::size_t n, float scale,
@@ -460,6 +467,13 @@ Tensor logits_of(const std::vector<double>& shares) {
     logits.values.push_back(static_cast<float>(std::log(share) + 3.0));
   }
   return logits;
+}
+
+TEST(SampleTopKTopP, DrawsTheExampleByHand) {
+  Case one = sample_case(kByHand, {{3}, {2.0f, 1.0f, 0.0f}}, 1.0, 2, 0.7);
+  one.request.inputs["u"] = {{1}, {0.8f}};
+  one.expected = {{"tokens", exactly({0})}};
+  judge(one);
 }
 
 // Two equal logits give exactly 1/2 each, so the first alone reaches p.

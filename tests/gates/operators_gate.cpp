@@ -27,6 +27,8 @@ Case add_case(const std::string& name, const Tensor& x, const Tensor& y) {
   return one;
 }
 
+TEST(Add, AddsTheExampleByHand) { judge(add_case(kByHand, {{1, 2}, {1, 2}}, {{1, 2}, {10, 20}})); }
+
 TEST(Add, AddsXToY) {
   Inputs inputs;
   for (const Shape& shape : std::vector<Shape>{{3, 7}, {1, 1}, {5, 33}, {0, 4}}) {
@@ -66,6 +68,8 @@ Case with_tolerance_of(const Expected& twin, Case one) {
   }
   return one;
 }
+
+TEST(Silu, EqualsTheExampleByHand) { judge(silu_case(kByHand, {{5}, {-2, -1, 0, 1, 2}})); }
 
 TEST(Silu, EqualsPyTorch) {
   for (const Case& one : dumped_cases("silu")) {
@@ -132,6 +136,8 @@ Case swiglu_case(const std::string& name, const Tensor& gate, const Tensor& up) 
           {{"y", twin_swiglu(exact(gate), exact(up))}}};
 }
 
+TEST(Swiglu, EqualsTheExampleByHand) { judge(swiglu_case(kByHand, {{1}, {1}}, {{1}, {3}})); }
+
 TEST(Swiglu, EqualsPyTorch) {
   for (const Case& one : dumped_cases("swiglu")) {
     const auto& inputs = one.request.inputs;
@@ -178,6 +184,10 @@ Case rms_norm_case(const std::string& name, const Tensor& x, const Tensor& weigh
   return {name,
           {"rms_norm", {{"x", x}, {"weight", weight}}, {{"eps", eps}}},
           {{"y", twin_rms_norm(exact(x), weight, static_cast<double>(static_cast<float>(eps)))}}};
+}
+
+TEST(RmsNorm, EqualsTheExampleByHand) {
+  judge(rms_norm_case(kByHand, {{1, 4}, {1, -2, 2, 0}}, filled({4}, 1.0f), 1e-5));
 }
 
 TEST(RmsNorm, EqualsPyTorch) { judge_dumps("rms_norm"); }
@@ -266,6 +276,13 @@ bool is_plain(const Case& one) {
   return one.request.scalars.at("alpha") == 1.0 && one.request.scalars.at("beta") == 0.0;
 }
 
+Case product_by_hand(double alpha, double beta, float old_c) {
+  return matmul_case(kByHand, alpha, {{2, 2}, {1, 2, 0, 1}}, {{2, 2}, {3, 4, 5, 6}}, beta,
+                     filled({2, 2}, old_c));
+}
+
+TEST(MatmulTransb, EqualsTheExampleByHand) { judge(product_by_hand(1.0, 0.0, 7.0f)); }
+
 TEST(MatmulTransb, EqualsPyTorch) { judge_dumps("matmul_transb", is_plain); }
 
 TEST(MatmulTransb, EqualsItsTwinOnFreshNumbers) {
@@ -309,6 +326,8 @@ TEST(MatmulTransb, IsNotAnElementwiseProductOfSquares) {
   judge(matmul_case("5x5x5", 1.0, inputs.tensor({5, 5}), inputs.tensor({5, 5}), 0.0,
                     filled({5, 5}, 0.0f)));
 }
+
+TEST(MatmulTransbAlphaBeta, EqualsTheExampleByHand) { judge(product_by_hand(2.0, 1.0, 1.0f)); }
 
 TEST(MatmulTransbAlphaBeta, EqualsPyTorch) {
   judge_dumps("matmul_transb", [](const Case& one) { return !is_plain(one); });

@@ -13,6 +13,10 @@ namespace stagecraft::stages {
 
 // Helpers for the questions of all gates.
 
+// The name of the first case of a group: the example of the handout, with numbers so few that the
+// message shows them all.
+inline constexpr const char* kByHand = "the example by hand";
+
 // Judges the dumped cases for which `wanted` is true; stops at the first if the code is not
 // written. first: if not empty, the output that is compared before the others.
 template <class Wanted>
