@@ -215,6 +215,11 @@ Service::Reply Service::respond(ConnectionId connection, const HttpRequest& http
 
 template <GlassView view>
 Service::Reply Service::look(ConnectionId connection, const HttpRequest& request) {
+  if (!options_.has_glass_box) {
+    throw ApiError(
+        404, "invalid_request_error", "", "not_found",
+        "request: path: this model has no glass box: it would run the student's functions");
+  }
   const std::optional<LookId> id = glass_box_->submit(parse_glass(request.body, model_, view));
   if (!id) throw queue_full();
   lookers_[*id] = connection;

@@ -23,7 +23,7 @@ class Service : public HttpServer::Handler {
     std::string api_key;           // empty: clients need no key
     bool only_local_names = true;  // refuse a Host header that does not name this machine
     bool has_beside = false;       // a second model is served, too (SideBySide)
-    bool has_glass_box = true;     // the page can show how this model chose a token
+    bool has_glass_box = true;     // POST /glass/... is answered; false: 404
   };
   // The model must outlive the service.
   Service(const ServedModel& model, const Options& options);

@@ -1,8 +1,8 @@
 """Every solution with full marks can chat with a quantised model that was pulled: chats_test.py BUILD PROGRAM...
 
 Each PROGRAM consists of right programs of the catalogue (CMakeLists.txt). Its answer must equal that of the engine's
-own textbook layers, for all kinds of blocks in the small models in tests/data/gguf. Standard library only; ctest runs
-it.
+own textbook layers, for all kinds of blocks in the small models in tests/data/gguf. The server shows the glass box of the
+first model only: that of the second would run the student's functions. Standard library only; ctest runs it.
 """
 import pathlib
 import subprocess
@@ -10,6 +10,10 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests" / "serve"))
+
+from serving import serving  # noqa: E402
+
 BUILD = pathlib.Path(sys.argv[1])
 TYPES = ("q8_0", "q4_0", "q4_1")  # whole.gguf has other types
 QUESTIONS = "and the cat?\nand the dog?\n"
@@ -35,8 +39,18 @@ def models(folder):
         yield path
 
 
+def glass_boxes(program):
+    """The statuses of the answers about the first model and the second one."""
+    story = ROOT / "models" / "story"
+    with serving([program], "--model", story, "--beside", story) as server:
+        return [server.ask("POST", f"{model}/glass/choices", {"tokens": [1, 2]})[0] for model in ("", "/beside")]
+
+
 def main(folder):
     problems = []
+    found = glass_boxes(BUILD / "course" / "mine" / sys.argv[2])
+    if found != [200, 404]:
+        problems.append(f"glass boxes of serve --beside: expected the answers [200, 404], found {found}")
     n_chats = 0
     for model in models(folder):
         code, ours, said = chat(BUILD / "src" / "stagecraft", model, "--textbook")
