@@ -136,42 +136,60 @@ std::optional<JsonNode> schema_of_format(JsonNode format) {
   return schema;
 }
 
-// Parses a grammar and remembers which field of the request gives it.
-void set_grammar(CompletionRequest& request, TextOptions& options, const std::string& field,
-                 const std::string& gbnf, const ServedModel& model) {
-  request.grammar_field = field;
-  options.grammar = reading(field, [&] {
-    return std::make_shared<const TokenGrammar>(
-        model.grammars->parse(gbnf, fmt::format("{}: '{}'", kRequest, field)));
-  });
-}
+// The grammar that the text must follow.
+struct GivenGrammar {
+  std::string field, gbnf;         // "": any text is allowed
+  std::optional<JsonNode> schema;  // what the grammar is made of, if it is
+};
 
-// The grammar that the text must follow, from the one field that gives it. Without such a field,
-// any text is allowed. Returns the schema that the grammar is made of, if it is.
-std::optional<JsonNode> parse_grammar(Fields& fields, const ServedModel& model,
-                                      CompletionRequest& request, TextOptions& options) {
-  const char* given = nullptr;
-  std::optional<JsonNode> schema;
-  std::string gbnf;
+// The grammar of the one field that gives it.
+GivenGrammar parse_grammar(Fields& fields) {
+  GivenGrammar given;
   const auto take = [&](const char* key, auto gbnf_of) {
     const std::optional<JsonNode> value = fields.find(key);
     if (!value) return;
-    std::string found = reading(key, [&] { return gbnf_of(*value); });
-    if (found.empty()) return;
-    if (given != nullptr)
-      expected(key, fmt::format("only one of '{}' and '{}'", given, key), "both");
-    given = key;
-    gbnf = std::move(found);
+    std::string gbnf = reading(key, [&] { return gbnf_of(*value); });
+    if (gbnf.empty()) return;
+    if (!given.gbnf.empty()) {
+      expected(key, fmt::format("only one of '{}' and '{}'", given.field, key), "both");
+    }
+    given.field = key;
+    given.gbnf = std::move(gbnf);
   };
   take("grammar", [](JsonNode value) { return text_of(value, "grammar"); });
   const auto gbnf_of_schema = [&](std::optional<JsonNode> found) {
-    if (found) schema = found;
+    if (found) given.schema = found;
     return found ? json_schema_gbnf(*found) : "";
   };
   take("json_schema", gbnf_of_schema);
   take("response_format", [&](JsonNode value) { return gbnf_of_schema(schema_of_format(value)); });
-  if (given != nullptr) set_grammar(request, options, given, gbnf, model);
-  return schema;
+  return given;
+}
+
+// The grammar of an answer that may call tools. text: the grammar of an answer without calls.
+GivenGrammar with_tools(const GivenGrammar& text, const ChatTools& tools, ToolForm form) {
+  if (!text.gbnf.empty() && !text.schema) {
+    refuse_field("tools", "not supported together with 'grammar'");
+  }
+  if (text.schema && form == ToolForm::Bare) {
+    refuse_field("tools",
+                 "not supported together with a schema of the answer: with the chat template of "
+                 "this model, calls of tools are JSON, too");
+  }
+  std::string gbnf = reading("tools", [&] {
+    return tool_gbnf(form, tools.callable, tools.forced, tools.several, text.schema);
+  });
+  return {"tools", std::move(gbnf), {}};
+}
+
+void set_grammar(CompletionRequest& request, TextOptions& options, const GivenGrammar& given,
+                 const ServedModel& model) {
+  if (given.gbnf.empty()) return;
+  request.grammar_field = given.field;
+  options.grammar = reading(given.field, [&] {
+    return std::make_shared<const TokenGrammar>(
+        model.grammars->parse(given.gbnf, fmt::format("{}: '{}'", kRequest, given.field)));
+  });
 }
 
 void parse_choices(Fields& fields, const ServedModel& model, CompletionRequest& request,
@@ -276,7 +294,7 @@ CompletionRequest parse_completion(std::string_view body, const ServedModel& mod
   fields.only("best_of", fmt::format("[{}]", request.n));
   fields.only("echo", "[false]");
   fields.only("suffix", R"([""])");
-  parse_grammar(fields, model, request, text.options);
+  set_grammar(request, text.options, parse_grammar(fields), model);
   const std::vector<std::vector<TokenId>> prompts = parse_prompts(fields, model);
   fields.refuse_others();
   request.texts = texts_of(prompts, request.n, text, model);
@@ -290,6 +308,7 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
   CompletionRequest request;
   request.chat = true;
   check_model(fields, model);
+  if (model.chat == nullptr) throw ApiError::bad_request("", model.why_no_chat);
   parse_common(fields, request);
   TextRequest text;
   text.options = parse_options(fields, model, true);
@@ -302,31 +321,21 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
     expected("top_logprobs", "'logprobs' to be true", "false");
   }
   parse_choices(fields, model, request, text);
-  const auto schema = parse_grammar(fields, model, request, text.options);
-  const ChatTools tools = parse_tools(fields, model);
+  GivenGrammar grammar = parse_grammar(fields);
+  const ChatTools tools = parse_tools(fields, *model.chat);
   fields.only("modalities", R"([["text"]])");
   const std::vector<ToolMessage> messages = parse_messages(fields);
-  const TemplateVariables variables = parse_template_variables(fields, model);
+  const TemplateVariables variables = parse_template_variables(fields, *model.chat);
   fields.refuse_others();
-  if (!tools.callable.empty() && model.chat != nullptr) {
+  if (!tools.callable.empty()) {
     request.tool_form = model.chat->tool_form();
-    if (text.options.grammar && !schema) {
-      refuse_field("tools", "not supported together with 'grammar'");
-    }
-    if (schema && request.tool_form == ToolForm::Bare) {
-      refuse_field("tools",
-                   "not supported together with a schema of the answer: with the chat template of "
-                   "this model, calls of tools are JSON, too");
-    }
-    const std::string gbnf = reading("tools", [&] {
-      return tool_gbnf(request.tool_form, tools.callable, tools.forced, tools.several, schema);
-    });
-    set_grammar(request, text.options, "tools", gbnf, model);
+    grammar = with_tools(grammar, tools, request.tool_form);
   }
-  const auto& ends = model.chat == nullptr ? std::vector<TokenId>() : model.chat->end_tokens();
+  set_grammar(request, text.options, grammar, model);
+  const std::vector<TokenId>& ends = model.chat->end_tokens();
   auto& end_tokens = text.options.generation.end_tokens;
   end_tokens.insert(end_tokens.end(), ends.begin(), ends.end());
-  const std::vector<TokenId> prompt = chat_prompt(messages, tools, variables, model);
+  const std::vector<TokenId> prompt = chat_prompt(messages, tools, variables, *model.chat);
   check_prompt(prompt, model, "messages");
   request.texts = texts_of({prompt}, request.n, text, model);
   return request;

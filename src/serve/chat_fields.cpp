@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/utf8.h"
-#include "serve/api_request.h"
 
 namespace stagecraft {
 namespace {
@@ -172,7 +171,7 @@ std::vector<ToolMessage> parse_messages(Fields& fields) {
   return messages;
 }
 
-TemplateVariables parse_template_variables(Fields& fields, const ServedModel& model) {
+TemplateVariables parse_template_variables(Fields& fields, const ChatFormat& format) {
   TemplateVariables variables;
   const auto add = [&](const std::string& field, JsonNode value) {
     const std::string name(value.key());
@@ -180,7 +179,7 @@ TemplateVariables parse_template_variables(Fields& fields, const ServedModel& mo
       refuse_field(field, "not supported: the server sets this variable of the chat template");
     }
     // A variable that the template does not use would change nothing, as a spelling mistake does.
-    if (model.chat != nullptr && !model.chat->mentions(name)) {
+    if (!format.mentions(name)) {
       refuse_field(field, "not supported: the chat template of this model has no such variable",
                    "unsupported_parameter");
     }
@@ -202,7 +201,7 @@ TemplateVariables parse_template_variables(Fields& fields, const ServedModel& mo
   return variables;
 }
 
-ChatTools parse_tools(Fields& fields, const ServedModel& model) {
+ChatTools parse_tools(Fields& fields, const ChatFormat& format) {
   ChatTools tools;
   tools.several = fields.flag("parallel_tool_calls", true);
   fields.only("functions", "[[]]");
@@ -214,7 +213,7 @@ ChatTools parse_tools(Fields& fields, const ServedModel& model) {
     return tools;
   }
   tools.callable = parse_tool_list(*array);
-  if (model.chat != nullptr && model.chat->tool_form() == ToolForm::None) {
+  if (format.tool_form() == ToolForm::None) {
     refuse_field(
         "tools",
         "not supported: the chat template of this model has no known format of tool calls");
@@ -237,19 +236,18 @@ ChatTools parse_tools(Fields& fields, const ServedModel& model) {
 }
 
 std::vector<TokenId> chat_prompt(const std::vector<ToolMessage>& messages, const ChatTools& tools,
-                                 const TemplateVariables& variables, const ServedModel& model) {
-  if (model.chat == nullptr) throw ApiError::bad_request("", model.why_no_chat);
+                                 const TemplateVariables& variables, const ChatFormat& format) {
   const bool has_calls = std::ranges::any_of(messages, [](const ToolMessage& message) {
     return !message.calls.empty() || message.role == "tool";
   });
-  if (has_calls && model.chat->tool_form() == ToolForm::None) {
+  if (has_calls && format.tool_form() == ToolForm::None) {
     refuse_field("messages", "tool calls are not supported by the chat template of this model");
   }
   try {
     if (!tools.array && variables.empty() && in_turn(messages)) {
-      return model.chat->tokens(std::vector<Message>(messages.begin(), messages.end()));
+      return format.tokens(std::vector<Message>(messages.begin(), messages.end()));
     }
-    return model.chat->tokens(messages, tools.array, variables);
+    return format.tokens(messages, tools.array, variables);
   } catch (const Error& problem) {
     refuse_field("messages", problem.what());
   }

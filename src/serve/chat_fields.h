@@ -9,8 +9,6 @@
 
 namespace stagecraft {
 
-struct ServedModel;
-
 // The fields of a chat that other requests lack: the messages, and the functions that the model may
 // call. The functions throw ApiError.
 
@@ -26,13 +24,13 @@ struct ChatTools {
   bool several = true;            // more than one call is allowed
 };
 // "tools", "tool_choice" and "parallel_tool_calls".
-ChatTools parse_tools(Fields& fields, const ServedModel& model);
+ChatTools parse_tools(Fields& fields, const ChatFormat& format);
 
 // "chat_template_kwargs" and "reasoning_effort". The names of the variables are checked.
-TemplateVariables parse_template_variables(Fields& fields, const ServedModel& model);
+TemplateVariables parse_template_variables(Fields& fields, const ChatFormat& format);
 
 // The tokens of the conversation; the caller checks them.
 std::vector<TokenId> chat_prompt(const std::vector<ToolMessage>& messages, const ChatTools& tools,
-                                 const TemplateVariables& variables, const ServedModel& model);
+                                 const TemplateVariables& variables, const ChatFormat& format);
 
 }  // namespace stagecraft

@@ -242,6 +242,7 @@ TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
   model_.chat = nullptr;
   model_.why_no_chat = "models/x: expected a chat template";
   EXPECT_EQ(refused(with(hello), true), "|models/x: expected a chat template");
+  EXPECT_EQ(refused(with(R"("x")"), true), "|models/x: expected a chat template");
 }
 
 TEST_F(ApiRequest, ContinuesALastMessageOfTheAssistant) {
