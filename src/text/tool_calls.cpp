@@ -44,23 +44,6 @@ std::optional<ToolCall> parse_call(std::string_view text, const char* arguments_
   return ToolCall{"", std::string(text_of_name.root().string()), arguments->second};
 }
 
-// Where `</tool_call>` ends a call: a string of its JSON may contain these characters, too. npos:
-// not yet.
-std::size_t find_close(std::string_view call) {
-  constexpr std::size_t kNone = std::string_view::npos;
-  std::size_t at = 0;
-  while (at < call.size()) {
-    at = call.find_first_of("\"<", at);
-    if (at == kNone || call.substr(at).starts_with(kClose)) return at;
-    if (call[at++] == '<') continue;
-    for (; at < call.size() && call[at] != '"'; ++at) {  // to the end of the string
-      if (call[at] == '\\') ++at;
-    }
-    ++at;
-  }
-  return kNone;
-}
-
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 void append(ToolCallReader::Found& found, ToolCallReader::Found more) {
@@ -101,30 +84,42 @@ std::string tool_gbnf(ToolForm form, const std::vector<Tool>& tools, bool forced
 ToolCallReader::Found ToolCallReader::push(std::string_view piece) {
   held_ += piece;
   if (form_ == ToolForm::Tagged) return read_tagged(false);
-  const bool may_be_call = form_ == ToolForm::Bare && (held_.empty() || held_[0] == '{');
-  if (may_be_call && !after_call_) return {};
-  after_call_ = true;  // this is text, and so is all that follows
+  is_text_ = is_text_ || form_ == ToolForm::None || (!held_.empty() && held_[0] != '{');
+  if (!is_text_) return {};
   return {std::exchange(held_, {}), {}};
 }
 
 ToolCallReader::Found ToolCallReader::finish() {
   if (form_ == ToolForm::Tagged) return read_tagged(true);
-  Found found;
-  if (!after_call_ && !held_.empty()) {
-    if (auto call = parse_call(held_, "parameters")) {
-      found.calls.push_back(std::move(*call));
-      held_.clear();
+  if (auto call = parse_call(held_, "parameters")) return {"", {std::move(*call)}};
+  return {std::exchange(held_, {}), {}};
+}
+
+// Where `</tool_call>` ends the call in held_: a string of its JSON may contain these characters,
+// too. Goes on where the last search ended. npos: not yet.
+std::size_t ToolCallReader::find_close() {
+  for (const std::string_view held = held_; searched_ < held.size(); ++searched_) {
+    const std::string_view rest = held.substr(searched_);
+    if (rest[0] == '"') {
+      in_string_ = !in_string_;
+    } else if (in_string_ && rest[0] == '\\') {
+      if (rest.size() == 1) break;
+      ++searched_;
+    } else if (!in_string_ && rest[0] == '<') {
+      if (rest.starts_with(kClose)) return searched_;
+      if (kClose.starts_with(rest)) break;
     }
   }
-  found.text += std::exchange(held_, {});
-  return found;
+  return std::string::npos;
 }
 
 ToolCallReader::Found ToolCallReader::read_tagged(bool at_end) {
   Found found;
   if (in_call_) {
-    const std::size_t close = find_close(held_);
+    const std::size_t close = find_close();
     if (close == std::string::npos && !at_end) return found;
+    searched_ = 0;
+    in_string_ = false;
     std::string body = held_.substr(0, close);
     held_.erase(0, close == std::string::npos ? close : close + kClose.size());
     in_call_ = false;

@@ -40,11 +40,16 @@ class ToolCallReader {
 
  private:
   Found read_tagged(bool at_end);
+  std::size_t find_close();
 
   ToolForm form_;
-  std::string held_;  // text not yet known to be a call or not
-  bool in_call_ = false;
-  bool after_call_ = false;
+  std::string held_;      // text not yet known to be a call or not
+  bool is_text_ = false;  // not Tagged: the answer is no call
+  // Tagged:
+  bool in_call_ = false;      // held_ is the beginning of a call, after <tool_call>
+  std::size_t searched_ = 0;  // bytes of this call without its end
+  bool in_string_ = false;    // whether they end inside a string
+  bool after_call_ = false;   // a call was found
 };
 
 }  // namespace stagecraft

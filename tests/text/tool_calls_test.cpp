@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <random>
 
 #include "base/error.h"
@@ -89,6 +90,19 @@ TEST(ToolCallReader, FindsCallsHoweverTheTextIsCut) {
       "<tool_call>{\"name\": \"g\", \"arguments\": {\"a\": " + std::string(100'000, '[') +
       "</tool_call>";
   EXPECT_EQ(read(ToolForm::Tagged, deep, 1000).text, deep);
+}
+
+// In 256 Ki pieces: 13 ms here, and 85 s if each piece searches the whole call again. The
+// limit allows for sanitizers and a busy machine.
+TEST(ToolCallReader, ReadsALongCallInTimeThatDoesNotExplode) {
+  const std::string begin = "{\"name\": \"g\", \"arguments\": ", value(1 << 18, '<');
+  const std::string call = "<tool_call>" + begin + "{\"a\": \"" + value + "\"}}</tool_call>";
+  const std::clock_t start = std::clock();
+  const ToolCallReader::Found found = read(ToolForm::Tagged, call, 1);
+  EXPECT_LT(std::clock() - start, 5 * CLOCKS_PER_SEC);
+  EXPECT_EQ(found.text, "");
+  ASSERT_EQ(found.calls.size(), 1u);
+  EXPECT_EQ(found.calls[0].arguments, "{\"a\":\"" + value + "\"}");
 }
 
 TEST(ToolCallReader, TakesArgumentsOfAnyDepth) {
