@@ -4,7 +4,7 @@
 #include <string>
 
 #include "serve/api_error.h"
-#include "serve/scheduler.h"
+#include "serve/text_request.h"
 #include "text/tool_calls.h"
 
 namespace stagecraft {

@@ -7,8 +7,8 @@
 
 #include "base/json.h"
 #include "serve/answer.h"
-#include "serve/glass_box.h"
-#include "serve/scheduler.h"
+#include "serve/glass_request.h"
+#include "serve/text_request.h"
 #include "text/chat_format.h"
 #include "text/grammar/token_grammar.h"
 

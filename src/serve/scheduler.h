@@ -13,44 +13,10 @@
 
 #include "backends/engine.h"
 #include "generation/continuation.h"
-#include "generation/generate_text.h"
 #include "generation/visible_text.h"
+#include "serve/text_request.h"
 
 namespace stagecraft {
-
-using TextId = std::uint64_t;
-
-// A request for one text.
-struct TextRequest {
-  std::vector<TokenId> prompt;  // 1 to `context` tokens, each a row of the model's embedding
-  TextOptions options;
-  std::uint64_t seed = 0;
-  std::optional<std::size_t> n_top;  // score each token, and list the n_top likeliest
-};
-
-// The log-probability of a token: the natural logarithm of the softmax of its logits, before
-// temperature, penalties, top-k and top-p.
-struct TokenScore {
-  TokenId token = 0;
-  float logprob = 0.0f;
-  std::vector<std::pair<TokenId, float>> top;  // likeliest first
-};
-
-struct TextEnd {
-  StopReason reason = StopReason::EndToken;
-  std::size_t prompt_tokens = 0;
-  std::size_t cached_tokens = 0;  // prompt tokens that were computed for another text
-  std::size_t new_tokens = 0;
-  std::string error;               // empty if nothing failed
-  bool is_grammars_fault = false;  // the request's grammar is wrong; `error` does not name it
-};
-
-struct TextEvent {
-  TextId text = 0;
-  std::string piece;                // may be empty
-  std::optional<TokenScore> score;  // of the token that was just chosen
-  std::optional<TextEnd> end;       // set in the last event of a text
-};
 
 struct SchedulerStats {
   std::size_t running = 0;  // texts that have a place

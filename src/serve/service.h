@@ -12,6 +12,7 @@
 #include "serve/glass_box.h"
 #include "serve/http_server.h"
 #include "serve/responses.h"
+#include "serve/scheduler.h"
 
 namespace stagecraft {
 

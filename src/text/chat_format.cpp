@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "text/builtin_chat_templates.h"
 #include "text/chat_template_source.h"
+#include "text/jinja/template.h"
 
 namespace stagecraft {
 namespace {

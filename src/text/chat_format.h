@@ -1,7 +1,6 @@
 #pragma once
 
 #include <ctime>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,10 +10,14 @@
 
 #include "base/json.h"
 #include "text/chat_template.h"
-#include "text/jinja/template.h"
+#include "text/marked_text.h"
 #include "text/tool_call.h"
 
 namespace stagecraft {
+
+namespace jinja {
+class Template;
+}
 
 // Names of variables of a chat template, and their values.
 using TemplateVariables = std::vector<std::pair<std::string, JsonNode>>;
