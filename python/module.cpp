@@ -294,7 +294,7 @@ class Model {
  private:
   void open_chat_format(const std::string& chosen) {
     loaded_->chat_format =
-        ChatFormat::open(loaded_->source, loaded_->tokenizer, chosen, "chat_template");
+        ChatFormat::open(loaded_->source, loaded_->tokenizer, {chosen, "chat_template"});
   }
 
   // number: counts from 1, as in the errors of parse_conversation.

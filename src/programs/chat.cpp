@@ -314,8 +314,9 @@ void run_chat(const ChatFlags& flags) {
   }
   const ModelSource model = find_model(flags.model, "chat");
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
-  ChatFormat format = ChatFormat::open(model, tokenizer, flags.chat_template, "--chat-template",
-                                       template_variables(flags.template_variables));
+  ChatFormat format = ChatFormat::open(
+      model, tokenizer,
+      {flags.chat_template, "--chat-template", template_variables(flags.template_variables)});
   Engine engine = flags.open_engine(model);
   flags.check_tokenizer(tokenizer, model, engine.plan());
 

@@ -135,8 +135,9 @@ class ServedEngine {
     check_memory(engine_, model_.context, flags.parallel);
     note_long_context(engine_.plan(), model_.context);
     try {
-      chat_ = ChatFormat::open(source, tokenizer_, flags.chat_template, "--chat-template",
-                               template_variables(flags.template_variables));
+      chat_ = ChatFormat::open(
+          source, tokenizer_,
+          {flags.chat_template, "--chat-template", template_variables(flags.template_variables)});
       chat_->find_tool_form();
       model_.chat = &*chat_;
     } catch (const Error& error) {

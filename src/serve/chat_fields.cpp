@@ -179,7 +179,7 @@ TemplateVariables parse_template_variables(Fields& fields, const ChatFormat& for
       refuse_field(field, "not supported: the server sets this variable of the chat template");
     }
     // A variable that the template does not use would change nothing, as a spelling mistake does.
-    if (!format.mentions(name)) {
+    if (!format.reads(name)) {
       refuse_field(field, "not supported: the chat template of this model has no such variable",
                    "unsupported_parameter");
     }

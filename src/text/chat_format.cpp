@@ -127,10 +127,6 @@ jinja::Value value_of(jinja::Runtime& runtime, const ToolMessage& message) {
 
 constexpr std::string_view kBlanks = " \t\n\r\f\v";
 
-bool is_of_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 // `all` up to the end of the last message, whose content is `content`; `name`: of the template.
 // Templates may trim a content. Blanks at its end are part of the result all the same, because the
 // answer goes on after them.
@@ -171,50 +167,31 @@ std::string strings_of(JsonNode node) {
 }  // namespace
 
 ChatFormat ChatFormat::open(const ModelSource& model, const Tokenizer& tokenizer,
-                            const std::string& chosen, const std::string& option,
-                            std::shared_ptr<const Json> variables) {
-  return open(model, tokenizer, chosen, local_time(), option, std::move(variables));
-}
-
-ChatFormat ChatFormat::open(const ModelSource& model, const Tokenizer& tokenizer,
-                            const std::string& chosen, const std::tm& now,
-                            const std::string& option, std::shared_ptr<const Json> variables) {
+                            const Options& options) {
   ChatTemplateSource source;
-  if (const auto* builtin = find_builtin_chat_template(chosen)) {
+  if (const auto* builtin = find_builtin_chat_template(options.chosen)) {
     source = source_of(*builtin);  // whatever is wrong with the model's own
   } else {
     source = read_chat_template(model, tokenizer);
-    if (!chosen.empty()) {
-      source = chosen_source(chosen, std::move(source), option);
+    if (!options.chosen.empty()) {
+      source = chosen_source(options.chosen, std::move(source), options.option);
     } else if (source.text.empty()) {
-      source = guessed_source(model, tokenizer, option);
+      source = guessed_source(model, tokenizer, options.option);
     }
   }
   ChatFormat format(tokenizer);
-  format.name_ = source.where;
   format.special_tokens_ = std::move(source.special_tokens);
-  format.source_ = std::move(source.text);
-  format.template_ = std::make_shared<const jinja::Template>(format.source_, source.where);
-  format.now_ = now;
-  if (variables) {
-    for (const JsonNode value : variables->root().members()) {
+  format.template_ = std::make_shared<const jinja::Template>(source.text, source.where);
+  format.now_ = options.now ? *options.now : local_time();
+  if (options.variables) {
+    for (const JsonNode value : options.variables->root().members()) {
       if (sets_itself(value.key())) value.refuse("no variable that the program sets");
-      if (!format.mentions(value.key())) value.refuse("a variable of the chat template", "none");
+      if (!format.reads(value.key())) value.refuse("a variable of the chat template", "none");
     }
-    format.variables_ = std::move(variables);
+    format.variables_ = options.variables;
   }
   format.recognise_chatml();
   format.find_end_tokens();
-  return format;
-}
-
-ChatFormat ChatFormat::chatml(const Tokenizer& tokenizer) {
-  ChatFormat format(tokenizer);
-  format.name_ = "chatml";
-  format.source_ = find_builtin_chat_template(format.name_)->text;
-  format.template_ = std::make_shared<const jinja::Template>(format.source_, format.name_);
-  format.is_chatml_ = true;
-  format.end_tokens_ = {chat_token(tokenizer, kChatEnd), chat_token(tokenizer, kChatStart)};
   return format;
 }
 
@@ -283,16 +260,9 @@ bool ChatFormat::sets_itself(std::string_view variable) {
          variable.ends_with("_token");
 }
 
-bool ChatFormat::mentions(std::string_view variable) const {
-  const std::string_view text = source_;
-  for (std::size_t at = 0; (at = text.find(variable, at)) != std::string_view::npos; ++at) {
-    const std::size_t end = at + variable.size();
-    const bool is_part_of_name =
-        (at > 0 && is_of_name(text[at - 1])) || (end < text.size() && is_of_name(text[end]));
-    if (!is_part_of_name && !variable.empty()) return true;
-  }
-  return false;
-}
+bool ChatFormat::reads(std::string_view variable) const { return template_->reads(variable); }
+
+const std::string& ChatFormat::name() const { return template_->name(); }
 
 MarkedText ChatFormat::render(std::span<const ToolMessage> messages, std::optional<JsonNode> tools,
                               bool with_opening, const TemplateVariables& more) const {
@@ -361,7 +331,7 @@ std::vector<TokenId> ChatFormat::tokens(std::span<const ToolMessage> messages,
   }
   const bool continues = messages.back().role == "assistant" && messages.back().calls.empty();
   MarkedText text = render(messages, tools, !continues, variables);
-  if (continues) text = up_to_content(text, messages.back().content, name_);
+  if (continues) text = up_to_content(text, messages.back().content, name());
   return tokenizer_->encode(text, {});
 }
 

@@ -40,23 +40,20 @@ struct ToolMessage : Message {
 // writes the conversation.
 class ChatFormat {
  public:
-  // The format of a model; `tokenizer` must outlive it. `chosen` is the name of a built-in template
-  // or a file with one; empty: the model's own. `option`: how the user gives `chosen`, for errors.
-  // `variables`: an object of variables that the template gets in every conversation; null: none.
-  // Throws Error if a template is wrong, if the model has none and its vocabulary does not show
-  // which built-in template fits, or if the template does not mention a variable of these, or the
-  // format sets it itself.
+  struct Options {
+    std::string chosen = {};  // a built-in template's name, or a file; empty: the model's own
+    std::string option = "chat template";        // how the user gives `chosen`, for errors
+    std::shared_ptr<const Json> variables = {};  // an object of variables for every conversation
+    std::optional<std::tm> now = {};  // empty: the local time. Some templates print the date
+  };
+  // The format of a model; `tokenizer` must outlive it. Throws Error if a template is wrong, if the
+  // model has none and its vocabulary does not show which built-in template fits, or if the
+  // template reads no variable of the name of one of these, or the format sets it itself.
   static ChatFormat open(const ModelSource& model, const Tokenizer& tokenizer,
-                         const std::string& chosen = "",
-                         const std::string& option = "chat template",
-                         std::shared_ptr<const Json> variables = nullptr);
-  // The same on a given date: some templates tell the model the date.
-  static ChatFormat open(const ModelSource& model, const Tokenizer& tokenizer,
-                         const std::string& chosen, const std::tm& now,
-                         const std::string& option = "chat template",
-                         std::shared_ptr<const Json> variables = nullptr);
-  // ChatML, whatever the model's template is. Throws Error if the tokenizer lacks its tokens.
-  static ChatFormat chatml(const Tokenizer& tokenizer);
+                         const Options& options);
+  static ChatFormat open(const ModelSource& model, const Tokenizer& tokenizer) {
+    return open(model, tokenizer, {});
+  }
 
   // The tokens of a conversation and of the opening of the next answer. The roles are "system"
   // (only first), then "user" and "assistant" in turn, with "user" last. Contents stay text,
@@ -73,8 +70,8 @@ class ChatFormat {
                               const TemplateVariables& variables = {}) const;
   // Whether the format itself gives the template a variable of this name, such as "messages".
   static bool sets_itself(std::string_view variable);
-  // Whether the template contains this name.
-  bool mentions(std::string_view variable) const;
+  // Whether the template reads a variable of this name.
+  bool reads(std::string_view variable) const;
   // How the template writes calls. None: in no known form, or the template ignores functions, or
   // find_tool_form() was not called. That function renders probes to find out.
   ToolForm tool_form() const { return tool_form_; }
@@ -88,7 +85,7 @@ class ChatFormat {
 
   bool is_chatml() const { return is_chatml_; }
   // "llama3", "chat_template.jinja": for display.
-  const std::string& name() const { return name_; }
+  const std::string& name() const;
 
  private:
   explicit ChatFormat(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
@@ -98,8 +95,6 @@ class ChatFormat {
                     bool with_opening, const TemplateVariables& variables = {}) const;
 
   const Tokenizer* tokenizer_;
-  std::string name_;
-  std::string source_;  // of template_
   std::shared_ptr<const jinja::Template> template_;
   std::vector<std::pair<std::string, std::string>> special_tokens_;  // "bos_token": "<s>"
   std::shared_ptr<const Json> variables_;

@@ -51,7 +51,7 @@ class ChatSessionTest : public testing::Test {
 };
 
 TEST_F(ChatSessionTest, ATurnComputesOnlyItsNewTokens) {
-  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), 512);
+  ChatSession chat(model_, tokenizer_, chatml_format(tokenizer_), 512);
   options_.generation.sampler.temperature = 0.0f;
   std::size_t kept_answers = 0;
   for (const char* question : {"hello", "and the other?", "1 2 3", "the end", "hell"}) {
@@ -69,7 +69,7 @@ TEST_F(ChatSessionTest, ATurnComputesOnlyItsNewTokens) {
 }
 
 TEST_F(ChatSessionTest, EndsAnAnswerAtImEndWhateverTheConfigCallsTheEnd) {
-  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), 512);
+  ChatSession chat(model_, tokenizer_, chatml_format(tokenizer_), 512);
   options_.generation.max_tokens = 400;
   const TextResult result = say(chat, "hello");
   EXPECT_EQ(result.reason, StopReason::EndToken);
@@ -77,7 +77,7 @@ TEST_F(ChatSessionTest, EndsAnAnswerAtImEndWhateverTheConfigCallsTheEnd) {
 }
 
 TEST_F(ChatSessionTest, RefusesAMessageLargerThanTheContextAndStaysAsItWas) {
-  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext);
+  ChatSession chat(model_, tokenizer_, chatml_format(tokenizer_), kContext);
   chat.conversation().system = "Be brief.";
   say(chat, "hello");
   const Conversation before = chat.conversation();
@@ -98,7 +98,7 @@ TEST_F(ChatSessionTest, RefusesAMessageLargerThanTheContextAndStaysAsItWas) {
 }
 
 TEST_F(ChatSessionTest, ForgetsTheOldestExchangesButNeverTheSystemPrompt) {
-  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext);
+  ChatSession chat(model_, tokenizer_, chatml_format(tokenizer_), kContext);
   chat.conversation().system = "Be brief.";
   std::size_t said = 0;
   while (forgotten_ == 0) {
@@ -119,7 +119,7 @@ TEST_F(ChatSessionTest, ForgetsNothingWhereAQuarterOfTheContextIsLeftForTheAnswe
   asked.exchanges.push_back({"", ""});
   const std::size_t room = kContext - kContext / 4 - from_scratch(asked).size();
   for (const std::size_t more : {0u, 1u}) {
-    ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext);
+    ChatSession chat(model_, tokenizer_, chatml_format(tokenizer_), kContext);
     chat.conversation() = before;
     say(chat, std::string(room + more, '#'));
     EXPECT_EQ(forgotten_, more);
@@ -127,7 +127,7 @@ TEST_F(ChatSessionTest, ForgetsNothingWhereAQuarterOfTheContextIsLeftForTheAnswe
 }
 
 TEST_F(ChatSessionTest, AnswersAMessageThatFillsTheContextAsFarAsThereIsRoom) {
-  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext);
+  ChatSession chat(model_, tokenizer_, chatml_format(tokenizer_), kContext);
   say(chat, "hello");
   Conversation alone = {std::nullopt, {{"", ""}}};
   const std::size_t frame = from_scratch(alone).size();
@@ -143,7 +143,7 @@ TEST_F(ChatSessionTest, AnswersAMessageThatFillsTheContextAsFarAsThereIsRoom) {
 TEST_F(ChatSessionTest, KeepsAnAnswerThatWasStoppedOnTheWayAndNoneThatNeverBegan) {
   const TinyChatModel talkative({.endless = true});
   Engine model = textbook_engine(talkative.folder());
-  ChatSession chat(model, tokenizer_, ChatFormat::chatml(tokenizer_), 512);
+  ChatSession chat(model, tokenizer_, chatml_format(tokenizer_), 512);
   options_.generation.max_tokens = 100;
   std::string shown;
   listener_.on_text = [&](std::string_view text) {
@@ -161,7 +161,7 @@ TEST_F(ChatSessionTest, KeepsAnAnswerThatWasStoppedOnTheWayAndNoneThatNeverBegan
 }
 
 TEST_F(ChatSessionTest, KeepsAnAnswerThatAStopTextEndedEvenAtItsBeginning) {
-  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), 512);
+  ChatSession chat(model_, tokenizer_, chatml_format(tokenizer_), 512);
   options_.generation.sampler.temperature = 0.0f;
   say(chat, "hell");
   const std::string answer = chat.conversation().exchanges.back().answer;
@@ -178,7 +178,7 @@ TEST_F(ChatSessionTest, KeepsAnAnswerThatAStopTextEndedEvenAtItsBeginning) {
 }
 
 TEST_F(ChatSessionTest, RetryAnswersTheSameQuestionWithOtherNumbers) {
-  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), 512);
+  ChatSession chat(model_, tokenizer_, chatml_format(tokenizer_), 512);
   EXPECT_THROW(chat.retry(options_, random_, listener_), Error);
   say(chat, "hello");
   say(chat, "again");
@@ -194,7 +194,7 @@ TEST_F(ChatSessionTest, RetryAnswersTheSameQuestionWithOtherNumbers) {
 TEST_F(ChatSessionTest, RefusesTypedTextThatTheTokenizerTakesForTheFrame) {
   const TinyChatModel other({.special = false});
   const Tokenizer loose = Tokenizer::open(other.folder());
-  ChatSession chat(model_, loose, ChatFormat::chatml(loose), 512);
+  ChatSession chat(model_, loose, chatml_format(loose), 512);
   EXPECT_NO_THROW(say(chat, "hello"));
   EXPECT_THROW(say(chat, "hi<|im_end|>"), Error);
   EXPECT_EQ(chat.conversation().exchanges.size(), 1u);
@@ -206,7 +206,7 @@ TEST_F(ChatSessionTest, RefusesAModelWithoutARowForTheTokens) {
   const TemporaryFolder folder;
   write_random_model(folder.path(), {.vocab_size = 2});
   Engine small = textbook_engine(folder.path());
-  EXPECT_EQ(error_of([&] { ChatSession(small, tokenizer_, ChatFormat::chatml(tokenizer_), 64); }),
+  EXPECT_EQ(error_of([&] { ChatSession(small, tokenizer_, chatml_format(tokenizer_), 64); }),
             "chat: expected a model with a row for token 2 (<|im_end|>), found vocab_size 2");
 }
 
@@ -215,7 +215,7 @@ TEST_F(ChatSessionTest, RefusesAMessageWithATokenThatTheModelHasNoRowFor) {
   const std::size_t rows = tokenizer_.vocab_size() - 1;
   write_random_model(folder.path(), {.vocab_size = rows});
   Engine small = textbook_engine(folder.path());
-  ChatSession chat(small, tokenizer_, ChatFormat::chatml(tokenizer_), 64);
+  ChatSession chat(small, tokenizer_, chatml_format(tokenizer_), 64);
   say(chat, "hello");
   const Conversation before = chat.conversation();
   EXPECT_EQ(
@@ -241,7 +241,7 @@ void ChatSessionTest::expect_what_a_fresh_session_would_be() {
                                           "what is 2 + 2 ?",
                                           std::string(60, 'y'),
                                           ""};
-  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext);
+  ChatSession chat(model_, tokenizer_, chatml_format(tokenizer_), kContext);
   std::size_t answers = 0, cut = 0, stopped = 0;
 
   for (int step = 0; step < 300; ++step) {
@@ -282,7 +282,7 @@ void ChatSessionTest::expect_what_a_fresh_session_would_be() {
                    : session.say(question, options_, random, listener);
     };
     const Conversation before = conversation;
-    ChatSession fresh(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext);
+    ChatSession fresh(model_, tokenizer_, chatml_format(tokenizer_), kContext);
     fresh.conversation() = before;
     const TextResult result = run(chat, random_);
     const TextResult expected = run(fresh, random_);

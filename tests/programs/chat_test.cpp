@@ -25,7 +25,7 @@ class ChatCommand : public testing::Test {
   std::string answers(const std::vector<std::string>& questions, const std::string& system = "") {
     Engine model = textbook_engine(files_.folder());
     const Tokenizer tokenizer = Tokenizer::open(files_.folder());
-    ChatSession session(model, tokenizer, ChatFormat::chatml(tokenizer), 512);
+    ChatSession session(model, tokenizer, chatml_format(tokenizer), 512);
     if (!system.empty()) session.conversation().system = system;
     TextOptions options;
     options.generation.max_tokens = 12;

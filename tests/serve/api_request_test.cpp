@@ -19,7 +19,7 @@ class ApiRequest : public testing::Test {
  protected:
   ApiRequest()
       : tokenizer_(Tokenizer::open(folder_.folder())),
-        format_(ChatFormat::chatml(tokenizer_)),
+        format_(chatml_format(tokenizer_)),
         grammars_(tokenizer_) {
     model_.grammars = &grammars_;
     model_.names = {"tiny", "also"};
@@ -275,7 +275,7 @@ TEST_F(ApiRequest, GivesVariablesToTheTemplate) {
          "\n{% endfor %}<|im_start|>assistant\n"
          "{% if enable_thinking is false %}no{% endif %}{{ reasoning_effort }}";
   const ChatFormat format =
-      ChatFormat::open(ModelSource(folder_.folder()), tokenizer_, file.string());
+      ChatFormat::open(ModelSource(folder_.folder()), tokenizer_, {file.string()});
   model_.chat = &format;
   const auto end = [&](json body) {
     body["messages"] = kHello;
@@ -326,7 +326,7 @@ TEST_F(ApiRequest, LeavesTheOrderOfRolesToTheTemplate) {
   }
   for (const TokenId token : answer_opening(tokenizer_)) expected.push_back(token);
   const ModelSource source(folder_.folder());
-  const ChatFormat any_order = ChatFormat::open(source, tokenizer_, "chatml");
+  const ChatFormat any_order = ChatFormat::open(source, tokenizer_, {"chatml"});
   model_.chat = &any_order;
   EXPECT_EQ(chat({{"messages", array}}).texts[0].prompt, expected);
 
@@ -335,7 +335,7 @@ TEST_F(ApiRequest, LeavesTheOrderOfRolesToTheTemplate) {
                          "else 'assistant') %}{{ raise_exception('roles must alternate') }}"
                          "{% endif %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"
                          "{% endfor %}<|im_start|>assistant\n";
-  const ChatFormat strict = ChatFormat::open(source, tokenizer_, file.string());
+  const ChatFormat strict = ChatFormat::open(source, tokenizer_, {file.string()});
   model_.chat = &strict;
   EXPECT_EQ(refused(json{{"messages", kHello}}.dump(), true), "accepted");
   EXPECT_EQ(refused(json{{"messages", array}}.dump(), true),

@@ -13,7 +13,7 @@ namespace {
 TEST(Responses, NamesTheFieldsOfTheRequestInErrors) {
   const TinyChatModel folder;
   const Tokenizer tokenizer = Tokenizer::open(folder.folder());
-  const ChatFormat format = ChatFormat::chatml(tokenizer);
+  const ChatFormat format = chatml_format(tokenizer);
   TokenGrammars grammars(tokenizer);
   ServedModel model;
   model.names = {"tiny"};

@@ -7,11 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/model_source.h"
 #include "checkpoint/safetensors.h"
 #include "tensor/matrix.h"
 #include "tests/support/temporary_folder.h"
+#include "text/chat_format.h"
 
 namespace stagecraft {
+
+// The built-in template belongs to no model.
+inline ChatFormat chatml_format(const Tokenizer& tokenizer) {
+  return ChatFormat::open("", tokenizer, {"chatml"});
+}
 
 // A ChatML model in a temporary folder, which the destructor deletes: random weights, and a
 // byte-level tokenizer with a few merges. Its answers are nonsense, always the same, and end after

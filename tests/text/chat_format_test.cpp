@@ -43,7 +43,8 @@ class ChatFormatOf : public testing::TestWithParam<std::string> {
       nlohmann::ordered_json::parse(read_file(kDumps + "conversations.json"));
   TemplatedFolder folder_{model_["tokenizer"], model_["added_tokens"], config(model_)};
   Tokenizer tokenizer_ = Tokenizer::open(folder_.path());
-  ChatFormat format_ = ChatFormat::open(folder_.path(), tokenizer_, "", day_of_the_reference());
+  ChatFormat format_ =
+      ChatFormat::open(folder_.path(), tokenizer_, {.now = day_of_the_reference()});
 };
 
 TEST_P(ChatFormatOf, GivesTheIdsOfTransformersForEveryConversation) {
@@ -176,7 +177,7 @@ TEST(BuiltinChatTemplates, WriteWhatTheTemplatesOfTheirModelsWrite) {
                                                      {"mistral", "mistral-v0.3", true}}) {
     const auto* known = find_builtin_chat_template(builtin);
     ASSERT_NE(known, nullptr);
-    const ChatFormat ours = ChatFormat::open(folder.path(), tokenizer, builtin);
+    const ChatFormat ours = ChatFormat::open(folder.path(), tokenizer, {builtin});
     folder.write("tokenizer_config.json",
                  nlohmann::json{{"chat_template", read_file(kTemplates + model + ".jinja")},
                                 {"bos_token", known->bos_token},
@@ -192,9 +193,10 @@ TEST(BuiltinChatTemplates, WriteWhatTheTemplatesOfTheirModelsWrite) {
       EXPECT_EQ(text_of(ours, messages, false), text_of(theirs, messages, false)) << builtin;
     }
   }
-  EXPECT_EQ(text_of(ChatFormat::open(folder.path(), tokenizer, "zephyr"), kConversations[1], true),
-            "<|system|>\nBe brief.</s>\n<|user|>\nHi!</s>\n<|assistant|>\nHello.</s>\n"
-            "<|user|>\nAnd now?</s>\n<|assistant|>\n");
+  EXPECT_EQ(
+      text_of(ChatFormat::open(folder.path(), tokenizer, {"zephyr"}), kConversations[1], true),
+      "<|system|>\nBe brief.</s>\n<|user|>\nHi!</s>\n<|assistant|>\nHello.</s>\n"
+      "<|user|>\nAnd now?</s>\n<|assistant|>\n");
 }
 
 TEST(BuiltinChatTemplates, AreChosenByWhatTheVocabularyHolds) {
@@ -216,7 +218,7 @@ TEST(BuiltinChatTemplates, AreChosenByWhatTheVocabularyHolds) {
 class ChatFormatSource : public testing::Test {
  protected:
   std::string name_and_text(const std::string& chosen = "") {
-    const ChatFormat format = ChatFormat::open(folder_.path(), tokenizer_, chosen);
+    const ChatFormat format = ChatFormat::open(folder_.path(), tokenizer_, {chosen});
     return std::filesystem::path(format.name()).filename().string() + " " +
            format.text({{{"user", "Hi!"}}}).bytes();
   }
@@ -369,7 +371,7 @@ std::vector<ToolMessage> with_answer(const std::string& content) {
 }
 
 TEST_F(ChatFormatSource, ContinuesAMessageWithoutMakingTokensOfItsText) {
-  const ChatFormat format = ChatFormat::chatml(tokenizer_);
+  const ChatFormat format = ChatFormat::open(folder_.path(), tokenizer_, {"chatml"});
   const auto count_ends = [&](const std::string& content) {
     return std::ranges::count(format.tokens(with_answer(content), std::nullopt),
                               *tokenizer_.id_of("<|im_end|>"));
@@ -401,7 +403,7 @@ TEST_F(ChatFormatSource, ContinuesNoMessageThatTheTemplateChanges) {
 
 TEST_F(ChatFormatSource, GivesTheTemplateMoreVariables) {
   config({{"chat_template",
-           "{% for m in messages %}<|im_start|>{{ m.content }}{% endfor %}"
+           "{% for m in messages %}<|im_start|>{{ m.content }}{% endfor %}{# thinking #}"
            "{{ style.word if style is defined else 'plain' }}{{ documents }}"}});
   const ChatFormat format = ChatFormat::open(folder_.path(), tokenizer_);
   const std::vector<ToolMessage> asked = {{{"user", "Hi"}, {}, {}}};
@@ -412,8 +414,11 @@ TEST_F(ChatFormatSource, GivesTheTemplateMoreVariables) {
   EXPECT_EQ(tokenizer_.decode(tokens), "<|im_start|>Hi<|im_end|>[1]");
   EXPECT_EQ(std::ranges::count(tokens, *tokenizer_.id_of("<|im_end|>")), 0);  // text of a client
   EXPECT_EQ(tokenizer_.decode(format.tokens(asked, std::nullopt)), "<|im_start|>HiplainNone");
-  EXPECT_TRUE(format.mentions("style") && format.mentions("documents"));
-  EXPECT_FALSE(format.mentions("styl") || format.mentions("tyle") || format.mentions(""));
+  EXPECT_TRUE(format.reads("style") && format.reads("documents"));
+  EXPECT_FALSE(format.reads("styl") || format.reads("tyle") || format.reads(""));
+  for (const char* other : {"word", "plain", "defined", "content", "thinking", "im_start"}) {
+    EXPECT_FALSE(format.reads(other)) << other;  // words of the template, but no variables
+  }
   EXPECT_TRUE(ChatFormat::sets_itself("messages") && ChatFormat::sets_itself("bos_token"));
   EXPECT_FALSE(ChatFormat::sets_itself("enable_thinking") || ChatFormat::sets_itself("documents"));
 }

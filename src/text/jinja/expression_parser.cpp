@@ -4,7 +4,6 @@
 #include <charconv>
 
 #include "base/number.h"
-#include "text/jinja/parser.h"
 
 namespace stagecraft::jinja {
 namespace {
@@ -203,6 +202,7 @@ ExpressionPtr ExpressionParser::primary() {
       if (token.text == word) return constant();
     }
     const Token name = tokens_.take();
+    names_.insert(name.text);
     return node(NodeKind::Name, name.line, name.text);
   }
   if (token.kind == TokenKind::String || token.kind == TokenKind::Integer ||

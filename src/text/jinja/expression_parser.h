@@ -1,5 +1,6 @@
 #pragma once
 
+#include "text/jinja/parser.h"
 #include "text/jinja/token_stream.h"
 #include "text/jinja/tree.h"
 
@@ -21,6 +22,8 @@ class ExpressionParser {
   ExpressionPtr filters_of(ExpressionPtr value);  // | filter | filter; `value` may be null
   ExpressionPtr filter(ExpressionPtr value);      // the filter whose name comes next
   ExpressionPtr unary(bool with_filters = true);
+
+  Names take_names() { return std::move(names_); }  // of the variables that the expressions read
 
  private:
   class Level;
@@ -48,6 +51,7 @@ class ExpressionParser {
   std::string dotted_name();
 
   TokenStream& tokens_;
+  Names names_;
   int depth_ = 0;
 };
 

@@ -14,18 +14,18 @@ class Parser {
  public:
   explicit Parser(std::string_view source) : tokens_(tokenize(source)), expressions_(tokens_) {}
 
-  Block run() {
+  Parsed run() {
     Block block = statements({});
     if (tokens_.current().kind != TokenKind::End) unknown_tag();
-    return block;
+    return {std::move(block), expressions_.take_names()};
   }
 
  private:
-  using Names = std::initializer_list<std::string_view>;
+  using Tags = std::initializer_list<std::string_view>;
 
   // Reads statements up to a tag {% name that is one of `ends`, or to the end of the template. The
   // name is left as the current token.
-  Block statements(Names ends) {
+  Block statements(Tags ends) {
     if (++depth_ > kMaxNesting) {
       throw SyntaxFailure(tokens_.line(),
                           fmt::format("blocks nested deeper than {} levels", kMaxNesting));
@@ -63,7 +63,7 @@ class Parser {
     return block;
   }
 
-  bool at_name(Names names) const {
+  bool at_name(Tags names) const {
     return std::any_of(names.begin(), names.end(),
                        [this](std::string_view name) { return tokens_.current().is_name(name); });
   }
@@ -252,6 +252,6 @@ class Parser {
 
 }  // namespace
 
-Block parse(std::string_view source) { return Parser(source).run(); }
+Parsed parse(std::string_view source) { return Parser(source).run(); }
 
 }  // namespace stagecraft::jinja

@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/jinja/interpreter.h"
-#include "text/jinja/parser.h"
 
 namespace stagecraft::jinja {
 
@@ -14,7 +13,7 @@ Template::Template(std::string_view source, std::string name) : name_(std::move(
   }
   check_utf8(name_, source);
   try {
-    block_ = parse(source);
+    parsed_ = parse(source);
   } catch (const SyntaxFailure& failure) {
     throw Error("{}: line {}: {}", name_, failure.line, failure.what());
   }
@@ -28,7 +27,7 @@ MarkedText Template::render(const Variables& variables, const std::tm& now,
     Scope scope;
     for (const auto& [variable, value] : variables(runtime)) scope.set(variable, value);
     Scope& top = runtime.keep(std::make_unique<Scope>(&scope));
-    return interpreter.render(block_, top);
+    return interpreter.render(parsed_.block, top);
   } catch (const Failure& failure) {
     throw Error("{}: line {}: {}", name_, interpreter.line(), failure.what());
   }

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "text/jinja/parser.h"
 #include "text/jinja/runtime.h"
-#include "text/jinja/tree.h"
 #include "text/marked_text.h"
 
 namespace stagecraft::jinja {
@@ -35,10 +35,12 @@ class Template {
                     const Limits& limits = {}) const;
 
   const std::string& name() const { return name_; }
+  // Whether an expression of the template reads a variable of this name.
+  bool reads(std::string_view variable) const { return parsed_.names.contains(variable); }
 
  private:
   std::string name_;
-  Block block_;
+  Parsed parsed_;
 };
 
 }  // namespace stagecraft::jinja
