@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "generation/broken_model.h"
+#include "generation/ranking.h"
 
 namespace stagecraft {
 namespace {
@@ -14,11 +15,8 @@ constexpr std::size_t kRowsPerPass = 64;  // rows of logits in memory at a time
 // ln(sum(exp(logits))) - logits[token]
 double surprisal(std::span<const float> logits, TokenId token) {
   check_logits(logits);
-  const auto largest = static_cast<double>(*std::ranges::max_element(logits));
-  double sum = 0.0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
   const double result =
-      std::log(sum) + largest - static_cast<double>(logits[static_cast<std::size_t>(token)]);
+      log_sum_exp(logits) - static_cast<double>(logits[static_cast<std::size_t>(token)]);
   if (!std::isfinite(result)) {
     throw Error("perplexity: expected finite logits, found an infinite one");
   }

@@ -1,6 +1,7 @@
 #include "generation/ranking.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace stagecraft {
 namespace {
@@ -30,6 +31,13 @@ std::size_t rank_of(std::span<const float> values, TokenId token) {
     rank += comes_before({static_cast<TokenId>(i), values[i]}, own) ? 1 : 0;
   }
   return rank;
+}
+
+double log_sum_exp(std::span<const float> values) {
+  const auto largest = static_cast<double>(*std::ranges::max_element(values));
+  double sum = 0.0;
+  for (const float value : values) sum += std::exp(static_cast<double>(value) - largest);
+  return std::log(sum) + largest;
 }
 
 }  // namespace stagecraft

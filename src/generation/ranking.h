@@ -18,4 +18,7 @@ std::vector<TokenProbability> top_tokens(std::span<const float> values, std::siz
 // The number of tokens that come before this one: 0 for the first.
 std::size_t rank_of(std::span<const float> values, TokenId token);
 
+// ln(sum(exp(values))), computed in f64. A logit minus this number is the logarithm of its softmax.
+double log_sum_exp(std::span<const float> values);
+
 }  // namespace stagecraft

@@ -1,7 +1,6 @@
 #include "serve/scheduler.h"
 
 #include <algorithm>
-#include <cmath>
 #include <new>
 
 #include "base/error.h"
@@ -23,6 +22,16 @@ constexpr std::size_t kMaxRows = 512;         // per step
 constexpr std::size_t kMinSharedTokens = 16;  // tokens
 constexpr std::size_t kMorePlaces = 64;       // places for earlier texts, if sequences share memory
 constexpr std::size_t kTokensPerDrop = 64;    // about a page of the CPU backend
+
+// The score of the chosen token, with the n_top likeliest tokens.
+TokenScore score_of(std::span<const float> logits, TokenId token, std::size_t n_top) {
+  const auto norm = static_cast<float>(log_sum_exp(logits));
+  TokenScore score{token, logits[static_cast<std::size_t>(token)] - norm, {}};
+  if (n_top == 0) return score;  // top_tokens would copy all of them
+  for (const auto& [id, logit] : top_tokens(logits, n_top))
+    score.top.emplace_back(id, logit - norm);
+  return score;
+}
 
 }  // namespace
 
@@ -351,11 +360,7 @@ void Scheduler::choose(Place& place, std::span<float> logits, TokenId likeliest)
   }
   if (next.token) {
     event.piece = running.visible.push(*next.token);
-    if (running.n_top) {
-      event.score = score(raw_, *running.n_top);
-      event.score->token = *next.token;
-      event.score->logprob += raw_[static_cast<std::size_t>(*next.token)];
-    }
+    if (running.n_top) event.score = score_of(raw_, *next.token, *running.n_top);
     if (running.visible.stopped()) {
       return finish(place, std::move(event), StopReason::Stopped);
     }
@@ -365,21 +370,6 @@ void Scheduler::choose(Place& place, std::span<float> logits, TokenId likeliest)
     return finish(place, std::move(event), *next.end);
   }
   if (!event.piece.empty() || event.score) emit(std::move(event));
-}
-
-// Returns the n_top likeliest tokens. `logprob` of the result is the number that turns a logit into
-// a logprob when it is added.
-TokenScore Scheduler::score(std::span<const float> logits, std::size_t n_top) const {
-  const float max = *std::ranges::max_element(logits);
-  double sum = 0.0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit - max));
-  TokenScore result;
-  result.logprob = static_cast<float>(-static_cast<double>(max) - std::log(sum));
-  if (n_top == 0) return result;
-  for (const auto& [id, logit] : top_tokens(logits, n_top)) {
-    result.top.emplace_back(id, logit + result.logprob);
-  }
-  return result;
 }
 
 // Frees the place, which keeps the keys and values for later texts.

@@ -111,7 +111,6 @@ class Scheduler {
   bool drop_oldest_tokens();
   bool wants_logits(std::span<Place* const> order) const;
   void choose(Place& place, std::span<float> logits, TokenId likeliest);
-  TokenScore score(std::span<const float> logits, std::size_t n_top) const;
   void leave(Place& place);
   void finish(Place& place, TextEvent event, StopReason reason, const std::string& error = {},
               bool is_grammars_fault = false);

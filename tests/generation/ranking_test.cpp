@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace stagecraft {
 namespace {
 
@@ -14,6 +16,14 @@ TEST(Ranking, OfEqualTokensHasTheLowerIdFirst) {
     EXPECT_EQ(rank_of(values, ids[rank]), rank);
   }
   EXPECT_EQ(top_tokens(values, 2).size(), 2u);
+}
+
+TEST(Ranking, SumsExponentialsOfAnySize) {
+  for (const float offset : {0.0f, 1000.0f, -1000.0f}) {
+    const std::vector<float> values = {offset, offset + 1.0f, offset - 2.0f};
+    EXPECT_NEAR(log_sum_exp(values), offset + std::log(1.0 + std::exp(1.0) + std::exp(-2.0)),
+                1e-12);
+  }
 }
 
 }  // namespace
