@@ -42,7 +42,7 @@ class Answer {
 
 // The error of a text that failed. grammar_field: the field of the request that gives the grammar.
 inline ApiError error_of(const TextEnd& end, const std::string& grammar_field) {
-  if (!end.is_grammars_fault) return {500, "server_error", "", "", end.error};
+  if (!end.grammar_failed) return {500, "server_error", "", "", end.error};
   return ApiError::bad_request(grammar_field,
                                fmt::format("request: '{}': {}", grammar_field, end.error));
 }

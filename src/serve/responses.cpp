@@ -280,7 +280,7 @@ ResponseRequest parse_response(std::string_view body, const ServedModel& model,
 }
 
 // Builds the JSON objects of an answer, and the events of a stream.
-struct ResponseWriter::Json {
+struct ResponseWriter::Builder {
   ResponseWriter& writer;
   std::string said;
 
@@ -341,78 +341,79 @@ std::optional<ApiError> ResponseWriter::error() const {
 }
 
 std::string ResponseWriter::begin() {
-  Json json{*this, {}};
-  json.say("response.created", {{"response", json.response("in_progress")}});
-  json.say("response.in_progress", {{"response", json.response("in_progress")}});
-  return json.said;
+  Builder builder{*this, {}};
+  builder.say("response.created", {{"response", builder.response("in_progress")}});
+  builder.say("response.in_progress", {{"response", builder.response("in_progress")}});
+  return builder.said;
 }
 
 std::string ResponseWriter::add(std::size_t, const TextEvent& event) {
-  Json json{*this, {}};
-  take(reader_.push(event.piece), json);
-  if (!event.end) return json.said;
-  take(reader_.finish(), json);
-  close_text(json);
+  Builder builder{*this, {}};
+  take(reader_.push(event.piece), builder);
+  if (!event.end) return builder.said;
+  take(reader_.finish(), builder);
+  close_text(builder);
   end_ = *event.end;
   ended_ = true;
-  return json.said;
+  return builder.said;
 }
 
-void ResponseWriter::take(const ToolCallReader::Found& found, Json& json) {
+void ResponseWriter::take(const ToolCallReader::Found& found, Builder& builder) {
   if (!found.text.empty()) {
-    const std::string id = "msg_" + json.item_id();
+    const std::string id = "msg_" + builder.item_id();
     if (!in_text_) {
       in_text_ = true;
-      json.say_of_item("response.output_item.added", {{"item", message_item(id, "", false)}});
-      json.say_of_item("response.content_part.added",
-                       {{"item_id", id},
-                        {"content_index", 0},
-                        {"part", message_item(id, "", true)["content"][0]}});
+      builder.say_of_item("response.output_item.added", {{"item", message_item(id, "", false)}});
+      builder.say_of_item("response.content_part.added",
+                          {{"item_id", id},
+                           {"content_index", 0},
+                           {"part", message_item(id, "", true)["content"][0]}});
     }
     text_ += found.text;
-    json.say_of_item("response.output_text.delta", {{"item_id", id},
-                                                    {"content_index", 0},
-                                                    {"delta", found.text},
-                                                    {"logprobs", nlohmann::json::array()}});
+    builder.say_of_item("response.output_text.delta", {{"item_id", id},
+                                                       {"content_index", 0},
+                                                       {"delta", found.text},
+                                                       {"logprobs", nlohmann::json::array()}});
   }
   for (const ToolCall& call : found.calls) {
-    close_text(json);
-    const std::string id = json.item_id();
-    json.say_of_item("response.output_item.added", {{"item", call_item(id, call, false)}});
-    json.say_of_item("response.function_call_arguments.delta",
-                     {{"item_id", "fc_" + id}, {"delta", call.arguments}});
-    json.say_of_item("response.function_call_arguments.done",
-                     {{"item_id", "fc_" + id}, {"name", call.name}, {"arguments", call.arguments}});
+    close_text(builder);
+    const std::string id = builder.item_id();
+    builder.say_of_item("response.output_item.added", {{"item", call_item(id, call, false)}});
+    builder.say_of_item("response.function_call_arguments.delta",
+                        {{"item_id", "fc_" + id}, {"delta", call.arguments}});
+    builder.say_of_item(
+        "response.function_call_arguments.done",
+        {{"item_id", "fc_" + id}, {"name", call.name}, {"arguments", call.arguments}});
     const nlohmann::json item = call_item(id, call, true);
-    json.say_of_item("response.output_item.done", {{"item", item}});
+    builder.say_of_item("response.output_item.done", {{"item", item}});
     items_.push_back(json_text(item));
   }
 }
 
-void ResponseWriter::close_text(Json& json) {
+void ResponseWriter::close_text(Builder& builder) {
   if (!in_text_) return;
   in_text_ = false;
-  const std::string id = "msg_" + json.item_id();
+  const std::string id = "msg_" + builder.item_id();
   const nlohmann::json item = message_item(id, text_, true);
-  json.say_of_item("response.output_text.done", {{"item_id", id},
-                                                 {"content_index", 0},
-                                                 {"text", text_},
-                                                 {"logprobs", nlohmann::json::array()}});
-  json.say_of_item("response.content_part.done",
-                   {{"item_id", id}, {"content_index", 0}, {"part", item["content"][0]}});
-  json.say_of_item("response.output_item.done", {{"item", item}});
+  builder.say_of_item("response.output_text.done", {{"item_id", id},
+                                                    {"content_index", 0},
+                                                    {"text", text_},
+                                                    {"logprobs", nlohmann::json::array()}});
+  builder.say_of_item("response.content_part.done",
+                      {{"item_id", id}, {"content_index", 0}, {"part", item["content"][0]}});
+  builder.say_of_item("response.output_item.done", {{"item", item}});
   items_.push_back(json_text(item));
   text_.clear();
 }
 
 std::string ResponseWriter::finish() {
-  Json json{*this, {}};
+  Builder builder{*this, {}};
   const bool cut = end_.reason == StopReason::MaxTokens || end_.reason == StopReason::ContextFull;
   const char* status = !end_.error.empty() ? "failed" : cut ? "incomplete" : "completed";
-  const nlohmann::json whole = json.response(status);
+  const nlohmann::json whole = builder.response(status);
   if (!options_.stream) return json_text(whole) + "\n";
-  json.say(fmt::format("response.{}", status).c_str(), {{"response", whole}});
-  return json.said;
+  builder.say(fmt::format("response.{}", status).c_str(), {{"response", whole}});
+  return builder.said;
 }
 
 }  // namespace stagecraft

@@ -42,10 +42,10 @@ class ResponseWriter : public Answer {
   std::optional<ApiError> error() const override;
 
  private:
-  struct Json;  // keeps the JSON library out of this header
+  struct Builder;  // keeps the JSON library out of this header
 
-  void take(const ToolCallReader::Found& found, Json& json);
-  void close_text(Json& json);
+  void take(const ToolCallReader::Found& found, Builder& builder);
+  void close_text(Builder& builder);
 
   Options options_;
   ToolCallReader reader_;

@@ -20,7 +20,7 @@ constexpr std::size_t kRowsPerPrompt = 8;
 constexpr std::size_t kLeastPromptRows = 16, kMostPromptRows = 64;
 constexpr std::size_t kMaxRows = 512;         // per step
 constexpr std::size_t kMinSharedTokens = 16;  // tokens
-constexpr std::size_t kMorePlaces = 64;       // places for earlier texts, if sequences share memory
+constexpr std::size_t kMoreSlots = 64;        // slots for earlier texts, if sequences share memory
 constexpr std::size_t kTokensPerDrop = 64;    // about a page of the CPU backend
 
 // The score of the chosen token, with the n_top likeliest tokens.
@@ -45,14 +45,13 @@ Scheduler::Scheduler(Engine& engine, const Tokenizer& tokenizer, const Options& 
       likeliest_(options.n_texts),
       scratch_(engine.plan().vocab_size),
       raw_(engine.plan().vocab_size) {
-  // In one step, each place may have one row. If prompts cannot be cut, these rows are in addition
+  // In one step, each slot may have one row. If prompts cannot be cut, these rows are in addition
   // to those of a prompt.
   const std::size_t most = pass_rows(engine.plan(), kMaxRows, options.context);
   const std::size_t beside = engine.plan().prompt ? options.n_texts : 0;
   const std::size_t rows = std::max(options.n_texts, most + beside);
-  for (auto& sequence :
-       engine.make_sequences(options.n_texts, kMorePlaces, options.context, rows)) {
-    places_.emplace_back().sequence = std::move(sequence);
+  for (auto& sequence : engine.make_sequences(options.n_texts, kMoreSlots, options.context, rows)) {
+    slots_.emplace_back().sequence = std::move(sequence);
   }
   thread_ = start_thread([this] { run(); });
 } catch (const std::bad_alloc&) {
@@ -129,27 +128,27 @@ void Scheduler::run() {
 }
 
 // Removes cancelled texts, admits waiting ones, and sleeps while there are none. Returns false at
-// the end. Throws Error if texts wait although fail_all() has dropped every place.
+// the end. Throws Error if texts wait although fail_all() has dropped every slot.
 bool Scheduler::wait_for_work() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
-    if (places_.empty() && !waiting_.empty()) {
+    if (slots_.empty() && !waiting_.empty()) {
       throw Error("the memory of earlier texts cannot be used again; start the server again");
     }
     bool busy = false;
-    for (Place& place : places_) {
-      if (place.running && !unfinished_.contains(place.running->id)) leave(place);
-      busy = busy || place.running;
+    for (Slot& slot : slots_) {
+      if (slot.running && !unfinished_.contains(slot.running->id)) leave(slot);
+      busy = busy || slot.running;
     }
     while (!waiting_.empty()) {
-      Place* const place = free_place(waiting_.front().request.prompt);
-      if (place == nullptr) break;
+      Slot* const slot = free_slot(waiting_.front().request.prompt);
+      if (slot == nullptr) break;
       Waiting waiting = std::move(waiting_.front());
       waiting_.pop_front();
       // A long prompt is decoded token by token. Meanwhile other threads may submit and cancel
       // texts: if this one is cancelled, it leaves after its first step, as any running text.
       lock.unlock();
-      admit(std::move(waiting), *place);
+      admit(std::move(waiting), *slot);
       lock.lock();
       busy = true;
     }
@@ -159,55 +158,55 @@ bool Scheduler::wait_for_work() {
   return false;
 }
 
-// The free place that shares the longest beginning with this prompt, if little else would be lost:
-// with spare places, at most kMinSharedTokens tokens; without, at most as many as the beginning
-// has. Otherwise the free place that was unused for the longest time.
-Scheduler::Place* Scheduler::free_place(std::span<const TokenId> prompt) {
-  Place* best = nullptr;
-  Place* oldest = nullptr;
+// The free slot that shares the longest beginning with this prompt, if little else would be lost:
+// with spare slots, at most kMinSharedTokens tokens; without, at most as many as the beginning
+// has. Otherwise the free slot that was unused for the longest time.
+Scheduler::Slot* Scheduler::free_slot(std::span<const TokenId> prompt) {
+  Slot* best = nullptr;
+  Slot* oldest = nullptr;
   std::size_t best_prefix = 0;
   std::size_t running = 0;
-  for (Place& place : places_) {
-    running += place.running ? 1 : 0;
+  for (Slot& slot : slots_) {
+    running += slot.running ? 1 : 0;
     if (running == options_.n_texts) return nullptr;
-    if (place.running) continue;
-    if (oldest == nullptr || place.last_used < oldest->last_used) oldest = &place;
-    const std::size_t prefix = common_prefix(place.tokens, prompt);
-    const std::size_t lost = place.tokens.size() - prefix;
+    if (slot.running) continue;
+    if (oldest == nullptr || slot.last_used < oldest->last_used) oldest = &slot;
+    const std::size_t prefix = common_prefix(slot.tokens, prompt);
+    const std::size_t lost = slot.tokens.size() - prefix;
     if (prefix > best_prefix &&
-        lost <= (places_.size() > options_.n_texts ? kMinSharedTokens : prefix)) {
-      best = &place;
+        lost <= (slots_.size() > options_.n_texts ? kMinSharedTokens : prefix)) {
+      best = &slot;
       best_prefix = prefix;
     }
   }
   return best != nullptr ? best : oldest;
 }
 
-void Scheduler::admit(Waiting waiting, Place& place) {
+void Scheduler::admit(Waiting waiting, Slot& slot) {
   TextRequest& request = waiting.request;
   // The last token is always computed, because the logits for the first new token come from it.
   const std::size_t known =
-      std::min(common_prefix(place.tokens, request.prompt), request.prompt.size() - 1);
-  const std::size_t kept = place.sequence->truncate(known);
+      std::min(common_prefix(slot.tokens, request.prompt), request.prompt.size() - 1);
+  const std::size_t kept = slot.sequence->truncate(known);
   VisibleText visible(tokenizer_, request.prompt, std::move(request.options.stops));
   Continuation continuation(std::move(request.prompt), request.options.generation,
                             Random(request.seed), options_.context, request.options.grammar.get());
-  place.tokens.clear();
-  place.running.emplace(
+  slot.tokens.clear();
+  slot.running.emplace(
       Running{waiting.id, std::move(continuation), std::move(visible), request.n_top, kept, kept});
-  find_donor(place);
+  find_donor(slot);
   const std::lock_guard lock(mutex_);
   stats_.cached_tokens += kept;
 }
 
-// Finds the place whose tokens share the longest beginning with the prompt of this place.
-void Scheduler::find_donor(Place& place) const {
+// Finds the slot whose tokens share the longest beginning with the prompt of this slot.
+void Scheduler::find_donor(Slot& slot) const {
   if (!engine_.plan().states.empty()) return;  // states are known only at the end of a text
-  Running& running = *place.running;
+  Running& running = *slot.running;
   const auto prompt = running.continuation.tokens();
   std::size_t least = running.fed + kMinSharedTokens;
-  for (const Place& other : places_) {
-    if (&other == &place) continue;
+  for (const Slot& other : slots_) {
+    if (&other == &slot) continue;
     const std::size_t prefix = common_prefix(other.running ? other.running->continuation.tokens()
                                                            : std::span<const TokenId>(other.tokens),
                                              prompt);
@@ -221,16 +220,16 @@ void Scheduler::find_donor(Place& place) const {
 }
 
 // Copies the shared beginning from the donor. Returns true while the donor is still computing it.
-bool Scheduler::wait_for_donor(Place& place) {
-  Running& running = *place.running;
+bool Scheduler::wait_for_donor(Slot& slot) {
+  Running& running = *slot.running;
   if (running.donor == nullptr) return false;
-  const Place& donor = *running.donor;
+  const Slot& donor = *running.donor;
   const bool runs = donor.running.has_value();
   const auto held = runs ? donor.running->continuation.tokens().first(donor.running->fed)
                          : std::span<const TokenId>(donor.tokens);
   if (common_prefix(held, running.continuation.tokens()) < running.shared) {
     if (runs && donor.running->id == running.donor_text) return true;
-  } else if (place.sequence->copy(*donor.sequence, running.shared)) {
+  } else if (slot.sequence->copy(*donor.sequence, running.shared)) {
     const std::lock_guard lock(mutex_);
     stats_.cached_tokens += running.shared - running.fed;
     running.fed = running.cached = running.shared;
@@ -239,19 +238,19 @@ bool Scheduler::wait_for_donor(Place& place) {
   return false;
 }
 
-// Fills inputs_. Returns the places in the same order.
-std::vector<Scheduler::Place*> Scheduler::plan_step() {
-  std::vector<Place*> order;
-  const auto left = [](const Place* place) {
-    return place->running->continuation.tokens().size() - place->running->fed;
+// Fills inputs_. Returns the slots in the same order.
+std::vector<Scheduler::Slot*> Scheduler::plan_step() {
+  std::vector<Slot*> order;
+  const auto left = [](const Slot* slot) {
+    return slot->running->continuation.tokens().size() - slot->running->fed;
   };
-  for (Place& place : places_) {
-    if (place.running && !wait_for_donor(place)) order.push_back(&place);
+  for (Slot& slot : slots_) {
+    if (slot.running && !wait_for_donor(slot)) order.push_back(&slot);
   }
   std::ranges::stable_sort(order, {},
                            left);  // texts being generated first, then the shortest prompts
   const auto writing = static_cast<std::size_t>(
-      std::ranges::count_if(order, [&](const Place* place) { return left(place) == 1; }));
+      std::ranges::count_if(order, [&](const Slot* slot) { return left(slot) == 1; }));
   std::size_t prompts = order.size() - writing;
   std::size_t rows = engine_.max_rows() - writing;  // at least one per prompt
   std::size_t usual = rows;                         // for prompts that may be cut
@@ -260,21 +259,21 @@ std::vector<Scheduler::Place*> Scheduler::plan_step() {
     usual = std::min(rows, std::max(few, prompts));
   }
   inputs_.clear();
-  std::vector<Place*> taken;
-  for (Place* place : order) {
-    const auto tokens = place->running->continuation.tokens();
-    const std::size_t fed = place->running->fed;
+  std::vector<Slot*> taken;
+  for (Slot* slot : order) {
+    const auto tokens = slot->running->continuation.tokens();
+    const std::size_t fed = slot->running->fed;
     const std::size_t least = fed == 0 ? first_pass(engine_.plan(), tokens) : 1;
     std::size_t n = 1;
-    if (left(place) > 1) {
-      n = std::min(left(place), std::max({least, usual / prompts, std::size_t{1}}));
+    if (left(slot) > 1) {
+      n = std::min(left(slot), std::max({least, usual / prompts, std::size_t{1}}));
       --prompts;
       if (n > rows) continue;  // it waits for a step with more free rows
       rows -= n;
       usual -= std::min(usual, n);
     }
-    inputs_.push_back({place->sequence.get(), tokens.subspan(fed, n), n == left(place) ? 1u : 0u});
-    taken.push_back(place);
+    inputs_.push_back({slot->sequence.get(), tokens.subspan(fed, n), n == left(slot) ? 1u : 0u});
+    taken.push_back(slot);
   }
   return taken;
 }
@@ -291,10 +290,10 @@ void Scheduler::make_room() {
 
 // Returns false if there is nothing left to drop.
 bool Scheduler::drop_oldest_tokens() {
-  Place* oldest = nullptr;
-  for (Place& place : places_) {
-    if (place.running || place.tokens.empty()) continue;
-    if (oldest == nullptr || place.last_used < oldest->last_used) oldest = &place;
+  Slot* oldest = nullptr;
+  for (Slot& slot : slots_) {
+    if (slot.running || slot.tokens.empty()) continue;
+    if (oldest == nullptr || slot.last_used < oldest->last_used) oldest = &slot;
   }
   if (oldest == nullptr) return false;
   const std::size_t length = oldest->tokens.size();
@@ -303,7 +302,7 @@ bool Scheduler::drop_oldest_tokens() {
 }
 
 void Scheduler::step() {
-  const std::vector<Place*> order = plan_step();
+  const std::vector<Slot*> order = plan_step();
   make_room();
   const auto scored = static_cast<std::size_t>(
       std::ranges::count_if(inputs_, [](const Input& input) { return input.n_logits == 1; }));
@@ -335,7 +334,7 @@ void Scheduler::step() {
 }
 
 // True if a text whose next token is chosen in this step needs its logits.
-bool Scheduler::wants_logits(std::span<Place* const> order) const {
+bool Scheduler::wants_logits(std::span<Slot* const> order) const {
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Running& running = *order[i]->running;
     const bool is_greedy = running.continuation.is_greedy() && !running.n_top;
@@ -345,8 +344,8 @@ bool Scheduler::wants_logits(std::span<Place* const> order) const {
 }
 
 // Chooses the next token of a text and emits its piece of text, and the end if the text has ended.
-void Scheduler::choose(Place& place, std::span<float> logits, TokenId likeliest) {
-  Running& running = *place.running;
+void Scheduler::choose(Slot& slot, std::span<float> logits, TokenId likeliest) {
+  Running& running = *slot.running;
   TextEvent event;
   event.text = running.id;
   if (running.n_top) std::ranges::copy(logits, raw_.begin());
@@ -354,53 +353,53 @@ void Scheduler::choose(Place& place, std::span<float> logits, TokenId likeliest)
   try {
     next = running.continuation.next(logits, scratch_, likeliest);
   } catch (const GrammarError& error) {
-    return finish(place, std::move(event), StopReason::Stopped, error.problem(), true);
+    return finish(slot, std::move(event), StopReason::Stopped, error.problem(), true);
   } catch (const Error& problem) {
-    return finish(place, std::move(event), StopReason::Stopped, problem.what());
+    return finish(slot, std::move(event), StopReason::Stopped, problem.what());
   }
   if (next.token) {
     event.piece = running.visible.push(*next.token);
     if (running.n_top) event.score = score_of(raw_, *next.token, *running.n_top);
     if (running.visible.stopped()) {
-      return finish(place, std::move(event), StopReason::Stopped);
+      return finish(slot, std::move(event), StopReason::Stopped);
     }
   }
   if (next.end) {
     event.piece += running.visible.finish();
-    return finish(place, std::move(event), *next.end);
+    return finish(slot, std::move(event), *next.end);
   }
   if (!event.piece.empty() || event.score) emit(std::move(event));
 }
 
-// Frees the place, which keeps the keys and values for later texts.
-void Scheduler::leave(Place& place) {
-  const auto tokens = place.running->continuation.tokens().first(place.running->fed);
-  place.tokens.assign(tokens.begin(), tokens.end());
-  place.last_used = ++uses_;
-  place.running.reset();
+// Frees the slot, which keeps the keys and values for later texts.
+void Scheduler::leave(Slot& slot) {
+  const auto tokens = slot.running->continuation.tokens().first(slot.running->fed);
+  slot.tokens.assign(tokens.begin(), tokens.end());
+  slot.last_used = ++uses_;
+  slot.running.reset();
 }
 
-void Scheduler::finish(Place& place, TextEvent event, StopReason reason, const std::string& error,
-                       bool is_grammars_fault) {
-  const Running& running = *place.running;
+void Scheduler::finish(Slot& slot, TextEvent event, StopReason reason, const std::string& error,
+                       bool grammar_failed) {
+  const Running& running = *slot.running;
   event.end = {reason,         running.continuation.prompt_size(),
                running.cached, running.continuation.made().size(),
-               error,          is_grammars_fault};
-  leave(place);
+               error,          grammar_failed};
+  leave(slot);
   emit(std::move(event));
 }
 
-// Ends every running text with an error, and every waiting one if no place is left. Empties all
-// places, because their contents may be wrong; drops those that cannot be emptied, for example
+// Ends every running text with an error, and every waiting one if no slot is left. Empties all
+// slots, because their contents may be wrong; drops those that cannot be emptied, for example
 // because the GPU failed.
 void Scheduler::fail_all(const char* problem) noexcept {
-  for (Place& place : places_) {
-    place.running.reset();
-    place.tokens.clear();
+  for (Slot& slot : slots_) {
+    slot.running.reset();
+    slot.tokens.clear();
   }
-  std::erase_if(places_, [](Place& place) {
+  std::erase_if(slots_, [](Slot& slot) {
     try {
-      place.sequence->truncate(0);
+      slot.sequence->truncate(0);
       return false;
     } catch (...) {
       return true;
@@ -410,7 +409,7 @@ void Scheduler::fail_all(const char* problem) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     first = events_.empty();
-    if (places_.empty()) waiting_.clear();
+    if (slots_.empty()) waiting_.clear();
     // Texts are admitted in the order of their ids: those that wait come after the running ones.
     const auto end =
         waiting_.empty() ? unfinished_.end() : unfinished_.lower_bound(waiting_.front().id);

@@ -19,7 +19,7 @@
 namespace stagecraft {
 
 struct SchedulerStats {
-  std::size_t running = 0;  // texts that have a place
+  std::size_t running = 0;  // texts that have a slot
   std::size_t waiting = 0;
   std::uint64_t prompt_tokens = 0;  // prompt tokens that were computed
   std::uint64_t cached_tokens = 0;  // prompt tokens that were computed for another text
@@ -31,25 +31,25 @@ struct SchedulerStats {
 // Generates many texts at the same time. A thread of its own runs the engine, step by step:
 //
 //   each step    1 row per text that is being generated, and a chunk of rows of the prompts
-//   in between   finished and cancelled texts leave, and waiting texts take the free places, in the
+//   in between   finished and cancelled texts leave, and waiting texts take the free slots, in the
 //                order in which they came
 //
 // While texts are being generated, the prompts of new texts get a small chunk per step, so that
 // nobody waits for a long prompt. Each text is, bit for bit, the text that generate_text() makes
 // alone of the same prompt, options and seed.
 //
-// A place keeps the keys and values of its last text. A text whose prompt begins with the same
-// tokens takes that place, and only the rest is computed: the next answer of a chat costs only its
-// new message. If another place has a common beginning, such as a system prompt, it is copied from
-// there. If the engine's sequences share memory, there are more places than texts at the same time,
-// and a common beginning is stored once. If memory becomes scarce, the place that was unused for
+// A slot keeps the keys and values of its last text. A text whose prompt begins with the same
+// tokens takes that slot, and only the rest is computed: the next answer of a chat costs only its
+// new message. If another slot has a common beginning, such as a system prompt, it is copied from
+// there. If the engine's sequences share memory, there are more slots than texts at the same time,
+// and a common beginning is stored once. If memory becomes scarce, the slot that was unused for
 // the longest time drops the end of its text.
 class Scheduler {
  public:
   struct Options {
     std::size_t n_texts = 4;       // texts generated at the same time
     std::size_t context = 0;       // the most tokens of each text, prompt included
-    std::size_t max_waiting = 64;  // texts that wait for a place
+    std::size_t max_waiting = 64;  // texts that wait for a slot
   };
 
   // on_event: the scheduler's thread calls it when take_events() has new events. The engine and the
@@ -67,7 +67,7 @@ class Scheduler {
   // or nullopt if the queue has too little space. Throws Error if no text of this model can begin
   // with one of the prompts.
   std::optional<TextId> submit(std::vector<TextRequest> requests);
-  // Frees the text's place after the current step. After cancel() returns, no new event of this
+  // Frees the text's slot after the current step. After cancel() returns, no new event of this
   // text is added; take_events() may still return earlier ones.
   void cancel(TextId text);
   std::vector<TextEvent> take_events();  // returns the events since the last call
@@ -78,7 +78,7 @@ class Scheduler {
     TextId id;
     TextRequest request;
   };
-  struct Place;
+  struct Slot;
   struct Running {
     TextId id;
     Continuation continuation;
@@ -86,13 +86,13 @@ class Scheduler {
     std::optional<std::size_t> n_top;
     std::size_t fed;     // tokens of the continuation that have been computed
     std::size_t cached;  // of these, tokens that were not computed for this text
-    // A place that has computed, or is computing, the first `shared` tokens of this prompt. They
+    // A slot that has computed, or is computing, the first `shared` tokens of this prompt. They
     // are copied as soon as they are complete. Null: there is nothing to copy.
-    const Place* donor = nullptr;
+    const Slot* donor = nullptr;
     TextId donor_text = 0;  // the text that ran in the donor; 0: none
     std::size_t shared = 0;
   };
-  struct Place {
+  struct Slot {
     std::unique_ptr<Sequence> sequence;
     std::vector<TokenId> tokens;  // the tokens in the sequence, while no text runs here
     std::uint64_t last_used = 0;
@@ -101,19 +101,19 @@ class Scheduler {
 
   void run();
   bool wait_for_work();
-  void admit(Waiting waiting, Place& place);
-  Place* free_place(std::span<const TokenId> prompt);  // null: n_texts texts are running
+  void admit(Waiting waiting, Slot& slot);
+  Slot* free_slot(std::span<const TokenId> prompt);  // null: n_texts texts are running
   void step();
-  void find_donor(Place& place) const;
-  bool wait_for_donor(Place& place);
-  std::vector<Place*> plan_step();
+  void find_donor(Slot& slot) const;
+  bool wait_for_donor(Slot& slot);
+  std::vector<Slot*> plan_step();
   void make_room();
   bool drop_oldest_tokens();
-  bool wants_logits(std::span<Place* const> order) const;
-  void choose(Place& place, std::span<float> logits, TokenId likeliest);
-  void leave(Place& place);
-  void finish(Place& place, TextEvent event, StopReason reason, const std::string& error = {},
-              bool is_grammars_fault = false);
+  bool wants_logits(std::span<Slot* const> order) const;
+  void choose(Slot& slot, std::span<float> logits, TokenId likeliest);
+  void leave(Slot& slot);
+  void finish(Slot& slot, TextEvent event, StopReason reason, const std::string& error = {},
+              bool grammar_failed = false);
   void fail_all(const char* problem) noexcept;
   void emit(TextEvent event);
 
@@ -123,7 +123,7 @@ class Scheduler {
   const std::function<void()> on_event_;
 
   // Only the thread uses these.
-  std::vector<Place> places_;
+  std::vector<Slot> slots_;
   std::vector<Input> inputs_;
   Matrix<float> logits_;            // [n_texts, vocab_size]
   std::vector<TokenId> likeliest_;  // see Backend::forward_greedy

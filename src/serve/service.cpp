@@ -186,7 +186,7 @@ Service::Reply Service::complete(ConnectionId connection, const HttpRequest& req
 }
 
 void Service::start(ConnectionId connection, CompletionRequest request) {
-  AnswerWriter::Options options{AnswerForm(request)};
+  CompletionWriter::Options options{AnswerForm(request)};
   if (request.token_ids) {
     auto& prompts = options.prompts.emplace();
     for (std::size_t i = 0; i < request.texts.size(); i += request.n) {
@@ -198,7 +198,7 @@ void Service::start(ConnectionId connection, CompletionRequest request) {
   options.model = model_.names.front();
   options.created = std::time(nullptr);
   submit(connection, std::move(request.texts),
-         std::make_unique<AnswerWriter>(*model_.tokenizer, options));
+         std::make_unique<CompletionWriter>(*model_.tokenizer, options));
 }
 
 Service::Reply Service::respond(ConnectionId connection, const HttpRequest& http) {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "serve/answer_writer.h"
 #include "serve/api_error.h"
 #include "serve/api_request.h"
+#include "serve/completion_writer.h"
 #include "serve/glass_box.h"
 #include "serve/http_server.h"
 #include "serve/responses.h"

@@ -33,8 +33,8 @@ struct TextEnd {
   std::size_t prompt_tokens = 0;
   std::size_t cached_tokens = 0;  // prompt tokens that were computed for another text
   std::size_t new_tokens = 0;
-  std::string error;               // empty if nothing failed
-  bool is_grammars_fault = false;  // the request's grammar is wrong; `error` does not name it
+  std::string error;            // empty if nothing failed
+  bool grammar_failed = false;  // the request's grammar is wrong; `error` does not name it
 };
 
 struct TextEvent {

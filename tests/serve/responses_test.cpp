@@ -175,7 +175,7 @@ TEST_F(ResponseWriterTest, SaysWhoseFaultAnErrorIs) {
   end.error = "too ambiguous";
   EXPECT_EQ(answer({}, end)["error"],
             (nlohmann::json{{"code", "server_error"}, {"message", "too ambiguous"}}));
-  end.is_grammars_fault = true;
+  end.grammar_failed = true;
   EXPECT_EQ(answer({}, end)["error"],
             (nlohmann::json{{"code", "invalid_prompt"},
                             {"message", "request: 'text.format': too ambiguous"}}));

@@ -1,4 +1,4 @@
-#include "serve/answer_writer.h"
+#include "serve/completion_writer.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -79,8 +79,8 @@ nlohmann::json completion_logprobs(const Tokenizer& tokenizer, std::span<const T
 }  // namespace
 
 // Builds the JSON objects of an answer.
-struct AnswerWriter::Json {
-  const AnswerWriter& writer;
+struct CompletionWriter::Builder {
+  const CompletionWriter& writer;
 
   nlohmann::json envelope(nlohmann::json choices) const {
     const Options& options = writer.options_;
@@ -149,28 +149,28 @@ struct AnswerWriter::Json {
   }
 };
 
-AnswerWriter::AnswerWriter(const Tokenizer& tokenizer, const Options& options)
+CompletionWriter::CompletionWriter(const Tokenizer& tokenizer, const Options& options)
     : tokenizer_(tokenizer), options_(options) {
   for (std::size_t i = 0; i < options.n_texts; ++i) {
     choices_.emplace_back().reader = ToolCallReader(options.tool_form);
   }
 }
 
-std::string AnswerWriter::begin() {
+std::string CompletionWriter::begin() {
   std::string all;
   if (!options_.stream || !options_.chat) return all;
   for (std::size_t i = 0; i < choices_.size(); ++i) {
-    all += Json{*this}.chunk(i, {{"role", "assistant"}, {"content", ""}}, {}, {}, nullptr, true);
+    all += Builder{*this}.chunk(i, {{"role", "assistant"}, {"content", ""}}, {}, {}, nullptr, true);
     choices_[i].begun = true;
   }
   return all;
 }
 
 // Takes the text and the calls of an event. In a stream, appends the chunks for them to `said`.
-void AnswerWriter::take(std::size_t index, ToolCallReader::Found found, const TextEvent& event,
-                        std::string& said) {
+void CompletionWriter::take(std::size_t index, ToolCallReader::Found found, const TextEvent& event,
+                            std::string& said) {
   Choice& choice = choices_[index];
-  const Json json{*this};
+  const Builder builder{*this};
   const std::size_t offset = choice.characters;
   choice.characters += count_characters(found.text);
   for (ToolCall& call : found.calls) {
@@ -191,18 +191,18 @@ void AnswerWriter::take(std::size_t index, ToolCallReader::Found found, const Te
     if (event.score) scores = {&*event.score, 1};
     nlohmann::json delta = found.text;
     if (options_.chat) delta = {{"content", found.text}};
-    said += json.chunk(index, std::move(delta), scores, {&offset, 1}, nullptr,
-                       !std::exchange(choice.begun, true));
+    said += builder.chunk(index, std::move(delta), scores, {&offset, 1}, nullptr,
+                          !std::exchange(choice.begun, true));
   }
   for (std::size_t i = choice.calls.size() - found.calls.size(); i < choice.calls.size(); ++i) {
     nlohmann::json call = call_json(choice.calls[i]);
     call["index"] = i;
-    said += json.chunk(index, {{"tool_calls", nlohmann::json::array({std::move(call)})}}, {}, {},
-                       nullptr, false);
+    said += builder.chunk(index, {{"tool_calls", nlohmann::json::array({std::move(call)})}}, {}, {},
+                          nullptr, false);
   }
 }
 
-std::string AnswerWriter::add(std::size_t index, const TextEvent& event) {
+std::string CompletionWriter::add(std::size_t index, const TextEvent& event) {
   Choice& choice = choices_[index];
   std::string said;
   take(index, choice.reader.push(event.piece), event, said);
@@ -217,14 +217,14 @@ std::string AnswerWriter::add(std::size_t index, const TextEvent& event) {
   if (options_.stream) {
     const nlohmann::json nothing = options_.chat ? nlohmann::json::object() : nlohmann::json("");
     said +=
-        Json{*this}.chunk(index, nothing, {}, {}, finish_reason(choice.end.reason, choice.calls),
-                          !std::exchange(choice.begun, true));
+        Builder{*this}.chunk(index, nothing, {}, {}, finish_reason(choice.end.reason, choice.calls),
+                             !std::exchange(choice.begun, true));
   }
   return said;
 }
 
-std::string AnswerWriter::finish() {
-  const Json json{*this};
+std::string CompletionWriter::finish() {
+  const Builder builder{*this};
   if (options_.stream) {
     std::string rest;
     if (error_) {
@@ -232,8 +232,8 @@ std::string AnswerWriter::finish() {
       text.pop_back();  // without the newline: a server-sent event is one line
       rest += "data: " + text + "\n\n";
     } else if (options_.include_usage) {
-      nlohmann::json last = json.envelope(nlohmann::json::array());
-      last["usage"] = json.usage();
+      nlohmann::json last = builder.envelope(nlohmann::json::array());
+      last["usage"] = builder.usage();
       rest += server_sent(last);
     }
     return rest + "data: [DONE]\n\n";
@@ -242,7 +242,7 @@ std::string AnswerWriter::finish() {
   for (std::size_t i = 0; i < choices_.size(); ++i) {
     const Choice& choice = choices_[i];
     nlohmann::json entry = {{"index", i},
-                            {"logprobs", json.logprobs(choice.scores, choice.offsets)},
+                            {"logprobs", builder.logprobs(choice.scores, choice.offsets)},
                             {"finish_reason", finish_reason(choice.end.reason, choice.calls)}};
     if (options_.chat) {
       entry["message"] = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
@@ -254,13 +254,13 @@ std::string AnswerWriter::finish() {
     } else {
       entry["text"] = choice.text;
     }
-    json.add_tokens(entry, choice.scores);
-    if (!options_.chat) json.add_prompt(entry, i);
+    builder.add_tokens(entry, choice.scores);
+    if (!options_.chat) builder.add_prompt(entry, i);
     choices.push_back(std::move(entry));
   }
-  nlohmann::json whole = json.envelope(std::move(choices));
-  if (options_.chat) json.add_prompt(whole, 0);
-  whole["usage"] = json.usage();
+  nlohmann::json whole = builder.envelope(std::move(choices));
+  if (options_.chat) builder.add_prompt(whole, 0);
+  whole["usage"] = builder.usage();
   return json_text(whole) + "\n";
 }
 

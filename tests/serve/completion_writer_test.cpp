@@ -1,4 +1,4 @@
-#include "serve/answer_writer.h"
+#include "serve/completion_writer.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@ namespace {
 
 using nlohmann::json;
 
-class AnswerWriterTest : public testing::Test {
+class CompletionWriterTest : public testing::Test {
  protected:
-  AnswerWriterTest() {
+  CompletionWriterTest() {
     options_.id = "cmpl-1";
     options_.model = "tiny";
   }
@@ -35,7 +35,7 @@ class AnswerWriterTest : public testing::Test {
   }
   // The answer to one text.
   json answer(const std::vector<TextEvent>& events) const {
-    AnswerWriter writer(tokenizer_, options_);
+    CompletionWriter writer(tokenizer_, options_);
     for (const TextEvent& event : events) writer.add(0, event);
     EXPECT_TRUE(writer.is_complete());
     return json::parse(writer.finish());
@@ -43,13 +43,13 @@ class AnswerWriterTest : public testing::Test {
 
   TinyChatModel folder_;
   Tokenizer tokenizer_ = Tokenizer::open(folder_.folder());
-  AnswerWriter::Options options_;
+  CompletionWriter::Options options_;
 };
 
-TEST_F(AnswerWriterTest, CountsAPromptOnceHoweverManyTextsItHas) {
+TEST_F(CompletionWriterTest, CountsAPromptOnceHoweverManyTextsItHas) {
   options_.n_texts = 4;
   options_.n = 2;
-  AnswerWriter writer(tokenizer_, options_);
+  CompletionWriter writer(tokenizer_, options_);
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_FALSE(writer.is_complete());
     writer.add(i, end(StopReason::EndToken));
@@ -61,7 +61,7 @@ TEST_F(AnswerWriterTest, CountsAPromptOnceHoweverManyTextsItHas) {
   EXPECT_EQ(usage["total_tokens"], 32);
 }
 
-TEST_F(AnswerWriterTest, SaysWhyATextEnded) {
+TEST_F(CompletionWriterTest, SaysWhyATextEnded) {
   options_.chat = true;
   options_.tool_form = ToolForm::Tagged;
   const std::string call = R"(<tool_call>{"name": "f", "arguments": {}}</tool_call>)";
@@ -78,7 +78,7 @@ TEST_F(AnswerWriterTest, SaysWhyATextEnded) {
   }
 }
 
-TEST_F(AnswerWriterTest, HasNoContentWhereThereAreOnlyCalls) {
+TEST_F(CompletionWriterTest, HasNoContentWhereThereAreOnlyCalls) {
   options_.chat = true;
   options_.tool_form = ToolForm::Tagged;
   const std::string call = R"(<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>)";
@@ -93,7 +93,7 @@ TEST_F(AnswerWriterTest, HasNoContentWhereThereAreOnlyCalls) {
   EXPECT_FALSE(message("Hi").contains("tool_calls"));
 }
 
-TEST_F(AnswerWriterTest, CountsWhereATokenBeginsInCharacters) {
+TEST_F(CompletionWriterTest, CountsWhereATokenBeginsInCharacters) {
   options_.logprobs = true;
   TextEvent first = piece("é"), second = piece("字a"), third = piece("!");
   first.score = {tokenizer_.id_of("a").value(), -0.5f, {}};
@@ -105,7 +105,7 @@ TEST_F(AnswerWriterTest, CountsWhereATokenBeginsInCharacters) {
 }
 
 // JSON has no infinity.
-TEST_F(AnswerWriterTest, WritesALeastNumberForATokenThatIsNotPossible) {
+TEST_F(CompletionWriterTest, WritesALeastNumberForATokenThatIsNotPossible) {
   options_.logprobs = true;
   constexpr float kNever = -std::numeric_limits<float>::infinity();
   TextEvent one = piece("a");
@@ -115,15 +115,15 @@ TEST_F(AnswerWriterTest, WritesALeastNumberForATokenThatIsNotPossible) {
   EXPECT_EQ(choice["logprobs"]["top_logprobs"][0]["b"], -9999.0);
 }
 
-TEST_F(AnswerWriterTest, GivesTheErrorOfTheFirstTextThatFailed) {
+TEST_F(CompletionWriterTest, GivesTheErrorOfTheFirstTextThatFailed) {
   options_.n_texts = 2;
   options_.grammar_field = "grammar";
-  AnswerWriter writer(tokenizer_, options_);
+  CompletionWriter writer(tokenizer_, options_);
   TextEvent failed = end(StopReason::Stopped);
   failed.end->error = "no memory";
   writer.add(1, failed);
   failed.end->error = "too ambiguous";
-  failed.end->is_grammars_fault = true;
+  failed.end->grammar_failed = true;
   writer.add(0, failed);
   ASSERT_TRUE(writer.is_complete() && writer.error());
   EXPECT_EQ(writer.error()->status(), 500);

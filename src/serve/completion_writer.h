@@ -10,7 +10,7 @@
 namespace stagecraft {
 
 // Writes a completion (/v1/completions, /v1/chat/completions) as OpenAI defines it.
-class AnswerWriter : public Answer {
+class CompletionWriter : public Answer {
  public:
   struct Options : AnswerForm {
     // The token ids of each prompt. If they are set, the answer contains them and the token ids of
@@ -22,7 +22,7 @@ class AnswerWriter : public Answer {
     std::time_t created = 0;
   };
   // The tokenizer must outlive the writer.
-  AnswerWriter(const Tokenizer& tokenizer, const Options& options);
+  CompletionWriter(const Tokenizer& tokenizer, const Options& options);
 
   bool is_stream() const override { return options_.stream; }
   std::string begin() override;
@@ -45,7 +45,7 @@ class AnswerWriter : public Answer {
   void take(std::size_t index, ToolCallReader::Found found, const TextEvent& event,
             std::string& said);
 
-  struct Json;  // keeps the JSON library out of this header
+  struct Builder;  // keeps the JSON library out of this header
 
   const Tokenizer& tokenizer_;
   Options options_;
