@@ -166,7 +166,7 @@ GlassBox::~GlassBox() {
   thread_.join();
 }
 
-std::optional<LookId> GlassBox::submit(GlassRequest request) {
+std::optional<GlassId> GlassBox::submit(GlassRequest request) {
   const std::lock_guard lock(mutex_);
   if (waiting_.size() == kMaxWaiting) return std::nullopt;
   waiting_.push_back({next_id_, std::move(request)});
@@ -174,7 +174,7 @@ std::optional<LookId> GlassBox::submit(GlassRequest request) {
   return next_id_++;
 }
 
-void GlassBox::cancel(LookId id) {
+void GlassBox::cancel(GlassId id) {
   const std::lock_guard lock(mutex_);
   if (running_ == id) running_.reset();
   std::erase_if(waiting_, [&](const Waiting& waiting) { return waiting.id == id; });

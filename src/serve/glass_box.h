@@ -17,10 +17,10 @@
 
 namespace stagecraft {
 
-using LookId = std::uint64_t;
+using GlassId = std::uint64_t;
 
 struct GlassAnswer {
-  LookId id = 0;
+  GlassId id = 0;
   std::string json;   // one object on one line
   std::string error;  // empty if nothing failed
 };
@@ -46,13 +46,13 @@ class GlassBox {
 
   // These may be called from any thread.
 
-  std::optional<LookId> submit(GlassRequest request);  // nullopt: too many requests wait
-  void cancel(LookId id);                              // no answer to this request will come
-  std::vector<GlassAnswer> take_answers();             // returns the answers since the last call
+  std::optional<GlassId> submit(GlassRequest request);  // nullopt: too many requests wait
+  void cancel(GlassId id);                              // no answer to this request will come
+  std::vector<GlassAnswer> take_answers();              // returns the answers since the last call
 
  private:
   struct Waiting {
-    LookId id;
+    GlassId id;
     GlassRequest request;
   };
 
@@ -74,9 +74,9 @@ class GlassBox {
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<Waiting> waiting_;
-  std::optional<LookId> running_;  // null: nothing runs, or its request was cancelled
+  std::optional<GlassId> running_;  // null: nothing runs, or its request was cancelled
   std::vector<GlassAnswer> answers_;
-  LookId next_id_ = 1;
+  GlassId next_id_ = 1;
   bool stop_ = false;
 
   std::thread thread_;  // last, because it uses the other members

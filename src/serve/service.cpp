@@ -134,10 +134,10 @@ const Service::Route& Service::find_route(std::string_view path) {
       {"GET", "/health", &Service::health},
       {"GET", "/metrics", &Service::metrics},
       {"GET", "/glass/model", &Service::describe},
-      {"POST", "/glass/choices", &Service::look<GlassView::Choices>},
-      {"POST", "/glass/attention", &Service::look<GlassView::Attention>},
-      {"POST", "/glass/layers", &Service::look<GlassView::Layers>},
-      {"POST", "/glass/steps", &Service::look<GlassView::Steps>},
+      {"POST", "/glass/choices", &Service::glass<GlassView::Choices>},
+      {"POST", "/glass/attention", &Service::glass<GlassView::Attention>},
+      {"POST", "/glass/layers", &Service::glass<GlassView::Layers>},
+      {"POST", "/glass/steps", &Service::glass<GlassView::Steps>},
   }};
   static constexpr Route kPage = {"GET", "", &Service::page};  // page.cpp has the paths
   if (find_page_file(path) != nullptr) return kPage;
@@ -214,15 +214,15 @@ Service::Reply Service::respond(ConnectionId connection, const HttpRequest& http
 }
 
 template <GlassView view>
-Service::Reply Service::look(ConnectionId connection, const HttpRequest& request) {
+Service::Reply Service::glass(ConnectionId connection, const HttpRequest& request) {
   if (!options_.has_glass_box) {
     throw ApiError(
         404, "invalid_request_error", "", "not_found",
         "request: path: this model has no glass box: it would run the student's functions");
   }
-  const std::optional<LookId> id = glass_box_->submit(parse_glass(request.body, model_, view));
+  const std::optional<GlassId> id = glass_box_->submit(parse_glass(request.body, model_, view));
   if (!id) throw queue_full();
-  lookers_[*id] = connection;
+  glass_owners_[*id] = connection;
   return std::nullopt;
 }
 
@@ -267,11 +267,11 @@ void Service::on_wake() {
     }
   }
   for (GlassAnswer& answer : glass_box_->take_answers()) {
-    const auto looker = lookers_.extract(answer.id);
-    if (looker.empty()) continue;  // its client is gone
-    server_->answer(looker.mapped(), answer.error.empty()
-                                         ? HttpAnswer{200, kJson, std::move(answer.json), {}}
-                                         : refuse({500, "server_error", "", "", answer.error}));
+    const auto owner = glass_owners_.extract(answer.id);
+    if (owner.empty()) continue;  // its client is gone
+    server_->answer(owner.mapped(), answer.error.empty()
+                                        ? HttpAnswer{200, kJson, std::move(answer.json), {}}
+                                        : refuse({500, "server_error", "", "", answer.error}));
   }
 }
 
@@ -311,14 +311,14 @@ void Service::finish(ConnectionId connection, Answer& writer) {
 }
 
 void Service::on_gone(ConnectionId connection) {
-  for (auto it = lookers_.begin(); it != lookers_.end();) {
+  for (auto it = glass_owners_.begin(); it != glass_owners_.end();) {
     if (it->second != connection) {
       ++it;
       continue;
     }
     ++gone_;
     glass_box_->cancel(it->first);
-    it = lookers_.erase(it);
+    it = glass_owners_.erase(it);
   }
   const auto it = answering_.find(connection);
   if (it == answering_.end()) return;

@@ -60,7 +60,7 @@ class Service : public HttpServer::Handler {
   Reply complete(ConnectionId connection, const HttpRequest& request);
   Reply respond(ConnectionId connection, const HttpRequest& http);
   template <GlassView view>
-  Reply look(ConnectionId connection, const HttpRequest& request);
+  Reply glass(ConnectionId connection, const HttpRequest& request);
   Reply page(ConnectionId, const HttpRequest& request);
   Reply health(ConnectionId, const HttpRequest&);
   Reply models(ConnectionId, const HttpRequest&);
@@ -89,7 +89,7 @@ class Service : public HttpServer::Handler {
   GlassBox* glass_box_ = nullptr;
   std::map<ConnectionId, Answering> answering_;
   std::map<TextId, ConnectionId> owners_;  // the connections of texts that have not ended
-  std::map<LookId, ConnectionId> lookers_;
+  std::map<GlassId, ConnectionId> glass_owners_;
   std::time_t began_;
   std::uint64_t requests_ = 0, refused_ = 0, gone_ = 0, completions_ = 0;
 };

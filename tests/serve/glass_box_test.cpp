@@ -47,7 +47,7 @@ class GlassBoxTest : public testing::Test {
     return {};
   }
   json ask(GlassBox& box, const GlassRequest& one) {
-    const LookId id = box.submit(one).value();
+    const GlassId id = box.submit(one).value();
     const GlassAnswer answer = wait(box);
     EXPECT_EQ(answer.id, id);
     EXPECT_EQ(answer.error, "");
@@ -159,14 +159,14 @@ TEST_F(GlassBoxTest, BoundsWhatWaitsAndForgetsWhatIsCancelled) {
         return walker_engine(folder_.folder());
       },
       tokenizer_, 100, [] {});
-  std::vector<LookId> ids;
+  std::vector<GlassId> ids;
   while (const auto id = box.submit(request(GlassView::Choices))) {
     ids.push_back(*id);
     ASSERT_LE(ids.size(), GlassBox::kMaxWaiting + 1);  // one may run
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   EXPECT_GE(ids.size(), GlassBox::kMaxWaiting);
-  for (const LookId id : ids) {
+  for (const GlassId id : ids) {
     if (id != ids.back()) box.cancel(id);
   }
   go = true;
