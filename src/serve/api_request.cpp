@@ -114,23 +114,23 @@ void parse_common(Fields& fields, CompletionRequest& request) {
 // {"type": "json_object"} with or without a "schema". nullopt if any text is allowed.
 std::optional<JsonNode> schema_of_format(JsonNode format) {
   static const Json any_object(R"({"type": "object"})", kRequest);
-  const std::optional<JsonNode> type = format.is_object() ? format.find("type") : std::nullopt;
-  if (!type || !type->is_string()) expected("response_format", "an object with a type", format);
+  const std::string_view type = type_of(format);
+  if (type.empty()) expected("response_format", "an object with a type", format);
   Fields fields(format, "response_format");
   fields.ignore({"type"});
   std::optional<JsonNode> schema;
-  if (type->string() == "json_schema") {
+  if (type == "json_schema") {
     const std::optional<JsonNode> named = fields.find("json_schema");
     if (!named || !named->is_object()) expected("response_format.json_schema", "an object", named);
     Fields members(*named, "response_format.json_schema");
     members.ignore({"name", "description", "strict"});  // the grammar is always strict
     schema = members.needed("schema", "a JSON Schema");
     members.refuse_others();
-  } else if (type->string() == "json_object") {
+  } else if (type == "json_object") {
     schema = fields.find("schema");
     if (!schema) schema = any_object.root();
-  } else if (type->string() != "text") {
-    expected("response_format.type", "'text', 'json_object' or 'json_schema'", type);
+  } else if (type != "text") {
+    expected("response_format.type", "'text', 'json_object' or 'json_schema'", format.find("type"));
   }
   fields.refuse_others();
   return schema;

@@ -9,6 +9,11 @@ namespace {
 
 constexpr std::size_t kMaxTools = 128;
 
+// What an error about the type of an object shows: its member "type", or all of it if it has none.
+JsonNode type_or_all(JsonNode value) {
+  return value.is_object() ? value.find("type").value_or(value) : value;
+}
+
 // The content of a message: a string, or an array of text parts.
 std::string content_of(Fields& message) {
   const JsonNode content = message.needed("content", "a string or an array");
@@ -16,9 +21,8 @@ std::string content_of(Fields& message) {
   if (!content.is_array()) return text_of(content, path);
   std::string text;
   for (const JsonNode part : content.elements()) {
-    const auto type = part.is_object() ? part.find("type") : std::nullopt;
-    if (!type || !type->is_string() || type->string() != "text" || !part.find("text")) {
-      expected(path, "parts of the type 'text'", type ? *type : part);
+    if (type_of(part) != "text" || !part.find("text")) {
+      expected(path, "parts of the type 'text'", type_or_all(part));
     }
     text += text_of(part.at("text"), path);
   }
@@ -40,11 +44,10 @@ std::string function_name(Fields& function) {
 
 // The object "function" of a tool, a call or a tool choice. Its "type" must be "function".
 Fields function_of(JsonNode value, const std::string& where) {
-  const std::optional<JsonNode> type = value.is_object() ? value.find("type") : std::nullopt;
-  const std::optional<JsonNode> function = type ? value.find("function") : std::nullopt;
-  const bool has_type = type && type->is_string() && type->string() == "function";
-  if (!has_type || !function || !function->is_object()) {
-    expected(where, "an object of the type 'function'", type && !has_type ? *type : value);
+  const bool has_type = type_of(value) == "function";
+  const std::optional<JsonNode> function = has_type ? value.find("function") : std::nullopt;
+  if (!function || !function->is_object()) {
+    expected(where, "an object of the type 'function'", has_type ? value : type_or_all(value));
   }
   return Fields(*function, where + ".function");
 }

@@ -23,6 +23,11 @@ std::string text_of(JsonNode value, const std::string& field) {
   return std::string(value.string());
 }
 
+std::string_view type_of(JsonNode value) {
+  const std::optional<JsonNode> type = value.is_object() ? value.find("type") : std::nullopt;
+  return type && type->is_string() ? type->string() : "";
+}
+
 std::string Fields::path(std::string_view key) const {
   return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
 }

@@ -26,6 +26,9 @@ inline constexpr const char* kRequest = "request";  // the place that errors nam
 // A string of the request. Throws ApiError if the value is something else.
 std::string text_of(JsonNode value, const std::string& field);
 
+// The member "type" of an object; "" if there is no such string.
+std::string_view type_of(JsonNode value);
+
 // Calls `read`, and throws its Error as an ApiError about `field`. For functions that read a part
 // of the request but do not know its fields.
 template <class Read>

@@ -43,12 +43,6 @@ OrderedJson without_type(JsonNode object) {
   return others;
 }
 
-// The member "type" of an object; "" if there is no such string.
-std::string_view type_of(JsonNode value) {
-  const std::optional<JsonNode> type = value.is_object() ? value.find("type") : std::nullopt;
-  return type && type->is_string() ? type->string() : "";
-}
-
 // The body of the chat completion that a request is rewritten to.
 struct ChatBody {
   OrderedJson json = OrderedJson::object();
