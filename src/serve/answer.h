@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ctime>
 #include <optional>
 #include <string>
 
@@ -18,6 +19,13 @@ struct AnswerForm {
   std::size_t n = 1;                    // texts per prompt
   ToolForm tool_form = ToolForm::None;  // how the model writes calls; None: it may write no calls
   std::string grammar_field;            // the field that gives the grammar; "": none does
+};
+
+// What every answer begins with.
+struct AnswerHead : AnswerForm {
+  std::string id;     // "chatcmpl-1f", "6b01706e000001"
+  std::string model;  // its name
+  std::time_t created = 0;
 };
 
 // Writes the answer to one request for text from the events of its texts: either one JSON object at
@@ -39,6 +47,11 @@ class Answer {
   // The error of the first text that failed; nullopt if no text failed.
   virtual std::optional<ApiError> error() const = 0;
 };
+
+// Whether a limit ended the text before the model did.
+inline bool is_cut(StopReason reason) {
+  return reason == StopReason::MaxTokens || reason == StopReason::ContextFull;
+}
 
 // The error of a text that failed. grammar_field: the field of the request that gives the grammar.
 inline ApiError error_of(const TextEnd& end, const std::string& grammar_field) {

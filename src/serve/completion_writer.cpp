@@ -24,8 +24,7 @@ nlohmann::json call_json(const ToolCall& call) {
 }
 
 const char* finish_reason(StopReason reason, std::span<const ToolCall> calls) {
-  const bool cut = reason == StopReason::MaxTokens || reason == StopReason::ContextFull;
-  return cut ? "length" : !calls.empty() ? "tool_calls" : "stop";
+  return is_cut(reason) ? "length" : !calls.empty() ? "tool_calls" : "stop";
 }
 
 std::size_t count_characters(std::string_view text) {

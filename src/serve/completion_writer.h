@@ -1,6 +1,5 @@
 #pragma once
 
-#include <ctime>
 #include <string>
 #include <vector>
 
@@ -12,14 +11,11 @@ namespace stagecraft {
 // Writes a completion (/v1/completions, /v1/chat/completions) as OpenAI defines it.
 class CompletionWriter : public Answer {
  public:
-  struct Options : AnswerForm {
+  struct Options : AnswerHead {
     // The token ids of each prompt. If they are set, the answer contains them and the token ids of
     // each text, in the fields of vLLM: prompt_token_ids and token_ids.
     std::optional<std::vector<std::vector<TokenId>>> prompts = {};
     std::size_t n_texts = 1;
-    std::string id = {};  // "chatcmpl-1f"
-    std::string model = {};
-    std::time_t created = 0;
   };
   // The tokenizer must outlive the writer.
   CompletionWriter(const Tokenizer& tokenizer, const Options& options);

@@ -402,8 +402,9 @@ void ResponseWriter::close_text(Builder& builder) {
 
 std::string ResponseWriter::finish() {
   Builder builder{*this, {}};
-  const bool cut = end_.reason == StopReason::MaxTokens || end_.reason == StopReason::ContextFull;
-  const char* status = !end_.error.empty() ? "failed" : cut ? "incomplete" : "completed";
+  const char* status = !end_.error.empty()   ? "failed"
+                       : is_cut(end_.reason) ? "incomplete"
+                                             : "completed";
   const nlohmann::json whole = builder.response(status);
   if (!options_.stream) return json_text(whole) + "\n";
   builder.say(fmt::format("response.{}", status).c_str(), {{"response", whole}});

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <ctime>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,11 +25,8 @@ ResponseRequest parse_response(std::string_view body, const ServedModel& model,
 
 class ResponseWriter : public Answer {
  public:
-  struct Options : AnswerForm {
-    std::string id = {};  // "6b01706e000001"
-    std::string model = {};
-    std::time_t created = 0;
-    std::string echo = {};
+  struct Options : AnswerHead {
+    std::string echo = {};  // see ResponseRequest
   };
   explicit ResponseWriter(const Options& options);
 

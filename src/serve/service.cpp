@@ -186,7 +186,8 @@ Service::Reply Service::complete(ConnectionId connection, const HttpRequest& req
 }
 
 void Service::start(ConnectionId connection, CompletionRequest request) {
-  CompletionWriter::Options options{AnswerForm(request)};
+  const char* const kind = request.chat ? "chatcmpl" : "cmpl";
+  CompletionWriter::Options options{head(request, fmt::format("{}-{}", kind, new_id()))};
   if (request.token_ids) {
     auto& prompts = options.prompts.emplace();
     for (std::size_t i = 0; i < request.texts.size(); i += request.n) {
@@ -194,23 +195,20 @@ void Service::start(ConnectionId connection, CompletionRequest request) {
     }
   }
   options.n_texts = request.texts.size();
-  options.id = fmt::format("{}-{}", request.chat ? "chatcmpl" : "cmpl", new_id());
-  options.model = model_.names.front();
-  options.created = std::time(nullptr);
   submit(connection, std::move(request.texts),
          std::make_unique<CompletionWriter>(*model_.tokenizer, options));
 }
 
 Service::Reply Service::respond(ConnectionId connection, const HttpRequest& http) {
   ResponseRequest request = parse_response(http.body, model_, seed());
-  ResponseWriter::Options options{AnswerForm(request.completion)};
-  options.id = new_id();
-  options.model = model_.names.front();
-  options.created = std::time(nullptr);
-  options.echo = std::move(request.echo);
+  ResponseWriter::Options options{head(request.completion, new_id()), std::move(request.echo)};
   submit(connection, std::move(request.completion.texts),
          std::make_unique<ResponseWriter>(options));
   return std::nullopt;
+}
+
+AnswerHead Service::head(const AnswerForm& form, std::string id) const {
+  return {form, std::move(id), model_.names.front(), std::time(nullptr)};
 }
 
 template <GlassView view>

@@ -74,6 +74,7 @@ class Service : public HttpServer::Handler {
   void submit(ConnectionId connection, std::vector<TextRequest> texts,
               std::unique_ptr<Answer> answer);
   std::string new_id();
+  AnswerHead head(const AnswerForm& form, std::string id) const;
   void answer(ConnectionId connection, Answering& answering, const TextEvent& event);
   void fail(ConnectionId connection, const std::string& problem);
   // Cancels the texts of a connection.
