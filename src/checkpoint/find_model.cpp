@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/file_kind.h"
 #include "checkpoint/model_source.h"
@@ -67,8 +68,7 @@ bool is_model_name(std::string_view text) {
   const auto is_part = [](std::string_view part) {
     return !part.empty() && part.front() != '.' && part.front() != '-' &&
            part.find("..") == std::string_view::npos && std::ranges::all_of(part, [](char c) {
-             return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                    c == '.' || c == '_' || c == '-';
+             return is_ascii_digit(c) || is_ascii_letter(c) || c == '.' || c == '_' || c == '-';
            });
   };
   const std::size_t slash = text.find('/');

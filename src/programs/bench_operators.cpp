@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backends/cpu/cpu_workspace.h"
+#include "base/ascii.h"
 #include "base/large_memory.h"
 #include "base/stopwatch.h"
 #include "operators/k_quant_block.h"
@@ -183,9 +184,7 @@ class OperatorBench {
   static std::string short_name(WeightLayout layout) {
     if (layout == WeightLayout::RoundedBF16) return "bf16r";
     if (layout == WeightLayout::Q8ByInput) return "kv q8";
-    std::string name(layout_name(layout));
-    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return name;
+    return ascii_lower(layout_name(layout));
   }
   static std::string name_of(WeightLayout layout) {
     if (layout == WeightLayout::RoundedBF16) return "bf16, rows rounded";

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "programs/commands.h"
 #include "programs/console.h"
@@ -33,8 +34,7 @@ constexpr std::array<std::pair<std::string_view, DType>, 6> kTypes = {{
 
 std::string target_of(const ConvertFlags& flags) {
   if (!flags.to.empty()) return flags.to;
-  std::string extension = std::filesystem::path(flags.out).extension().string();
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string extension = ascii_lower(std::filesystem::path(flags.out).extension().string());
   for (const std::string_view other : {".bin", ".ckpt", ".pt", ".pth", ".safetensors"}) {
     if (extension != other) continue;
     throw CLI::ValidationError(

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "programs/console.h"
 #include "programs/word_wrap.h"
@@ -23,10 +24,8 @@ std::string environment(const char* name) {
 
 bool locale_is_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    std::string value = environment(name);
+    const std::string value = ascii_lower(environment(name));
     if (value.empty()) continue;  // the first variable that is set decides
-    std::transform(value.begin(), value.end(), value.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return value.find("utf-8") != std::string::npos || value.find("utf8") != std::string::npos;
   }
   return false;

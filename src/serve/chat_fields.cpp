@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
 namespace stagecraft {
@@ -31,8 +32,7 @@ std::string content_of(Fields& message) {
 
 bool is_function_name(std::string_view name) {
   return !name.empty() && name.size() <= 64 && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
+    return is_ascii_letter(c) || is_ascii_digit(c) || c == '_' || c == '-';
   });
 }
 

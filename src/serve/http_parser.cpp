@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/ascii.h"
+
 namespace stagecraft {
 namespace {
 
@@ -10,7 +12,7 @@ constexpr std::size_t kMaxChunkLine = 256;
 constexpr std::string_view kScheme = "http://";
 
 bool is_token_character(char c) {  // RFC 9110, 5.6.2
-  if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return true;
+  if (is_ascii_digit(c) || is_ascii_letter(c)) return true;
   return c != '\0' && std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 
@@ -22,7 +24,7 @@ bool is_token(std::string_view text) {
 bool lists(std::string_view list, std::string_view word) {
   while (!list.empty()) {
     const std::size_t end = std::min(list.find(','), list.size());
-    if (lower(trimmed(list.substr(0, end))) == word) return true;
+    if (ascii_lower(trimmed(list.substr(0, end))) == word) return true;
     list.remove_prefix(std::min(end + 1, list.size()));
   }
   return false;
@@ -45,14 +47,6 @@ std::optional<std::size_t> number(std::string_view digits, int base) {
 }
 
 }  // namespace
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
@@ -162,7 +156,7 @@ void HttpParser::read_request_line(std::string_view line) {
   const auto is_visible = [](char c) { return c > 0x20 && c < 0x7f; };
   std::string_view path = target;
   authority_.clear();
-  const bool names_host = lower(target.substr(0, kScheme.size())) == kScheme;
+  const bool names_host = ascii_lower(target.substr(0, kScheme.size())) == kScheme;
   if (names_host) {  // RFC 9112, 3.2.2
     path.remove_prefix(kScheme.size());
     authority_ = path.substr(0, path.find_first_of("/?"));
@@ -202,7 +196,7 @@ void HttpParser::read_header(std::string_view line) {
   if (request_.headers.size() == limits_.headers) {
     refuse(431, fmt::format("headers: expected at most {}, found more", limits_.headers));
   }
-  request_.headers.emplace_back(lower(name), value);
+  request_.headers.emplace_back(ascii_lower(name), value);
 }
 
 // The value of a header that may appear only once.
@@ -235,7 +229,7 @@ void HttpParser::end_headers() {
                  "header transfer-encoding: expected HTTP/1.1 without content-length, found {}",
                  length ? "content-length" : "HTTP/1.0"));
     }
-    if (lower(*encoding) != "chunked") {
+    if (ascii_lower(*encoding) != "chunked") {
       refuse(501, fmt::format("header transfer-encoding: expected chunked, found '{}'",
                               printable(*encoding)));
     }
@@ -255,7 +249,7 @@ void HttpParser::end_headers() {
     state_ = body_left_ == 0 ? State::Done : State::Body;
   }
   if (const auto expected = only_header("expect")) {
-    if (lower(*expected) != "100-continue") {
+    if (ascii_lower(*expected) != "100-continue") {
       refuse(417,
              fmt::format("header expect: expected 100-continue, found '{}'", printable(*expected)));
     }

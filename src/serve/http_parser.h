@@ -32,9 +32,6 @@ class HttpError : public Error {
   int status_;
 };
 
-// The text with its ASCII letters in lower case. Header names, host names, media types and
-// authentication schemes are case-insensitive.
-std::string lower(std::string_view text);
 // The text without spaces and tabs at both ends.
 std::string_view trimmed(std::string_view text);
 

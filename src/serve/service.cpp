@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/ascii.h"
 #include "base/json_text.h"
 #include "serve/page.h"
 
@@ -33,12 +34,13 @@ bool equal_in_constant_time(std::string_view given, std::string_view key) {
 bool is_local_name(std::string_view header) {
   if (header.empty()) return true;  // HTTP/1.0
   const bool is_v6 = header.starts_with('[');
-  const std::string host = lower(header.substr(0, is_v6 ? header.find(']') + 1 : header.find(':')));
+  const std::string host =
+      ascii_lower(header.substr(0, is_v6 ? header.find(']') + 1 : header.find(':')));
   return host == "localhost" || host == "127.0.0.1" || host == "[::1]";
 }
 
 bool is_json(std::string_view content_type) {
-  return lower(trimmed(content_type.substr(0, content_type.find(';')))) == kJson;
+  return ascii_lower(trimmed(content_type.substr(0, content_type.find(';')))) == kJson;
 }
 
 // Decodes the percent-encoding of a piece of a path (RFC 3986, 2.1). A % without two hexadecimal
@@ -108,7 +110,7 @@ void Service::check_access(const HttpRequest& request) const {
   if (options_.api_key.empty() || is_open) return;
   const std::string_view given = request.header("authorization");
   const std::size_t blank = std::min(given.find(' '), given.size());
-  const bool is_bearer = lower(given.substr(0, blank)) == "bearer";
+  const bool is_bearer = ascii_lower(given.substr(0, blank)) == "bearer";
   if (is_bearer && equal_in_constant_time(trimmed(given.substr(blank)), options_.api_key)) return;
   throw ApiError(401, "invalid_request_error", "", "invalid_api_key",
                  fmt::format("request: header authorization: expected 'Bearer' and the server's "

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/grammar/grammar_builder.h"
@@ -10,14 +11,10 @@ namespace {
 
 constexpr char32_t kLastCharacter = 0x10ffff;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-bool is_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '-' || c == '_';
-}
+bool is_name(char c) { return is_ascii_letter(c) || is_ascii_digit(c) || c == '-' || c == '_'; }
 
 std::optional<char32_t> hex_digit(char c) {
-  if (is_digit(c)) return static_cast<char32_t>(c - '0');
+  if (is_ascii_digit(c)) return static_cast<char32_t>(c - '0');
   const auto lower = static_cast<char>(c | 0x20);
   if (lower >= 'a' && lower <= 'f') return static_cast<char32_t>(lower - 'a' + 10);
   return std::nullopt;
@@ -288,10 +285,10 @@ class GbnfParser {
   }
 
   std::optional<std::size_t> read_count() {
-    if (at_ == text_.size() || !is_digit(text_[at_])) return std::nullopt;
+    if (at_ == text_.size() || !is_ascii_digit(text_[at_])) return std::nullopt;
     const std::size_t begin = at_;
     std::size_t value = 0;
-    for (; at_ < text_.size() && is_digit(text_[at_]); ++at_) {
+    for (; at_ < text_.size() && is_ascii_digit(text_[at_]); ++at_) {
       value = value * 10 + static_cast<std::size_t>(text_[at_] - '0');
       if (value > Grammar::kMaxRepeats) {
         refuse_at(begin, fmt::format("expected at most {} repetitions", Grammar::kMaxRepeats));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "text/grammar/grammar_builder.h"
 #include "text/unicode.h"
@@ -184,7 +185,7 @@ class PatternParser {
   std::optional<std::size_t> count() {
     const std::size_t begin = at_;
     std::size_t value = 0;
-    for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
+    for (; at_ < text_.size() && is_ascii_digit(text_[at_]); ++at_) {
       value = value * 10 + static_cast<std::size_t>(text_[at_] - '0');
       if (value > Grammar::kMaxRepeats) {
         refuse_at(begin, fmt::format("expected at most {} repetitions", Grammar::kMaxRepeats));

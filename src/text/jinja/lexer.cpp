@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "text/jinja/characters.h"
 #include "text/jinja/string_literal.h"
@@ -10,12 +11,9 @@
 namespace stagecraft::jinja {
 namespace {
 
-bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
-
 bool is_name_character(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return is_ascii_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         byte >= 0x80;
+  return is_ascii_digit(c) || is_ascii_letter(c) || c == '_' ||
+         static_cast<unsigned char>(c) >= 0x80;
 }
 
 // Replaces \r\n and \r by \n, and removes one newline at the end.

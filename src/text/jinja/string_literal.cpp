@@ -1,5 +1,6 @@
 #include "text/jinja/string_literal.h"
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "text/jinja/failure.h"
 #include "text/unicode.h"
@@ -10,7 +11,7 @@ namespace {
 constexpr char32_t kNoCharacter = 0xffffffff;
 
 int digit_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
+  if (is_ascii_digit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return 16;

@@ -5,6 +5,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "text/pipeline/regex.h"
 
@@ -25,7 +26,7 @@ constexpr std::string_view kPunctuation = R"(\p{P}\p{S})";
 constexpr std::size_t kMaxRepeated = 100;  // each takes time that grows with the pattern
 
 bool is_hex(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+  return is_ascii_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
 class Translator {
@@ -226,10 +227,9 @@ class Translator {
     }
     const std::string_view name = in_.substr(at_ + 3, close - at_ - 3);
     // Names of one or two letters are general categories.
-    const bool is_script =
-        name.size() > 2 && name != "Any" && std::all_of(name.begin(), name.end(), [](char c) {
-          return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-        });
+    const bool is_script = name.size() > 2 && name != "Any" &&
+                           std::all_of(name.begin(), name.end(),
+                                       [](char c) { return is_ascii_letter(c) || c == '_'; });
     if (is_script && PCRE2_MAJOR * 100 + PCRE2_MINOR >= 1040) {
       return replace(close + 1 - at_, fmt::format("\\{}{{sc:{}}}", in_[at_ + 1], name));
     }
