@@ -198,7 +198,7 @@ def check_fuzz(options):
 
 def check_clang(_):
     """everything is built and tested with Clang 16"""
-    packages("clang-16", "libclang-rt-16-dev")
+    packages("clang-16", "libclang-rt-16-dev", "llvm-16")  # sanitizers name lines by llvm-symbolizer-16
     preset("clang")
     # tests of builds with ./stage depend on the machine, not on the compiler
     run("ctest", "--preset", "clang", "-j", CORES, "-LE", "^tools$")

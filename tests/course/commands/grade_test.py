@@ -221,8 +221,9 @@ class Grade(Repository):
                           last.id: "unwritten" if building.has(last) else "unjudged"})
         self.assertEqual(result["failed"], [0, 1, 3, 4])
         self.assertEqual(result["earned"], norm.points + attention.groups[0]["points"])
-        # An optional stage without any code is not begun.
-        self.assertEqual(result["points"], sum(stage.points for stage in STAGES) - last.points)
+        # An optional stage without any code is not begun. (Where it is not judged, nobody knows.)
+        self.assertEqual(result["points"],
+                         sum(stage.points for stage in STAGES) - (last.points if building.has(last) else 0))
         self.assertEqual(entries[0]["groups"][0]["mistake"], "assigns")
         self.assertFalse(entries[last.id]["started"])
         # Lines of the student's files: an answer of ours that cannot be included, and the place of a crash.
