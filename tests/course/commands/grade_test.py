@@ -225,7 +225,7 @@ class Grade(Repository):
         self.assertEqual(result["points"],
                          sum(stage.points for stage in STAGES) - (last.points if building.has(last) else 0))
         self.assertEqual(entries[0]["groups"][0]["mistake"], "assigns")
-        self.assertFalse(entries[last.id]["started"])
+        self.assertEqual(entries[last.id]["started"], not building.has(last))
         # Lines of the student's files: an answer of ours that cannot be included, and the place of a crash.
         self.assertEqual((entries[3]["line"]["file"], entries[3]["line"]["line"]),
                          (course.unit_name(product, product.units[0]), 2))
