@@ -24,10 +24,9 @@ TEST(EngineOptions, TheLayersOfTheCourseKeepKeysAndValuesAsF32) {
 TEST(EngineOptions, GpuLayersNeedAGpu) {
   const ModelSource model(kModels + "llama-attention-bias");
   for (const BackendKind kind : {BackendKind::Walker, BackendKind::Textbook, BackendKind::Cpu}) {
-    EXPECT_EQ(error_of([&] {
-                Engine::open(model, {.backend = kind, .n_threads = 1, .gpu_layers = 1});
-              }),
-              "gpu_layers: expected the backend Cuda, found another one");
+    EXPECT_EQ(
+        error_of([&] { Engine::open(model, {.backend = kind, .n_threads = 1, .gpu_layers = 1}); }),
+        "gpu_layers: expected the backend Cuda, found another one");
   }
 }
 
