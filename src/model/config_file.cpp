@@ -1,6 +1,5 @@
 #include "model/config_file.h"
 
-#include "model/config_extensions.h"
 #include "model/flm_config.h"
 #include "model/gguf_config.h"
 #include "model/gguf_rope.h"

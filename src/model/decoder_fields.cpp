@@ -40,6 +40,23 @@ DecoderSizes parse_sizes(const ConfigFields& fields, const DecoderDefaults& defa
   return c;
 }
 
+void check_heads(const ConfigFields& fields, std::size_t n_heads, std::size_t n_kv_heads,
+                 std::size_t head_dim, std::string_view kv_name, std::string_view dim_name) {
+  if (n_heads % n_kv_heads != 0) {
+    throw Error("{}: 'num_attention_heads': expected a multiple of '{}' {}, found {}",
+                fields.where(), kv_name, n_kv_heads, n_heads);
+  }
+  if (head_dim % 2 != 0) {
+    throw Error("{}: '{}': expected an even number (RoPE rotates pairs), found {}", fields.where(),
+                dim_name, head_dim);
+  }
+}
+
+void refuse_field(const ConfigFields& fields, JsonNode value) {
+  throw Error("{}: '{}': {} is not supported", fields.where(), printable(value.key()),
+              value.describe());
+}
+
 std::string_view either_name(const ConfigFields& fields, std::string_view one,
                              std::string_view other) {
   if (!fields.has(other)) return one;
@@ -87,24 +104,6 @@ ActivationFunction parse_activation(const ConfigFields& fields, std::string_view
   if (name == "relu") return ActivationFunction::Relu;
   throw Error("{}: '{}': expected gelu, gelu_new, gelu_pytorch_tanh, relu or silu, found '{}'",
               fields.where(), key, printable(name));
-}
-
-RopeConfig parse_rope_of(const ConfigFields& fields, std::size_t max_seq_len,
-                         const RopeOfKind& kind) {
-  std::optional<ConfigFields> object;
-  if (!kind.slides) object = fields.object_of("rope_scaling");
-  if (const auto kinds = fields.object_of("rope_parameters")) {
-    for (const JsonNode member : kinds->object().members()) {
-      if (member.key() == "full_attention" || member.key() == "sliding_attention") continue;
-      throw Error("{}: expected 'full_attention' and 'sliding_attention', found '{}'",
-                  kinds->where(), printable(member.key()));
-    }
-    if (!object || object->object().size() == 0) {
-      object = kinds->object_of(kind.slides ? "sliding_attention" : "full_attention");
-    }
-  }
-  return parse_rope(fields, object, max_seq_len, parse_theta(fields, kind.theta_key, kind.theta),
-                    kind.honoured);
 }
 
 std::optional<float> parse_clip_qkv(const ConfigFields& fields) {

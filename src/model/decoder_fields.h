@@ -63,6 +63,16 @@ struct SizeNames {
 DecoderSizes parse_sizes(const ConfigFields& fields, const DecoderDefaults& defaults,
                          const SizeNames& names = {});
 
+// Throws Error if the number of query heads is not a multiple of the number of key heads, or if
+// head_dim is odd: RoPE rotates pairs of numbers.
+// kv_name, dim_name: the names in the file of the number of key heads and of the size of a head.
+void check_heads(const ConfigFields& fields, std::size_t n_heads, std::size_t n_kv_heads,
+                 std::size_t head_dim, std::string_view kv_name = "num_key_value_heads",
+                 std::string_view dim_name = "head_dim");
+
+// Throws Error: this field, with the value that it has, is not supported.
+[[noreturn]] void refuse_field(const ConfigFields& fields, JsonNode value);
+
 // The name that the file uses, if a field has two possible names. Throws Error if the file has both
 // with different values.
 std::string_view either_name(const ConfigFields& fields, std::string_view one,
@@ -83,18 +93,6 @@ void expect_absent(const ConfigFields& fields, std::span<const std::string_view>
 ActivationFunction parse_activation(const ConfigFields& fields, std::string_view key,
                                     std::string_view usual);
 
-// RoPE for one kind of layers, for models in which layers with a window and layers without one have
-// different RoPE. Newer files hold one object per kind in "rope_parameters". In older files,
-// "rope_scaling" is for the layers without a window, and `theta_key` is the name of this kind's
-// theta.
-struct RopeOfKind {
-  bool slides = false;
-  std::string_view theta_key = "rope_theta";
-  double theta = 10'000.0;                          // the default
-  std::span<const std::string_view> honoured = {};  // as in parse_rope
-};
-RopeConfig parse_rope_of(const ConfigFields& fields, std::size_t max_seq_len,
-                         const RopeOfKind& kind);
 // "clip_qkv"; nullopt if the file does not have it.
 std::optional<float> parse_clip_qkv(const ConfigFields& fields);
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "model/config_extensions.h"
+#include "model/layer_fields.h"
 
 namespace stagecraft {
 namespace {

@@ -9,6 +9,9 @@
 #include "model/architectures/experts_common.h"
 #include "model/architectures/gemma_common.h"
 #include "model/config_extensions.h"
+#include "model/decoder_fields.h"
+#include "model/layer_fields.h"
+#include "model/rope_fields.h"
 #include "model/rope_frequencies.h"
 
 namespace stagecraft {

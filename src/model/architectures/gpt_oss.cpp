@@ -7,6 +7,8 @@
 #include "model/architectures/architectures.h"
 #include "model/architectures/experts_common.h"
 #include "model/config_extensions.h"
+#include "model/layer_fields.h"
+#include "model/rope_fields.h"
 
 namespace stagecraft {
 namespace {

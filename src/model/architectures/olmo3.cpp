@@ -5,6 +5,8 @@
 #include "model/architectures/architectures.h"
 #include "model/architectures/olmo_common.h"
 #include "model/config_extensions.h"
+#include "model/layer_fields.h"
+#include "model/rope_fields.h"
 
 namespace stagecraft {
 namespace {

@@ -4,6 +4,7 @@
 #include "model/architectures/architectures.h"
 #include "model/config_extensions.h"
 #include "model/decoder_writer.h"
+#include "model/rope_fields.h"
 
 namespace stagecraft {
 namespace {

@@ -6,6 +6,8 @@
 #include "model/architectures/architectures.h"
 #include "model/config_extensions.h"
 #include "model/decoder_writer.h"
+#include "model/layer_fields.h"
+#include "model/rope_fields.h"
 
 namespace stagecraft {
 namespace {

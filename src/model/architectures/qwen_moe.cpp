@@ -6,6 +6,7 @@
 #include "model/architectures/architectures.h"
 #include "model/architectures/experts_common.h"
 #include "model/config_extensions.h"
+#include "model/layer_fields.h"
 
 namespace stagecraft {
 namespace {

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "model/config.h"
+#include "model/config_fields.h"
+
+namespace stagecraft {
+
+// RoPE that parse_rope (config_extensions.h) does not read: stored elsewhere, of a part of each
+// head, or of one kind of layers.
+
+// The object that parse_rope reads: "rope_scaling" if it is there and not empty, else
+// "rope_parameters"; nullopt if there is neither.
+std::optional<ConfigFields> rope_object(const ConfigFields& fields);
+
+// The theta of RoPE; `usual` if the file does not give it.
+double parse_theta(const ConfigFields& fields, std::string_view key, double usual);
+// parse_rope for files that store this object and theta elsewhere.
+RopeConfig parse_rope(const ConfigFields& top, const std::optional<ConfigFields>& object,
+                      std::size_t max_seq_len, double theta,
+                      std::span<const std::string_view> honoured);
+
+// Throws Error if the file asks for RoPE of another type than the default one, "linear" or
+// "llama3".
+void refuse_stretched_rope(const ConfigFields& fields, const RopeConfig& rope);
+
+// RoPE that rotates only the first columns of each head.
+struct PartialRope {
+  RopeConfig rope;
+  std::size_t columns = 0;  // rotated columns per head, an even number from 2 to head_dim
+};
+// Names of fields and defaults that differ between architectures.
+struct PartialRopeFields {
+  std::string_view factor;  // the name of "partial_rotary_factor" at the top
+  double usual;             // transformers' default for it
+  std::string_view theta = "rope_theta";
+  std::span<const std::string_view> honoured = {};  // as in parse_rope
+};
+// Reads the factor at the top (names.factor) or "partial_rotary_factor" in the object of RoPE,
+// which takes precedence. Throws Error for rope types other than the default one, and for an odd
+// number of columns.
+PartialRope parse_partial_rope(const ConfigFields& fields, std::size_t max_seq_len,
+                               std::size_t head_dim, const PartialRopeFields& names);
+
+// RoPE for one kind of layers, for models in which layers with a window and layers without one have
+// different RoPE. Newer files hold one object per kind in "rope_parameters". In older files,
+// "rope_scaling" is for the layers without a window, and `theta_key` is the name of this kind's
+// theta.
+struct RopeOfKind {
+  bool slides = false;
+  std::string_view theta_key = "rope_theta";
+  double theta = 10'000.0;                          // the default
+  std::span<const std::string_view> honoured = {};  // as in parse_rope
+};
+RopeConfig parse_rope_of(const ConfigFields& fields, std::size_t max_seq_len,
+                         const RopeOfKind& kind);
+
+}  // namespace stagecraft
