@@ -252,6 +252,7 @@ class Memory : public ::testing::Test {
     if (model != nullptr && backend != nullptr && out != nullptr) {  // this process is the child
       run_child(model, backend == std::string("cpu") ? BackendKind::Cpu : BackendKind::Textbook,
                 out);
+      fs::remove(folder());  // exit() does not run this object's destructor
       std::exit(0);
     }
     if (fs::read_symlink("/proc/self/exe").string().find("qemu") != std::string::npos) {
