@@ -4,6 +4,8 @@
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <mutex>
 #include <nlohmann/json.hpp>
