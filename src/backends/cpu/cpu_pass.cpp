@@ -58,16 +58,22 @@ class Pass {
   }
 
  private:
-  // Writes cos and sin of the angles of this thread's share of the rows.
-  void write_angles() {
+  // Calls visit(row, text, t) for this thread's share of the rows: row `row` is token t of `text`.
+  void for_own_rows(const auto& visit) const {
     std::size_t row = 0;
     const Range share = slice_.share(rows_);
     for (const SequenceTokens& one : batch_) {
       for (std::size_t t = 0; t < one.tokens.size(); ++t, ++row) {
-        if (row < share.begin || row >= share.end) continue;
-        write_angles(row, one.cache->placement, one.cache->length() + t);
+        if (row >= share.begin && row < share.end) visit(row, one, t);
       }
     }
+  }
+
+  // Writes cos and sin of the angles of this thread's share of the rows.
+  void write_angles() {
+    for_own_rows([&](std::size_t row, const SequenceTokens& one, std::size_t t) {
+      write_angles(row, one.cache->placement, one.cache->length() + t);
+    });
   }
 
   // The same for one row, which is token `index` of its text.
@@ -86,28 +92,23 @@ class Pass {
   }
 
   void compute(const EmbedStep& step) {
-    std::size_t row = 0;
-    const Range share = slice_.share(rows_);
     const auto out = buffer(step.out);
-    for (const SequenceTokens& one : batch_) {
-      for (std::size_t t = 0; t < one.tokens.size(); ++t, ++row) {
-        if (row < share.begin || row >= share.end) continue;
-        if (step.table == kNone && step.positions == kNone) {
-          std::ranges::copy(one.rows.row(t), out.row(row).begin());
-        } else if (step.table == kNone) {
-          std::ranges::fill(out.row(row), 0.0f);
-        } else {
-          const auto token = static_cast<std::size_t>(one.tokens[t]);
-          read_row(weights_.table(step.table), token, out.row(row));
-          if (step.scale != 1.0f) k_.scale(step.scale, out.cols(), out.row(row).data());
-        }
-        if (step.positions != kNone) {
-          const auto learned = scratch_row(out.cols());
-          read_row(weights_.table(step.positions), one.cache->length() + t, learned);
-          k_.add(learned.data(), out.cols(), out.row(row).data());
-        }
+    for_own_rows([&](std::size_t row, const SequenceTokens& one, std::size_t t) {
+      if (step.table == kNone && step.positions == kNone) {
+        std::ranges::copy(one.rows.row(t), out.row(row).begin());
+      } else if (step.table == kNone) {
+        std::ranges::fill(out.row(row), 0.0f);
+      } else {
+        const auto token = static_cast<std::size_t>(one.tokens[t]);
+        read_row(weights_.table(step.table), token, out.row(row));
+        if (step.scale != 1.0f) k_.scale(step.scale, out.cols(), out.row(row).data());
       }
-    }
+      if (step.positions != kNone) {
+        const auto learned = scratch_row(out.cols());
+        read_row(weights_.table(step.positions), one.cache->length() + t, learned);
+        k_.add(learned.data(), out.cols(), out.row(row).data());
+      }
+    });
     slice_.barrier();
   }
 
