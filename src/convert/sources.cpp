@@ -62,10 +62,9 @@ SourceTokenizer source_tokenizer(const Conversion& conversion) {
                    file.string());
 }
 
-void check_tokenizer(const Conversion& conversion, const Plan& plan) {
-  if (!conversion.with_tokenizer || !conversion.tokenizer) return;
-  refuse_other_tokenizer(*conversion.tokenizer, Tokenizer::open(*conversion.tokenizer).vocab_size(),
-                         conversion.model, plan.vocab_size);
+void check_tokenizer(const Conversion& conversion, std::size_t vocab_size, const Plan& plan) {
+  if (!conversion.tokenizer) return;
+  refuse_other_tokenizer(*conversion.tokenizer, vocab_size, conversion.model, plan.vocab_size);
 }
 
 void note_no_end(const Conversion& conversion, const Plan& plan, Converted& result) {

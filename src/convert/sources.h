@@ -27,7 +27,8 @@ const ModelSource& source_of_template(const Conversion& conversion);
 SourceTokenizer source_tokenizer(const Conversion& conversion);
 
 // Throws Error if the conversion has a tokenizer of its own, which is that of another model.
-void check_tokenizer(const Conversion& conversion, const Plan& plan);
+// vocab_size: that of the tokenizer.
+void check_tokenizer(const Conversion& conversion, std::size_t vocab_size, const Plan& plan);
 
 // Adds a note if no token ends a text: then it goes on until the context is full.
 void note_no_end(const Conversion& conversion, const Plan& plan, Converted& result);

@@ -110,10 +110,10 @@ Converted convert_to_flm(const Conversion& conversion) {
   refuse_rope_factors(description, conversion.model);
   std::vector<OutputTensor> tensors = output_tensors(description.plan, checkpoint);
   if (!chatglm) add_head(tensors);
-  check_tokenizer(conversion, description.plan);
   std::optional<Tokenizer> tokenizer;
   if (conversion.with_tokenizer) {
     tokenizer = Tokenizer::open(conversion.tokenizer.value_or(conversion.model));
+    check_tokenizer(conversion, tokenizer->vocab_size(), description.plan);
   }
   Converted result = {tensors.size(), 0, {}};
   note_no_end(conversion, description.plan, result);

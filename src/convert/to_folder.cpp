@@ -254,7 +254,9 @@ Converted convert_to_folder(const Conversion& conversion) {
         fmt::format("{} {} became F32: a folder cannot hold {} (--type bf16 halves the size)", n,
                     n == 1 ? "matrix" : "matrices", dtype_name(dtype)));
   }
-  check_tokenizer(conversion, plan);
+  if (conversion.with_tokenizer && conversion.tokenizer) {
+    check_tokenizer(conversion, Tokenizer::open(*conversion.tokenizer).vocab_size(), plan);
+  }
   const AtomicFolder folder(conversion.out, conversion.replace);
   folder.write("config.json", folder_config(conversion.model, plan, tensors.front().dtype));
   const fs::path generation = conversion.model.path() / "generation_config.json";

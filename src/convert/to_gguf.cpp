@@ -112,7 +112,7 @@ Converted convert_to_gguf(const Conversion& conversion) {
   }
   if (conversion.with_tokenizer) {
     const SourceTokenizer tokenizer = source_tokenizer(conversion);
-    check_tokenizer(conversion, description.plan);
+    check_tokenizer(conversion, tokenizer.tokenizer.vocab_size(), description.plan);
     add_gguf_vocabulary(writer, tokenizer, config.vocab_size, config.eos_ids);
     if (!tokenizer.chat_template.empty()) {
       writer.add("tokenizer.chat_template", std::string_view(tokenizer.chat_template));
