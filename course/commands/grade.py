@@ -38,6 +38,7 @@ def run():
     language = options.language or (handed_in.language if options.repo else None)  # the language that its owner reads
     if language:
         os.environ["STAGECRAFT_LANG"] = language  # also for the gate
+    grader.clean_up()
     with course.doing(course.say("doing_grade", handed_in.source)):
         result = grader.grade(handed_in, options.seed, options.jobs)
     if options.json:

@@ -448,7 +448,6 @@ def grade(handed_in, seed=None, jobs=None, stages=None, memory=None):
     seeds = seed if isinstance(seed, dict) else {stage.id: seed for stage in stages}
     prepare()
     PLACE.mkdir(parents=True, exist_ok=True)
-    clean_up()
     with temporary("student") as folder:
         work = Work(handed_in, seeds, folder)
         one = functools.partial(work.remembered, memory=memory) if memory else work.grade
