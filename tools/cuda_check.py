@@ -1,9 +1,9 @@
 """Runs a CUDA program without a GPU, and checks what its kernels do.
 
-FILE.cu is compiled with g++ against the emulator in src/cuda_emulator, and its main is run. Printed are the findings
+The command compiles FILE.cu with g++ and the emulator in src/cuda_emulator, and runs its main. It prints the findings
 (races, accesses out of bounds, reads of memory that nobody wrote, divergent barriers, deadlocks, shuffles from inactive
-lanes, misaligned accesses), then what each line asks of the memory. Exit code 1 if there is a finding, 2 if the command
-line is wrong.
+lanes, misaligned accesses), then what each line asks of the memory. The exit code is 1 if there is a finding, and 2 if
+the command line is wrong.
 
 Two things in FILE.cu differ from plain CUDA: #include "cuda_emulator.h", and
 cuda_launch(kernel, {grid, block}, arguments...) instead of kernel<<<grid, block>>>(arguments...).
