@@ -32,17 +32,7 @@ namespace {
 constexpr std::size_t kAmxRows = 16;      // rows of a tile
 constexpr std::size_t kAmxRowBytes = 64;  // bytes of a row of a tile
 constexpr std::size_t kAmxOutputs = 16;   // outputs of a tile of weights
-constexpr std::size_t kAmxMostRows = 96;  // rows of one call: setting the tiles takes 160 cycles
-
-// Prefetches the 128 bytes of each row to which a product of tiles will be written. Their cache
-// lines may be in another core's cache, or in none, and a store would wait for each.
-STAGECRAFT_INLINE void prefetch_to_write(const float* out, std::size_t stride, std::size_t n) {
-  for (std::size_t r = 0; r < n; ++r) {
-    for (std::size_t i = 0; i < kPanelOutputs; i += kAmxOutputs) {
-      asm volatile("prefetchw %0" : : "m"(out[r * stride + i]));
-    }
-  }
-}
+constexpr std::size_t kAmxMostRows = 256; // rows of one call: setting the tiles takes 160 cycles
 
 // The operand of LDTILECFG: the number of rows of each register, and of bytes per row.
 struct alignas(64) TileShapes {
@@ -67,13 +57,13 @@ STAGECRAFT_INLINE void set_tiles(const TileShapes& shapes) {
   _tile_loadconfig(&shapes);
 }
 
-// Prefetches the next panel, spread evenly while this one is multiplied, as fetch() does.
+// Prefetches the next panel into L2, spread evenly while this one is multiplied.
 struct Ahead {
   const std::byte* at;
   std::size_t bytes_per_step;
 
   STAGECRAFT_INLINE void fetch(Ahead& ahead) {
-    for (std::size_t i = 0; i < ahead.bytes_per_step; i += 64) __builtin_prefetch(ahead.at + i);
+    for (std::size_t i = 0; i < ahead.bytes_per_step; i += 64) __builtin_prefetch(ahead.at + i, 0, 2);
     ahead.at += ahead.bytes_per_step;
   }
 };
@@ -90,55 +80,80 @@ struct Bf16Rest {
   alignas(64) std::byte b[kBf16Inputs / 2][kBf16PairBytes];
 };
 
+// Inputs of a panel that are multiplied with all rows before the next ones are. They stay in L1: 32 KB
+// if there are more of them than fit (kBf16Whole). The rows are loaded from L2, past L1.
+constexpr std::size_t kBf16Depth = 512, kBf16Whole = 640;
+
 // C += A * B for one tile's depth of inputs.
 template <bool kBothHalves>
 STAGECRAFT_INLINE void multiply_bf16(const std::uint16_t* a, std::size_t row_bytes,
                                      const std::byte* b) {
   _tile_loadd(6, b, kBf16PairBytes);
-  _tile_loadd(4, a, row_bytes);
+  _tile_stream_loadd(4, a, row_bytes);
   _tile_loadd(7, b + kAmxRowBytes, kBf16PairBytes);
   _tile_dpbf16ps(0, 4, 6);
   _tile_dpbf16ps(1, 4, 7);
   if constexpr (kBothHalves) {
-    _tile_loadd(5, reinterpret_cast<const std::byte*>(a) + kAmxRows * row_bytes, row_bytes);
+    _tile_stream_loadd(5, reinterpret_cast<const std::byte*>(a) + kAmxRows * row_bytes, row_bytes);
     _tile_dpbf16ps(2, 5, 6);
     _tile_dpbf16ps(3, 5, 7);
   }
 }
 
-// Computes rows [first, first + n) of t; n is at most 16, or 32 with kBothHalves.
+// C = 0, or the sums so far of 16 rows, or 32 with kBothHalves.
 template <bool kBothHalves>
-STAGECRAFT_INLINE void tile_amx_rows(const TileArgs& t, std::size_t first, std::size_t n,
-                                     Ahead& ahead, const Bf16Rest& rest) {
-  const auto* a = static_cast<const std::uint16_t*>(t.rows) + first * t.row_stride;
-  const std::size_t whole = t.inputs / kBf16Inputs * kBf16Inputs;
-  _tile_zero(0);
-  _tile_zero(1);
-  if constexpr (kBothHalves) {
-    _tile_zero(2);
-    _tile_zero(3);
+STAGECRAFT_INLINE void begin_sums(bool from_zero, const float (*sums)[kPanelOutputs]) {
+  if (from_zero) {
+    _tile_zero(0);
+    _tile_zero(1);
+    if constexpr (kBothHalves) {
+      _tile_zero(2);
+      _tile_zero(3);
+    }
+  } else {
+    constexpr std::size_t kStride = sizeof sums[0];
+    _tile_loadd(0, sums[0], kStride);
+    _tile_loadd(1, sums[0] + kAmxOutputs, kStride);
+    if constexpr (kBothHalves) {
+      _tile_loadd(2, sums[kAmxRows], kStride);
+      _tile_loadd(3, sums[kAmxRows] + kAmxOutputs, kStride);
+    }
   }
-  prefetch_to_write(t.out + first * t.out_stride, t.out_stride, n);
-  const std::byte* b = t.panel;
-  for (std::size_t k = 0; k < whole; k += kBf16Inputs, b += kBf16Inputs / 2 * kBf16PairBytes) {
-    Ahead::fetch(ahead);
-    multiply_bf16<kBothHalves>(a + k, 2 * t.row_stride, b);
-  }
-  if (whole < t.inputs) multiply_bf16<kBothHalves>(rest.a[0], kAmxRowBytes, rest.b[0]);
+}
 
-  alignas(64) float sums[2 * kAmxRows][kPanelOutputs];
-  float* const to = t.add ? sums[0] : t.out + first * t.out_stride;
-  const std::size_t stride = t.add ? kPanelOutputs : t.out_stride;
+template <bool kBothHalves>
+STAGECRAFT_INLINE void store_sums(float* to, std::size_t stride) {
   _tile_stored(0, to, 4 * stride);
   _tile_stored(1, to + kAmxOutputs, 4 * stride);
   if constexpr (kBothHalves) {
     _tile_stored(2, to + kAmxRows * stride, 4 * stride);
     _tile_stored(3, to + kAmxRows * stride + kAmxOutputs, 4 * stride);
   }
-  for (std::size_t r = 0; t.add && r < n; ++r) {
-    float* const out = t.out + (first + r) * t.out_stride;
+}
+
+// Multiplies rows [first, first + n) of t with inputs [begin, end) of the panel; n is at most 16, or
+// 32 with kBothHalves. sums: the sums of these rows so far; they are written to t.out after the last
+// input.
+template <bool kBothHalves>
+STAGECRAFT_INLINE void tile_amx_rows(const TileArgs& t, std::size_t first, std::size_t n,
+                                     std::size_t begin, std::size_t end, Ahead& ahead,
+                                     const Bf16Rest& rest, float (*sums)[kPanelOutputs]) {
+  const auto* a = static_cast<const std::uint16_t*>(t.rows) + first * t.row_stride;
+  const std::size_t whole = t.inputs / kBf16Inputs * kBf16Inputs;
+  begin_sums<kBothHalves>(begin == 0, sums);
+  for (std::size_t k = begin; k < std::min(end, whole); k += kBf16Inputs) {
+    Ahead::fetch(ahead);
+    multiply_bf16<kBothHalves>(a + k, 2 * t.row_stride, t.panel + k / 2 * kBf16PairBytes);
+  }
+  const bool last = end == t.inputs;
+  if (last && whole < end) multiply_bf16<kBothHalves>(rest.a[0], kAmxRowBytes, rest.b[0]);
+  float* const out = t.out + first * t.out_stride;
+  if (last && !t.add) return store_sums<kBothHalves>(out, t.out_stride);
+  store_sums<kBothHalves>(sums[0], kPanelOutputs);
+  for (std::size_t r = 0; last && r < n; ++r) {
     for (std::size_t v = 0; v < kVecs; ++v) {
-      store(out + v * kLanes, load(out + v * kLanes) + load(&sums[r][v * kLanes]));
+      float* const to = out + r * t.out_stride + v * kLanes;
+      store(to, load(to) + load(&sums[r][v * kLanes]));
     }
   }
 }
@@ -206,27 +221,32 @@ void tile_amx_bf16(const TileArgs& t, std::size_t n) {
     std::memcpy(rest.b, t.panel + whole / 2 * kBf16PairBytes,
                 (t.inputs - whole) / 2 * kBf16PairBytes);
   }
+  alignas(64) float sums[kAmxMostRows][kPanelOutputs];
+  const std::size_t depth = t.inputs <= kBf16Whole ? t.inputs : kBf16Depth;
   std::size_t set_rows = 0;  // rows for which the shapes are set
-  for (std::size_t first = 0; first < n; first += 2 * kAmxRows) {
-    const std::size_t rows = std::min(n - first, 2 * kAmxRows);
-    const std::size_t rows0 = std::min(rows, kAmxRows), rows1 = rows - rows0;
-    if (rows != set_rows) {
-      TileShapes shapes;
-      for (const int tile : {0, 1, 4}) TileShapes::set(shapes, tile, rows0, kAmxRowBytes);
-      for (const int tile : {2, 3, 5}) TileShapes::set(shapes, tile, rows1, kAmxRowBytes);
-      for (const int tile : {6, 7}) TileShapes::set(shapes, tile, kAmxRows, kAmxRowBytes);
-      set_tiles(shapes);
-      set_rows = rows;
-    }
-    for (std::size_t r = 0; whole < t.inputs && r < rows; ++r) {
-      const auto* row = static_cast<const std::uint16_t*>(t.rows) + (first + r) * t.row_stride;
-      std::memcpy(rest.a[r], row + whole, 2 * (t.inputs - whole));
-    }
-    finish_writes(&rest);
-    if (rows1 != 0) {
-      tile_amx_rows<true>(t, first, rows, ahead, rest);
-    } else {
-      tile_amx_rows<false>(t, first, rows, ahead, rest);
+  for (std::size_t begin = 0; begin < t.inputs; begin += depth) {
+    const std::size_t end = std::min(t.inputs, begin + depth);
+    for (std::size_t first = 0; first < n; first += 2 * kAmxRows) {
+      const std::size_t rows = std::min(n - first, 2 * kAmxRows);
+      const std::size_t rows0 = std::min(rows, kAmxRows), rows1 = rows - rows0;
+      if (rows != set_rows) {
+        TileShapes shapes;
+        for (const int tile : {0, 1, 4}) TileShapes::set(shapes, tile, rows0, kAmxRowBytes);
+        for (const int tile : {2, 3, 5}) TileShapes::set(shapes, tile, rows1, kAmxRowBytes);
+        for (const int tile : {6, 7}) TileShapes::set(shapes, tile, kAmxRows, kAmxRowBytes);
+        set_tiles(shapes);
+        set_rows = rows;
+      }
+      for (std::size_t r = 0; whole < end && r < rows; ++r) {
+        const auto* row = static_cast<const std::uint16_t*>(t.rows) + (first + r) * t.row_stride;
+        std::memcpy(rest.a[r], row + whole, 2 * (t.inputs - whole));
+      }
+      finish_writes(&rest);
+      if (rows1 != 0) {
+        tile_amx_rows<true>(t, first, rows, begin, end, ahead, rest, sums + first);
+      } else {
+        tile_amx_rows<false>(t, first, rows, begin, end, ahead, rest, sums + first);
+      }
     }
   }
   _tile_release();
@@ -263,7 +283,7 @@ STAGECRAFT_INLINE void store_dots(std::size_t i, Dots& dots) {
 // macro, because the register numbers must be literals.
 #define STAGECRAFT_DOTS(c0, c1, a, rows, row_stride, weights)   \
   do {                                                          \
-    _tile_loadd(a, rows, row_stride);                           \
+    _tile_stream_loadd(a, rows, row_stride);                           \
     _tile_zero(c0);                                             \
     _tile_loadd(6, weights[0][0], 4 * kPanelOutputs);           \
     _tile_dpbssd(c0, a, 6);                                     \
@@ -377,7 +397,6 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
   alignas(64) Dots dots;
   const std::byte* at = t.panel;
   Ahead ahead{t.ahead, t.ahead_step * std::min(t.inputs, kKBlock) / (n / kAmxRows)};
-  prefetch_to_write(t.out, t.out_stride, n);
   for (std::size_t first = 0; first < t.inputs; first += kKBlock) {
     const std::size_t inputs = std::min(kKBlock, t.inputs - first);
     const std::size_t n_blocks = inputs / kInputs, n_scales = inputs / kQuantBlock;

@@ -53,7 +53,7 @@ void by_rows(const TileArgs& t, std::size_t n_rows) {
 // How weights in bf16 are multiplied with activations that are rounded to bf16.
 #if defined(__AMX_BF16__)
 constexpr ActivationType kRoundedRows = ActivationType::BF16;
-constexpr std::size_t kRoundedMost = kAmxMostRows, kRowsPerShare = kAmxMostRows;
+constexpr std::size_t kRoundedMost = kAmxMostRows, kRowsPerShare = 96;
 constexpr Tile kRoundedTile = tile_amx_bf16;
 constexpr auto kPeakBf16 = peak_amx_bf16;
 template <WeightLayout kLayout, Tile kFew>
