@@ -3,8 +3,9 @@
 // The AMX instructions in C++, so that kernels/amx_tiles.h can be tested on a processor that has
 // AVX-512 but no AMX. If STAGECRAFT_EMULATE_AMX is set (./stage selftest --amx), CMake includes
 // this file before the source of that table. The arithmetic is that of the Intel 64 and IA-32
-// Architectures Software Developer's Manual, volume 2: LDTILECFG, TILELOADD, TILEZERO, TILESTORED,
-// TDPBF16PS, TDPBSSD. If the processor would raise an exception, this code ends the program.
+// Architectures Software Developer's Manual, volume 2: LDTILECFG, TILELOADD, TILELOADDT1, TILEZERO,
+// TILESTORED, TDPBF16PS, TDPBSSD. If the processor would raise an exception, this code ends the
+// program.
 
 #include <immintrin.h>
 
@@ -138,6 +139,7 @@ inline std::int32_t dot_int8(std::int32_t sum, const Register& a, std::size_t m,
 #undef _tile_loadconfig
 #undef _tile_release
 #undef _tile_loadd
+#undef _tile_stream_loadd
 #undef _tile_zero
 #undef _tile_stored
 #undef _tile_dpbf16ps
@@ -146,6 +148,7 @@ inline std::int32_t dot_int8(std::int32_t sum, const Register& a, std::size_t m,
 #define _tile_loadconfig(shapes) stagecraft_amx::load_shapes(shapes)
 #define _tile_release() stagecraft_amx::release()
 #define _tile_loadd(tile, from, stride) stagecraft_amx::load(tile, from, stride)
+#define _tile_stream_loadd(tile, from, stride) stagecraft_amx::load(tile, from, stride)
 #define _tile_zero(tile) stagecraft_amx::zero(tile)
 #define _tile_stored(tile, to, stride) stagecraft_amx::store(tile, to, stride)
 #define _tile_dpbf16ps(c, a, b) \

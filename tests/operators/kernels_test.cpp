@@ -167,6 +167,7 @@ INSTANTIATE_TEST_SUITE_P(
                                      Product{DType::BF16, WeightLayout::BF16, 78},
                                      Product{DType::BF16, WeightLayout::F32, 77},
                                      Product{DType::BF16, WeightLayout::RoundedBF16, 78},
+                                     Product{DType::BF16, WeightLayout::RoundedBF16, 650},
                                      Product{DType::Q8_0, WeightLayout::Q8_0, 96},
                                      Product{DType::Q4_0, WeightLayout::Q4_0, 96},
                                      Product{DType::Q4_1, WeightLayout::Q4_1, 96},

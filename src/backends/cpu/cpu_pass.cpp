@@ -151,7 +151,8 @@ class Pass {
                                weights_.vector(step.up.bias), step.function};
     const GatedOut out{buffer(step.out), rounded_types(step.readers), &w_.gated};
     if (out.is_rounded()) rounded_ = step.out;
-    slice_.share_tiles(gate.panel_count(), {0, rows_}, [&](Range panels, Range rows) {
+    const std::size_t together = slice_.rows_together(gate);
+    slice_.share_tiles(gate.panel_count(), {0, rows_}, together, [&](Range panels, Range rows) {
       gated_panels(k_, slice_, product, x, panels, rows, out);
     });
     slice_.barrier();

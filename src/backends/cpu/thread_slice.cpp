@@ -41,10 +41,19 @@ void ThreadSlice::round_part(const float* x, ActivationType type, std::size_t r,
            &p.scales.data()[block], &p.sums.data()[block]);
 }
 
+// With fewer than kEnough rows, reading all weights again would take longer than reading rows from
+// beyond L2.
+std::size_t ThreadSlice::rows_together(const PanelMatrix& m) const {
+  constexpr std::size_t kBytes = std::size_t{1} << 20, kEnough = 96, kSizes[] = {4, 2, 1};
+  const std::size_t row_bytes = m.inputs * kSizes[static_cast<std::size_t>(activation_type(m))];
+  return std::max(kEnough, kBytes / row_bytes / kEnough * kEnough);
+}
+
 void ThreadSlice::multiply(const Rows& x, Range rows, std::span<const Product> products) const {
   std::size_t panels = 0;
   for (const Product& one : products) panels += one.weight->panel_count();
-  share_tiles(panels, rows, [&](Range mine, Range some) {
+  const std::size_t together = rows_together(*products.front().weight);
+  share_tiles(panels, rows, together, [&](Range mine, Range some) {
     std::size_t first = 0;  // first panel of this product
     for (const Product& one : products) {
       const std::size_t end = first + one.weight->panel_count();

@@ -29,10 +29,10 @@
 namespace stagecraft::STAGECRAFT_ISA {
 namespace {
 
-constexpr std::size_t kAmxRows = 16;      // rows of a tile
-constexpr std::size_t kAmxRowBytes = 64;  // bytes of a row of a tile
-constexpr std::size_t kAmxOutputs = 16;   // outputs of a tile of weights
-constexpr std::size_t kAmxMostRows = 256; // rows of one call: setting the tiles takes 160 cycles
+constexpr std::size_t kAmxRows = 16;       // rows of a tile
+constexpr std::size_t kAmxRowBytes = 64;   // bytes of a row of a tile
+constexpr std::size_t kAmxOutputs = 16;    // outputs of a tile of weights
+constexpr std::size_t kAmxMostRows = 256;  // rows of one call: each call unpacks its panel again
 
 // The operand of LDTILECFG: the number of rows of each register, and of bytes per row.
 struct alignas(64) TileShapes {
@@ -63,7 +63,8 @@ struct Ahead {
   std::size_t bytes_per_step;
 
   STAGECRAFT_INLINE void fetch(Ahead& ahead) {
-    for (std::size_t i = 0; i < ahead.bytes_per_step; i += 64) __builtin_prefetch(ahead.at + i, 0, 2);
+    for (std::size_t i = 0; i < ahead.bytes_per_step; i += 64)
+      __builtin_prefetch(ahead.at + i, 0, 2);
     ahead.at += ahead.bytes_per_step;
   }
 };
@@ -80,9 +81,10 @@ struct Bf16Rest {
   alignas(64) std::byte b[kBf16Inputs / 2][kBf16PairBytes];
 };
 
-// Inputs of a panel that are multiplied with all rows before the next ones are. They stay in L1: 32 KB
-// if there are more of them than fit (kBf16Whole). The rows are loaded from L2, past L1.
-constexpr std::size_t kBf16Depth = 512, kBf16Whole = 640;
+// All rows of a call are multiplied with the same part of the panel, which stays in L1: with the
+// whole panel if it has at most kBf16Whole inputs (40 KB), else with kBf16Depth inputs (32 KB)
+// after the other. Rows are loaded from L2 with a hint (TILELOADDT1) not to keep them in L1.
+constexpr std::size_t kBf16Whole = 640, kBf16Depth = 512;
 
 // C += A * B for one tile's depth of inputs.
 template <bool kBothHalves>
@@ -131,9 +133,8 @@ STAGECRAFT_INLINE void store_sums(float* to, std::size_t stride) {
   }
 }
 
-// Multiplies rows [first, first + n) of t with inputs [begin, end) of the panel; n is at most 16, or
-// 32 with kBothHalves. sums: the sums of these rows so far; they are written to t.out after the last
-// input.
+// Multiplies inputs [begin, end) of rows [first, first + n) of t; n is at most 16, or 32 with
+// kBothHalves. sums: those of the inputs before. After the last input, they are written to t.out.
 template <bool kBothHalves>
 STAGECRAFT_INLINE void tile_amx_rows(const TileArgs& t, std::size_t first, std::size_t n,
                                      std::size_t begin, std::size_t end, Ahead& ahead,
@@ -210,6 +211,16 @@ void tile_few_bf16(const TileArgs& t, std::size_t n) {
   _mm_setcsr(control);
 }
 
+// Sets the registers for up to 32 rows.
+STAGECRAFT_INLINE void set_bf16_tiles(std::size_t rows) {
+  const std::size_t rows0 = std::min(rows, kAmxRows);
+  TileShapes shapes;
+  for (const int tile : {0, 1, 4}) TileShapes::set(shapes, tile, rows0, kAmxRowBytes);
+  for (const int tile : {2, 3, 5}) TileShapes::set(shapes, tile, rows - rows0, kAmxRowBytes);
+  for (const int tile : {6, 7}) TileShapes::set(shapes, tile, kAmxRows, kAmxRowBytes);
+  set_tiles(shapes);
+}
+
 void tile_amx_bf16(const TileArgs& t, std::size_t n) {
   if (n <= kFewBf16) return tile_few_bf16(t, n);
   const std::size_t whole = t.inputs / kBf16Inputs * kBf16Inputs;
@@ -228,21 +239,14 @@ void tile_amx_bf16(const TileArgs& t, std::size_t n) {
     const std::size_t end = std::min(t.inputs, begin + depth);
     for (std::size_t first = 0; first < n; first += 2 * kAmxRows) {
       const std::size_t rows = std::min(n - first, 2 * kAmxRows);
-      const std::size_t rows0 = std::min(rows, kAmxRows), rows1 = rows - rows0;
-      if (rows != set_rows) {
-        TileShapes shapes;
-        for (const int tile : {0, 1, 4}) TileShapes::set(shapes, tile, rows0, kAmxRowBytes);
-        for (const int tile : {2, 3, 5}) TileShapes::set(shapes, tile, rows1, kAmxRowBytes);
-        for (const int tile : {6, 7}) TileShapes::set(shapes, tile, kAmxRows, kAmxRowBytes);
-        set_tiles(shapes);
-        set_rows = rows;
-      }
+      if (rows != set_rows) set_bf16_tiles(rows);
+      set_rows = rows;
       for (std::size_t r = 0; whole < end && r < rows; ++r) {
         const auto* row = static_cast<const std::uint16_t*>(t.rows) + (first + r) * t.row_stride;
         std::memcpy(rest.a[r], row + whole, 2 * (t.inputs - whole));
       }
       finish_writes(&rest);
-      if (rows1 != 0) {
+      if (rows > kAmxRows) {
         tile_amx_rows<true>(t, first, rows, begin, end, ahead, rest, sums + first);
       } else {
         tile_amx_rows<false>(t, first, rows, begin, end, ahead, rest, sums + first);
@@ -283,7 +287,7 @@ STAGECRAFT_INLINE void store_dots(std::size_t i, Dots& dots) {
 // macro, because the register numbers must be literals.
 #define STAGECRAFT_DOTS(c0, c1, a, rows, row_stride, weights)   \
   do {                                                          \
-    _tile_stream_loadd(a, rows, row_stride);                           \
+    _tile_stream_loadd(a, rows, row_stride);                    \
     _tile_zero(c0);                                             \
     _tile_loadd(6, weights[0][0], 4 * kPanelOutputs);           \
     _tile_dpbssd(c0, a, 6);                                     \
@@ -415,10 +419,13 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
         make_dots(rows, t.row_stride, blocks, i, n_step, dots);
         add_dots<kLayout>(dots, i, n_step, blocks, scales, row_sums + r, sums + r);
       }
+      if (first + inputs == t.inputs) {
+        // While these rows are written, AMX multiplies the next ones.
+        write_sums(some_rows(t, r, r + kAmxRows, n), kAmxRows, sums + r);
+      }
     }
   }
   _tile_release();
-  write_sums(t, n, sums);
 }
 
 // The rows that fill tiles are multiplied by tiles, if they fill at least two. With one, the phases
