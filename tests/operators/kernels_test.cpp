@@ -102,32 +102,36 @@ void PrintTo(const Product& p, std::ostream* out) { *out << dtype_name(p.dtype);
 class EveryKernel : public testing::TestWithParam<std::tuple<Product, const Kernels*>> {};
 
 // A panel times as many rows as its kernel takes, and times fewer rows, compared with sums in
-// double precision. weight(o, i): what the panel holds for output o and input i.
+// double precision. weight(o, i): what the panel holds for output o and input i. add: the results
+// are added to what is there.
 template <class Weight>
 void expect_product(const Kernels& k, WeightLayout layout, const std::vector<std::byte>& panel,
-                    std::size_t inputs, Weight weight) {
+                    std::size_t inputs, bool add, Weight weight) {
   const auto [tile, most, type] = k.matmul(layout);
   const Rows rows(k, type, most, inputs);
   const void* data = type == ActivationType::F32    ? static_cast<const void*>(rows.values.data())
                      : type == ActivationType::BF16 ? static_cast<const void*>(rows.bf16.data())
                                                     : rows.bytes.data();
+  constexpr float kBefore = -7.0f;
   std::vector<float> whole;
   for (std::size_t n = most; n >= 1; --n) {
     constexpr std::size_t kStride = kPanelOutputs + 3;
-    std::vector<float> out(n * kStride, -7.0f);
+    std::vector<float> out(n * kStride, kBefore);
     tile({panel.data(), inputs, data, inputs, rows.scales.data(), rows.sums.data(),
-          inputs / kQuantBlock, out.data(), kStride},
+          inputs / kQuantBlock, out.data(), kStride, add},
          n);
-    if (whole.empty()) whole = out;
+    const bool first = whole.empty();
+    if (first) whole = out;
     for (std::size_t r = 0; r < n; ++r) {
       for (std::size_t o = 0; o < kStride; ++o) {
         const float got = out[r * kStride + o];
         ASSERT_EQ(got, whole[r * kStride + o]) << "row " << r << " of " << n << ", output " << o;
         if (o >= kPanelOutputs) {
-          ASSERT_EQ(got, -7.0f) << "written beside the tile";
+          ASSERT_EQ(got, kBefore) << "written beside the tile";
           continue;
         }
-        double expected = 0.0, magnitude = 0.0;
+        if (!first) continue;
+        double expected = add ? kBefore : 0.0, magnitude = std::abs(expected);
         for (std::size_t i = 0; i < inputs; ++i) {
           const double one = static_cast<double>(rows.values[r * inputs + i]) * weight(o, i);
           expected += one;
@@ -151,11 +155,13 @@ TEST_P(EveryKernel, GivesThePanelsProductWhateverTheNumberOfRows) {
   std::vector<std::byte> panel(panel_bytes(product.layout, inputs));
   for (std::size_t first = 0; first < kOutputs; first += kPanelOutputs) {
     pack_panel(stored.tensor, product.layout, first, panel);
-    expect_product(*k, product.layout, panel, inputs, [&](std::size_t o, std::size_t i) {
-      const std::size_t output = first + o;
-      return output < kOutputs ? double{stored.values[output * inputs + i]} : 0.0;
-    });
-    if (HasFatalFailure()) FAIL() << "panel of output " << first;
+    for (const bool add : {false, true}) {
+      expect_product(*k, product.layout, panel, inputs, add, [&](std::size_t o, std::size_t i) {
+        const std::size_t output = first + o;
+        return output < kOutputs ? double{stored.values[output * inputs + i]} : 0.0;
+      });
+      if (HasFatalFailure()) FAIL() << "panel of output " << first << (add ? ", added" : "");
+    }
   }
 }
 
@@ -278,9 +284,11 @@ TEST_P(EveryTable, MultipliesFloatsWithBytesWhoseScaleIsTheirInputs) {
         weights.push_back(scales[i] * static_cast<float>(byte));
       }
     }
-    expect_product(k_, WeightLayout::Q8ByInput, panel, inputs, [&](std::size_t o, std::size_t i) {
-      return double{weights[i * kPanelOutputs + o]};
-    });
+    for (const bool add : {false, true}) {
+      expect_product(
+          k_, WeightLayout::Q8ByInput, panel, inputs, add,
+          [&](std::size_t o, std::size_t i) { return double{weights[i * kPanelOutputs + o]}; });
+    }
   }
 }
 

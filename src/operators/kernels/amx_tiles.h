@@ -102,24 +102,23 @@ STAGECRAFT_INLINE void multiply_bf16(const std::uint16_t* a, std::size_t row_byt
   }
 }
 
-// C = 0, or the sums so far of 16 rows, or 32 with kBothHalves.
+// Loads C, 16 rows of sums, or 32 with kBothHalves. from: null for zeros.
 template <bool kBothHalves>
-STAGECRAFT_INLINE void begin_sums(bool from_zero, const float (*sums)[kPanelOutputs]) {
-  if (from_zero) {
+STAGECRAFT_INLINE void load_sums(const float* from, std::size_t stride) {
+  if (from == nullptr) {
     _tile_zero(0);
     _tile_zero(1);
     if constexpr (kBothHalves) {
       _tile_zero(2);
       _tile_zero(3);
     }
-  } else {
-    constexpr std::size_t kStride = sizeof sums[0];
-    _tile_loadd(0, sums[0], kStride);
-    _tile_loadd(1, sums[0] + kAmxOutputs, kStride);
-    if constexpr (kBothHalves) {
-      _tile_loadd(2, sums[kAmxRows], kStride);
-      _tile_loadd(3, sums[kAmxRows] + kAmxOutputs, kStride);
-    }
+    return;
+  }
+  _tile_loadd(0, from, 4 * stride);
+  _tile_loadd(1, from + kAmxOutputs, 4 * stride);
+  if constexpr (kBothHalves) {
+    _tile_loadd(2, from + kAmxRows * stride, 4 * stride);
+    _tile_loadd(3, from + kAmxRows * stride + kAmxOutputs, 4 * stride);
   }
 }
 
@@ -133,30 +132,28 @@ STAGECRAFT_INLINE void store_sums(float* to, std::size_t stride) {
   }
 }
 
-// Multiplies inputs [begin, end) of rows [first, first + n) of t; n is at most 16, or 32 with
-// kBothHalves. sums: those of the inputs before. After the last input, they are written to t.out.
+// Multiplies inputs [begin, end) of 16 rows of t, from row `first` on, or of 32 rows with
+// kBothHalves. (The registers may be set for fewer.) sums: those of the inputs before; after the
+// last input, they are written to t.out.
 template <bool kBothHalves>
-STAGECRAFT_INLINE void tile_amx_rows(const TileArgs& t, std::size_t first, std::size_t n,
-                                     std::size_t begin, std::size_t end, Ahead& ahead,
-                                     const Bf16Rest& rest, float (*sums)[kPanelOutputs]) {
+STAGECRAFT_INLINE void tile_amx_rows(const TileArgs& t, std::size_t first, std::size_t begin,
+                                     std::size_t end, Ahead& ahead, const Bf16Rest& rest,
+                                     float (*sums)[kPanelOutputs]) {
   const auto* a = static_cast<const std::uint16_t*>(t.rows) + first * t.row_stride;
   const std::size_t whole = t.inputs / kBf16Inputs * kBf16Inputs;
-  begin_sums<kBothHalves>(begin == 0, sums);
+  float* const out = t.out + first * t.out_stride;
+  if (begin == 0) {
+    load_sums<kBothHalves>(t.add ? out : nullptr, t.out_stride);
+  } else {
+    load_sums<kBothHalves>(sums[0], kPanelOutputs);
+  }
   for (std::size_t k = begin; k < std::min(end, whole); k += kBf16Inputs) {
     Ahead::fetch(ahead);
     multiply_bf16<kBothHalves>(a + k, 2 * t.row_stride, t.panel + k / 2 * kBf16PairBytes);
   }
-  const bool last = end == t.inputs;
-  if (last && whole < end) multiply_bf16<kBothHalves>(rest.a[0], kAmxRowBytes, rest.b[0]);
-  float* const out = t.out + first * t.out_stride;
-  if (last && !t.add) return store_sums<kBothHalves>(out, t.out_stride);
-  store_sums<kBothHalves>(sums[0], kPanelOutputs);
-  for (std::size_t r = 0; last && r < n; ++r) {
-    for (std::size_t v = 0; v < kVecs; ++v) {
-      float* const to = out + r * t.out_stride + v * kLanes;
-      store(to, load(to) + load(&sums[r][v * kLanes]));
-    }
-  }
+  if (end < t.inputs) return store_sums<kBothHalves>(sums[0], kPanelOutputs);
+  if (whole < end) multiply_bf16<kBothHalves>(rest.a[0], kAmxRowBytes, rest.b[0]);
+  store_sums<kBothHalves>(out, t.out_stride);
 }
 
 // Multiplies few rows with vectors, and gets the same bits as with tiles: the AMX instruction sums
@@ -164,7 +161,8 @@ STAGECRAFT_INLINE void tile_amx_rows(const TileArgs& t, std::size_t first, std::
 // subnormal inputs and results as 0.
 template <int Rows>
 [[gnu::noinline]] void tile_few_bf16(const TileArgs& t) {
-  tile<Rows, kVecs>(t, [&](std::size_t, Vec(&acc)[Rows][kVecs]) STAGECRAFT_INLINED {
+  constexpr bool kFromOut = true;
+  tile<Rows, kVecs, kFromOut>(t, [&](std::size_t, Vec(&acc)[Rows][kVecs]) STAGECRAFT_INLINED {
     const std::byte* w = t.panel;
     for (std::size_t first = 0; first < t.inputs; first += kBf16Inputs) {
       const std::size_t end = std::min(t.inputs, first + kBf16Inputs);
@@ -247,9 +245,9 @@ void tile_amx_bf16(const TileArgs& t, std::size_t n) {
       }
       finish_writes(&rest);
       if (rows > kAmxRows) {
-        tile_amx_rows<true>(t, first, rows, begin, end, ahead, rest, sums + first);
+        tile_amx_rows<true>(t, first, begin, end, ahead, rest, sums + first);
       } else {
-        tile_amx_rows<false>(t, first, rows, begin, end, ahead, rest, sums + first);
+        tile_amx_rows<false>(t, first, begin, end, ahead, rest, sums + first);
       }
     }
   }

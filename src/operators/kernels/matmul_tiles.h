@@ -83,18 +83,29 @@ STAGECRAFT_INLINE void fetch_straight_on(const TileArgs& t, const std::byte* at)
 }
 
 // Computes a panel in parts of `Vecs` vectors: sums(first, acc) computes the sums of the Vecs
-// vectors from `first` on.
-template <int Rows, std::size_t Vecs, class Sums>
+// vectors from `first` on. If t.add, kFromOut adds them one by one to the numbers at t.out,
+// otherwise their sum is added.
+template <int Rows, std::size_t Vecs, bool kFromOut = false, class Sums>
 STAGECRAFT_INLINE void tile(const TileArgs& t, Sums sums) {
   for (std::size_t first = 0; first < kVecs; first += Vecs) {
+    const auto out = [&](int r, std::size_t v) STAGECRAFT_INLINED {
+      return t.out + r * t.out_stride + (first + v) * kLanes;
+    };
     Vec acc[Rows][Vecs] = {};
+    if (kFromOut && t.add) {
+      STAGECRAFT_UNROLL
+      for (int r = 0; r < Rows; ++r) {
+        STAGECRAFT_UNROLL
+        for (std::size_t v = 0; v < Vecs; ++v) acc[r][v] = load(out(r, v));
+      }
+    }
     sums(first, acc);
     STAGECRAFT_UNROLL
     for (int r = 0; r < Rows; ++r) {
       STAGECRAFT_UNROLL
       for (std::size_t v = 0; v < Vecs; ++v) {
-        float* out = t.out + r * t.out_stride + (first + v) * kLanes;
-        store(out, t.add ? load(out) + acc[r][v] : acc[r][v]);
+        const bool added = kFromOut || !t.add;
+        store(out(r, v), added ? acc[r][v] : load(out(r, v)) + acc[r][v]);
       }
     }
   }
