@@ -12,6 +12,7 @@
 #include <optional>
 #include <random>
 
+#include "backends/cpu/thread_slice.h"
 #include "base/error.h"
 #include "convert/convert.h"
 #include "generation/trace_file.h"
@@ -82,6 +83,42 @@ Matrix<float> logits_of(const Packed& model, const Kernels& table, std::span<con
 
 bool same_matrices(const Matrix<float>& a, const Matrix<float>& b) {
   return std::memcmp(a.data(), b.data(), a.rows() * a.cols() * sizeof(float)) == 0;
+}
+
+// How often each panel is multiplied with each row, by all threads together.
+std::vector<int> times_computed(CpuWorkspace& w, std::size_t n_threads, std::size_t panels,
+                                Range rows, std::size_t together) {
+  std::vector<int> times(panels * rows.end);
+  for (std::size_t thread = 0; thread < n_threads; ++thread) {
+    const ThreadSlice slice(w, thread, n_threads);
+    slice.share_tiles(panels, rows, together, [&](Range of_panels, Range of_rows) {
+      for (std::size_t panel = of_panels.begin; panel < of_panels.end; ++panel) {
+        for (std::size_t r = of_rows.begin; r < of_rows.end; ++r) ++times[panel * rows.end + r];
+      }
+    });
+  }
+  return times;
+}
+
+TEST(ThreadSlice, MultipliesEachPanelWithEachRowOnce) {
+  const Packed model(TEST_DATA "/models/" + tiny_model_names().front());
+  for (const char* isa : isa_names()) {
+    for (std::size_t n_threads = 1; n_threads <= 5; ++n_threads) {
+      CpuWorkspace w = model.workspace(kernels_of(isa), 1, n_threads);
+      for (const Range rows : {Range{0, 1}, Range{3, 99}, Range{0, 97}, Range{0, 512}}) {
+        for (const std::size_t together : {1u, 96u, 128u, 1000u}) {
+          for (const std::size_t panels : {1u, 7u}) {
+            const auto times = times_computed(w, n_threads, panels, rows, together);
+            for (std::size_t i = 0; i < times.size(); ++i) {
+              ASSERT_EQ(times[i], i % rows.end >= rows.begin ? 1 : 0)
+                  << isa << ", " << n_threads << " threads, row " << i % rows.end << " of "
+                  << rows.begin << " to " << rows.end << ", " << together << " together";
+            }
+          }
+        }
+      }
+    }
+  }
 }
 
 using Case = std::tuple<std::string, const char*>;

@@ -115,6 +115,7 @@ void expect_product(const Kernels& k, WeightLayout layout, const std::vector<std
   constexpr float kBefore = -7.0f;
   std::vector<float> whole;
   for (std::size_t n = most; n >= 1; --n) {
+    if (n > 40 && n < most - 1 && n % 16 > 1) continue;  // much the same as others
     constexpr std::size_t kStride = kPanelOutputs + 3;
     std::vector<float> out(n * kStride, kBefore);
     tile({panel.data(), inputs, data, inputs, rows.scales.data(), rows.sums.data(),
@@ -173,7 +174,9 @@ INSTANTIATE_TEST_SUITE_P(
                                      Product{DType::BF16, WeightLayout::BF16, 78},
                                      Product{DType::BF16, WeightLayout::F32, 77},
                                      Product{DType::BF16, WeightLayout::RoundedBF16, 78},
-                                     Product{DType::BF16, WeightLayout::RoundedBF16, 650},
+                                     Product{DType::BF16, WeightLayout::RoundedBF16, 2},
+                                     Product{DType::BF16, WeightLayout::RoundedBF16, 640},
+                                     Product{DType::BF16, WeightLayout::RoundedBF16, 1026},
                                      Product{DType::Q8_0, WeightLayout::Q8_0, 96},
                                      Product{DType::Q4_0, WeightLayout::Q4_0, 96},
                                      Product{DType::Q4_1, WeightLayout::Q4_1, 96},

@@ -98,23 +98,27 @@ class ThreadSlice {
   void add_type(const PanelMatrix& m, ActivationTypes& types) const {
     types[static_cast<std::size_t>(activation_type(m))] = true;
   }
-  // The rows of this matrix that share_tiles should keep together: half of an L2 cache of 2 MB.
+  // How many rows share_tiles should keep together for this matrix: so many that they take half of
+  // an L2 cache of 2 MB. If several matrices are multiplied with the same rows, the first decides.
   std::size_t rows_together(const PanelMatrix& m) const;
   std::size_t max_rows(const PanelMatrix& m) const { return k_.matmul(m.layout).max_rows; }
 
   // Calls each(panels, rows) for this thread's share of panels times rows: one panel and some of
-  // the rows or, if all rows are one tile, several panels. If there are many rows, each group of
+  // the rows or, if the rows are one tile, several panels. If there are many rows, each group of
   // threads has some of them: then a thread finds in its own cache what it wrote in the step
   // before. The threads of a group share tiles, not panels, so that their shares differ by less
-  // than a panel. together: so many rows are multiplied with all panels before the next rows are.
+  // than a panel. together: if a group has more rows, it takes about so many of them at a time, and
+  // multiplies them with all panels: then they stay in the L2 cache.
   template <class Each>
   void share_tiles(std::size_t panels, Range rows, std::size_t together, Each each) const {
     const std::size_t groups = group_count(rows.size()), members = n_threads_ / groups;
     const std::size_t group = thread_ / members, member = thread_ % members;
     const Range some{rows.begin + first_row(rows.size(), group, groups),
                      rows.begin + first_row(rows.size(), group + 1, groups)};
-    for (std::size_t first = some.begin; first < some.end; first += together) {
-      const Range part{first, std::min(some.end, first + together)};
+    const std::size_t parts = std::max<std::size_t>(1, (some.size() + together / 2) / together);
+    for (std::size_t i = 0; i < parts; ++i) {
+      const Range part{some.begin + first_row(some.size(), i, parts),
+                       some.begin + first_row(some.size(), i + 1, parts)};
       const std::size_t tiles = panels * tile_count(part);
       for_tiles({tiles * member / members, tiles * (member + 1) / members}, part, each);
     }

@@ -32,7 +32,7 @@ namespace {
 constexpr std::size_t kAmxRows = 16;       // rows of a tile
 constexpr std::size_t kAmxRowBytes = 64;   // bytes of a row of a tile
 constexpr std::size_t kAmxOutputs = 16;    // outputs of a tile of weights
-constexpr std::size_t kAmxMostRows = 256;  // rows of one call: each call unpacks its panel again
+constexpr std::size_t kAmxMostRows = 256;  // rows of one call; each call loads its panel into L1
 
 // The operand of LDTILECFG: the number of rows of each register, and of bytes per row.
 struct alignas(64) TileShapes {
@@ -63,8 +63,9 @@ struct Ahead {
   std::size_t bytes_per_step;
 
   STAGECRAFT_INLINE void fetch(Ahead& ahead) {
-    for (std::size_t i = 0; i < ahead.bytes_per_step; i += 64)
-      __builtin_prefetch(ahead.at + i, 0, 2);
+    for (std::size_t i = 0; i < ahead.bytes_per_step; i += 64) {
+      prefetch<64, kIntoL2>(ahead.at + i);
+    }
     ahead.at += ahead.bytes_per_step;
   }
 };
@@ -81,9 +82,11 @@ struct Bf16Rest {
   alignas(64) std::byte b[kBf16Inputs / 2][kBf16PairBytes];
 };
 
-// All rows of a call are multiplied with the same part of the panel, which stays in L1: with the
-// whole panel if it has at most kBf16Whole inputs (40 KB), else with kBf16Depth inputs (32 KB)
-// after the other. Rows are loaded from L2 with a hint (TILELOADDT1) not to keep them in L1.
+// All rows of a call are multiplied with the same part of the panel, which stays in L1 meanwhile. A
+// panel of at most kBf16Whole inputs (40 KB) is one part. Others are cut into parts of kBf16Depth
+// inputs (32 KB): between two parts, sums are stored and loaded again, so larger parts would be
+// better, but smaller ones leave room for what else is in L1. Rows are loaded from L2 with a hint
+// (TILELOADDT1) not to keep them in L1.
 constexpr std::size_t kBf16Whole = 640, kBf16Depth = 512;
 
 // C += A * B for one tile's depth of inputs.
@@ -133,25 +136,18 @@ STAGECRAFT_INLINE void store_sums(float* to, std::size_t stride) {
 }
 
 // Multiplies inputs [begin, end) of 16 rows of t, from row `first` on, or of 32 rows with
-// kBothHalves. (The registers may be set for fewer.) sums: those of the inputs before; after the
-// last input, they are written to t.out.
+// kBothHalves. (The registers may be set for fewer.) t.out has the sums of the inputs before.
 template <bool kBothHalves>
 STAGECRAFT_INLINE void tile_amx_rows(const TileArgs& t, std::size_t first, std::size_t begin,
-                                     std::size_t end, Ahead& ahead, const Bf16Rest& rest,
-                                     float (*sums)[kPanelOutputs]) {
+                                     std::size_t end, Ahead& ahead, const Bf16Rest& rest) {
   const auto* a = static_cast<const std::uint16_t*>(t.rows) + first * t.row_stride;
   const std::size_t whole = t.inputs / kBf16Inputs * kBf16Inputs;
   float* const out = t.out + first * t.out_stride;
-  if (begin == 0) {
-    load_sums<kBothHalves>(t.add ? out : nullptr, t.out_stride);
-  } else {
-    load_sums<kBothHalves>(sums[0], kPanelOutputs);
-  }
+  load_sums<kBothHalves>(begin == 0 && !t.add ? nullptr : out, t.out_stride);
   for (std::size_t k = begin; k < std::min(end, whole); k += kBf16Inputs) {
     Ahead::fetch(ahead);
     multiply_bf16<kBothHalves>(a + k, 2 * t.row_stride, t.panel + k / 2 * kBf16PairBytes);
   }
-  if (end < t.inputs) return store_sums<kBothHalves>(sums[0], kPanelOutputs);
   if (whole < end) multiply_bf16<kBothHalves>(rest.a[0], kAmxRowBytes, rest.b[0]);
   store_sums<kBothHalves>(out, t.out_stride);
 }
@@ -224,13 +220,18 @@ void tile_amx_bf16(const TileArgs& t, std::size_t n) {
   const std::size_t whole = t.inputs / kBf16Inputs * kBf16Inputs;
   const std::size_t steps = (n + 2 * kAmxRows - 1) / (2 * kAmxRows) * (t.inputs / kBf16Inputs);
   Ahead ahead{t.ahead, steps == 0 ? 0 : t.ahead_step * t.inputs / steps};
+  if (t.ahead_step == 0 && n > 2 * kAmxRows) {
+    // This call has all rows. It reads the panel several times, and prefetches the next panel
+    // meanwhile.
+    const std::size_t panel_bytes = t.inputs / 2 * kBf16PairBytes;
+    ahead = {t.panel + panel_bytes, steps == 0 ? 0 : panel_bytes / steps};
+  }
   Bf16Rest rest;
   if (whole < t.inputs) {
     std::memset(&rest, 0, sizeof rest);
     std::memcpy(rest.b, t.panel + whole / 2 * kBf16PairBytes,
                 (t.inputs - whole) / 2 * kBf16PairBytes);
   }
-  alignas(64) float sums[kAmxMostRows][kPanelOutputs];
   const std::size_t depth = t.inputs <= kBf16Whole ? t.inputs : kBf16Depth;
   std::size_t set_rows = 0;  // rows for which the shapes are set
   for (std::size_t begin = 0; begin < t.inputs; begin += depth) {
@@ -245,9 +246,9 @@ void tile_amx_bf16(const TileArgs& t, std::size_t n) {
       }
       finish_writes(&rest);
       if (rows > kAmxRows) {
-        tile_amx_rows<true>(t, first, begin, end, ahead, rest, sums + first);
+        tile_amx_rows<true>(t, first, begin, end, ahead, rest);
       } else {
-        tile_amx_rows<false>(t, first, begin, end, ahead, rest, sums + first);
+        tile_amx_rows<false>(t, first, begin, end, ahead, rest);
       }
     }
   }

@@ -83,8 +83,8 @@ STAGECRAFT_INLINE void fetch_straight_on(const TileArgs& t, const std::byte* at)
 }
 
 // Computes a panel in parts of `Vecs` vectors: sums(first, acc) computes the sums of the Vecs
-// vectors from `first` on. If t.add, kFromOut adds them one by one to the numbers at t.out,
-// otherwise their sum is added.
+// vectors from `first` on. If t.add, they are added to the numbers at t.out at the end. With
+// kFromOut, the sums begin with these numbers instead, as AMX does it.
 template <int Rows, std::size_t Vecs, bool kFromOut = false, class Sums>
 STAGECRAFT_INLINE void tile(const TileArgs& t, Sums sums) {
   for (std::size_t first = 0; first < kVecs; first += Vecs) {
@@ -104,8 +104,7 @@ STAGECRAFT_INLINE void tile(const TileArgs& t, Sums sums) {
     for (int r = 0; r < Rows; ++r) {
       STAGECRAFT_UNROLL
       for (std::size_t v = 0; v < Vecs; ++v) {
-        const bool added = kFromOut || !t.add;
-        store(out(r, v), added ? acc[r][v] : load(out(r, v)) + acc[r][v]);
+        store(out(r, v), t.add && !kFromOut ? load(out(r, v)) + acc[r][v] : acc[r][v]);
       }
     }
   }
