@@ -91,11 +91,10 @@ double time_tiles(const Kernels& k, WeightLayout layout, const LargeMemory& weig
   const std::size_t blocks = shape.inputs / kQuantBlock;
   const std::vector<float> scales(shape.rows * blocks, 0.01f);
   const std::vector<BlockSums> sums(shape.rows * blocks, {3, 1});
-  const std::size_t sizes[] = {4, 2, 1};
   const std::size_t strides[] = {f32_stride(shape.inputs), bf16_stride(shape.inputs),
                                  q8_stride(shape.inputs)};
   const auto type = static_cast<std::size_t>(kernel.activation_type);
-  const std::size_t row_bytes = strides[type] * sizes[type];
+  const std::size_t row_bytes = strides[type] * bytes_of(kernel.activation_type);
   const LargeMemory rows = some_numbers(shape.rows * row_bytes);
   alignas(64) float out[kTileRows * kPanelOutputs];
   return time_panels(shape, most, [&](std::size_t panel, std::size_t r, std::size_t n) {

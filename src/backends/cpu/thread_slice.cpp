@@ -44,8 +44,8 @@ void ThreadSlice::round_part(const float* x, ActivationType type, std::size_t r,
 // With fewer than kEnough rows at a time, reading all weights again and again would take longer
 // than reading rows from beyond L2.
 std::size_t ThreadSlice::rows_together(const PanelMatrix& m) const {
-  constexpr std::size_t kBytes = std::size_t{1} << 20, kEnough = 96, kSizes[] = {4, 2, 1};
-  const std::size_t row_bytes = m.inputs * kSizes[static_cast<std::size_t>(activation_type(m))];
+  constexpr std::size_t kBytes = std::size_t{1} << 20, kEnough = 96;
+  const std::size_t row_bytes = m.inputs * bytes_of(activation_type(m));
   return std::max(kEnough, kBytes / row_bytes);
 }
 

@@ -29,10 +29,10 @@
 namespace stagecraft::STAGECRAFT_ISA {
 namespace {
 
-constexpr std::size_t kAmxRows = 16;       // rows of a tile
-constexpr std::size_t kAmxRowBytes = 64;   // bytes of a row of a tile
-constexpr std::size_t kAmxOutputs = 16;    // outputs of a tile of weights
-constexpr std::size_t kAmxMostRows = 256;  // rows of one call; each call loads its panel into L1
+constexpr std::size_t kAmxRows = 16;             // rows of a tile
+constexpr std::size_t kAmxRowBytes = 64;         // bytes of a row of a tile
+constexpr std::size_t kAmxOutputs = 16;          // outputs of a tile of weights
+constexpr std::size_t kAmxMostRows = kTileRows;  // of one call; each call loads its panel into L1
 
 // The operand of LDTILECFG: the number of rows of each register, and of bytes per row.
 struct alignas(64) TileShapes {
@@ -219,13 +219,8 @@ void tile_amx_bf16(const TileArgs& t, std::size_t n) {
   if (n <= kFewBf16) return tile_few_bf16(t, n);
   const std::size_t whole = t.inputs / kBf16Inputs * kBf16Inputs;
   const std::size_t steps = (n + 2 * kAmxRows - 1) / (2 * kAmxRows) * (t.inputs / kBf16Inputs);
-  Ahead ahead{t.ahead, steps == 0 ? 0 : t.ahead_step * t.inputs / steps};
-  if (t.ahead_step == 0 && n > 2 * kAmxRows) {
-    // This call has all rows. It reads the panel several times, and prefetches the next panel
-    // meanwhile.
-    const std::size_t panel_bytes = t.inputs / 2 * kBf16PairBytes;
-    ahead = {t.panel + panel_bytes, steps == 0 ? 0 : panel_bytes / steps};
-  }
+  const TileArgs all = n > 2 * kAmxRows ? fetching_next_panel(t, t.inputs / 2 * kBf16PairBytes) : t;
+  Ahead ahead{all.ahead, steps == 0 ? 0 : all.ahead_step * t.inputs / steps};
   Bf16Rest rest;
   if (whole < t.inputs) {
     std::memset(&rest, 0, sizeof rest);
@@ -420,7 +415,7 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
       }
       if (first + inputs == t.inputs) {
         // While these rows are written, AMX multiplies the next ones.
-        write_sums(some_rows(t, r, r + kAmxRows, n), kAmxRows, sums + r);
+        write_sums(t, r, r + kAmxRows, sums);
       }
     }
   }

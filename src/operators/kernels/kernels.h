@@ -41,6 +41,9 @@ constexpr std::size_t kTileRows = 256;   // the largest max_rows of all kernels
 
 // The number format of the activations that a kernel multiplies with a panel.
 enum class ActivationType : std::uint8_t { F32, BF16, Q8 };
+constexpr std::size_t bytes_of(ActivationType type) {
+  return type == ActivationType::F32 ? 4 : type == ActivationType::BF16 ? 2 : 1;
+}
 
 // The sums of the bytes of a block: of all 32, and of the first 16.
 struct BlockSums {

@@ -82,6 +82,17 @@ STAGECRAFT_INLINE void fetch_straight_on(const TileArgs& t, const std::byte* at)
   }
 }
 
+// For a kernel that reads its panel, of panel_bytes, several times. If the call has all rows,
+// nobody told it what to prefetch meanwhile (fetch_on_the_way), so it prefetches the next panel.
+STAGECRAFT_INLINE TileArgs fetching_next_panel(const TileArgs& t, std::size_t panel_bytes) {
+  TileArgs all = t;
+  if (t.ahead_step == 0) {
+    all.ahead = t.panel + panel_bytes;
+    all.ahead_step = panel_bytes / t.inputs;
+  }
+  return all;
+}
+
 // Computes a panel in parts of `Vecs` vectors: sums(first, acc) computes the sums of the Vecs
 // vectors from `first` on. If t.add, they are added to the numbers at t.out at the end. With
 // kFromOut, the sums begin with these numbers instead, as AMX does it.

@@ -256,10 +256,10 @@ STAGECRAFT_INLINE TileArgs some_rows(const TileArgs& t, std::size_t first, std::
   return some;
 }
 
-// Writes the sums of n rows to t.out, or adds them.
-STAGECRAFT_INLINE void write_sums(const TileArgs& t, std::size_t n,
+// Writes the sums of rows [first, end) to t.out, or adds them.
+STAGECRAFT_INLINE void write_sums(const TileArgs& t, std::size_t first, std::size_t end,
                                   const float (*sums)[kPanelOutputs]) {
-  for (std::size_t r = 0; r < n; ++r) {
+  for (std::size_t r = first; r < end; ++r) {
     for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
       float* const out = t.out + r * t.out_stride + lane;
       const Vec sum = load(&sums[r][lane]);
@@ -287,7 +287,7 @@ void tile_unpacked(const TileArgs& t, std::size_t n) {
       add_unpacked<kLayout, kBytes.rows>(some, first, n_blocks, blocks, sums + r);
     }
   }
-  write_sums(t, n, sums);
+  write_sums(t, 0, n, sums);
 }
 
 // Multiplies n rows by kFew, at most kBytes.rows at a time.
@@ -305,14 +305,7 @@ void tile_in_parts(const TileArgs& t, std::size_t n) {
 template <WeightLayout kLayout, Tile kRest, Tile kMany, std::size_t kGroup, std::size_t kEnough>
 void tile_many_rows(const TileArgs& t, std::size_t n) {
   if (n <= kBytes.rows) return kRest(t, n);
-  TileArgs all = t;
-  if (t.ahead_step == 0) {
-    // This call has all rows. It reads the panel several times, and prefetches the next panel
-    // meanwhile.
-    const std::size_t panel_bytes = Unpacking<kLayout>::kBytes * t.inputs / kKBlock;
-    all.ahead = t.panel + panel_bytes;
-    all.ahead_step = panel_bytes / t.inputs;
-  }
+  const TileArgs all = fetching_next_panel(t, Unpacking<kLayout>::kBytes * t.inputs / kKBlock);
   const std::size_t by_groups = n < kEnough ? 0 : n / kGroup * kGroup;
   if (by_groups != 0) kMany(some_rows(all, 0, by_groups, n), by_groups);
   if (by_groups != n) kRest(some_rows(all, by_groups, n, n), n - by_groups);
