@@ -63,8 +63,8 @@ inline void fetch_ahead(const void* from, std::size_t bytes) {
 
 // Makes a tile of panel `panel` prefetch its part of the next panel. The tile has `n` rows, from
 // row `first` on, of the `rows` rows that are multiplied with this panel. If n is all rows, the
-// tile decides: a few rows read each panel once, and prefetch what they read themselves
-// (fetch_straight_on); kernels that read it several times prefetch the next one.
+// tile decides: a kernel for few rows reads each panel once, and prefetches what it reads itself
+// (fetch_straight_on); a kernel that reads its panel several times prefetches the next one.
 inline void fetch_on_the_way(TileArgs& args, const PanelMatrix& matrix, std::size_t panel,
                              std::size_t first, std::size_t n, std::size_t rows) {
   args.ahead = args.panel;
