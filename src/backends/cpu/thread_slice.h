@@ -98,8 +98,8 @@ class ThreadSlice {
   void add_type(const PanelMatrix& m, ActivationTypes& types) const {
     types[static_cast<std::size_t>(activation_type(m))] = true;
   }
-  // How many rows share_tiles should keep together for this matrix: so many that they take half of
-  // an L2 cache of 2 MB. If several matrices are multiplied with the same rows, the first decides.
+  // How many rows share_tiles should keep together for this matrix: as many as fill half of an L2
+  // cache of 2 MB. If several matrices are multiplied with the same rows, the first one decides.
   std::size_t rows_together(const PanelMatrix& m) const;
   std::size_t max_rows(const PanelMatrix& m) const { return k_.matmul(m.layout).max_rows; }
 
@@ -107,8 +107,8 @@ class ThreadSlice {
   // the rows or, if the rows are one tile, several panels. If there are many rows, each group of
   // threads has some of them: then a thread finds in its own cache what it wrote in the step
   // before. The threads of a group share tiles, not panels, so that their shares differ by less
-  // than a panel. together: if a group has more rows, it takes about so many of them at a time, and
-  // multiplies them with all panels: then they stay in the L2 cache.
+  // than a panel. together: a group takes about so many of its rows at a time, and multiplies them
+  // with all panels. So these rows stay in the L2 cache.
   template <class Each>
   void share_tiles(std::size_t panels, Range rows, std::size_t together, Each each) const {
     const std::size_t groups = group_count(rows.size()), members = n_threads_ / groups;

@@ -83,7 +83,7 @@ STAGECRAFT_INLINE void fetch_straight_on(const TileArgs& t, const std::byte* at)
 }
 
 // For a kernel that reads its panel, of panel_bytes, several times. If the call has all rows,
-// nobody told it what to prefetch meanwhile (fetch_on_the_way), so it prefetches the next panel.
+// fetch_on_the_way gives it nothing to prefetch. Then it prefetches the next panel.
 STAGECRAFT_INLINE TileArgs fetching_next_panel(const TileArgs& t, std::size_t panel_bytes) {
   TileArgs all = t;
   if (t.ahead_step == 0) {
