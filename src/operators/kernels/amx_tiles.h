@@ -313,36 +313,49 @@ STAGECRAFT_INLINE void make_dots(const std::int8_t* rows, std::size_t row_stride
 // For a row, the sums of up to 256 inputs: one per block, times the scale of the row.
 using RowSums = float[kKBlock / 16];
 
-// The scales of 16 rows for up to 256 inputs, the rows side by side.
-using RowScales = float[kKBlock / kQuantBlock][kAmxRows];
+// The scales of 16 rows for up to 256 inputs, side by side: in the workspace, they are so far apart
+// that reading them from there takes longer than copying them first.
+using RowScales = float[kAmxRows][kKBlock / kQuantBlock];
 
 STAGECRAFT_INLINE void copy_scales(const float* from, std::size_t stride, std::size_t n,
                                    RowScales& scales) {
-  for (std::size_t b = 0; b < n; ++b) {
-    for (std::size_t r = 0; r < kAmxRows; ++r) scales[b][r] = from[r * stride + b];
+  static_assert(sizeof scales[0] == sizeof(__m256));
+  const auto some = static_cast<__mmask8>((1u << n) - 1);
+  for (std::size_t r = 0; r < kAmxRows; ++r) {
+    _mm256_storeu_ps(scales[r], _mm256_maskz_loadu_ps(some, from + r * stride));
   }
 }
 
-// sums[r] += the products of row r times both scales, plus the minima times the row's sums, for n
+// The sums of 16 rows, from one step to the next. They begin with 0; at the end, they go to `out`.
+struct StepSums {
+  float (*sums)[kPanelOutputs];
+  bool begin, end;
+  float* out;
+};
+
+// Adds the products of 16 rows times both scales, plus the minima times the rows' sums, for n
 // blocks from block `first` on.
 template <WeightLayout kLayout>
-STAGECRAFT_INLINE void add_dots(const Dots& dots, std::size_t first, std::size_t n,
-                                const Blocks<Unpacking<kLayout>::kInputs>& blocks,
+STAGECRAFT_INLINE void add_dots(const TileArgs& t, const Dots& dots, std::size_t first,
+                                std::size_t n, const Blocks<Unpacking<kLayout>::kInputs>& blocks,
                                 const RowScales& scales, const RowSums* row_sums,
-                                float (*sums)[kPanelOutputs]) {
+                                const StepSums& step) {
   for (std::size_t v = 0; v < kVecs; ++v) {
-    Vec acc[kAmxRows];
-    STAGECRAFT_UNROLL
-    for (std::size_t r = 0; r < kAmxRows; ++r) acc[r] = load(&sums[r][v * kLanes]);
+    const std::size_t lane = v * kLanes;
+    Vec acc[kAmxRows] = {};
+    if (!step.begin) {
+      STAGECRAFT_UNROLL
+      for (std::size_t r = 0; r < kAmxRows; ++r) acc[r] = load(&step.sums[r][lane]);
+    }
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t block = first + i, b = block * Unpacking<kLayout>::kInputs / kQuantBlock;
-      const Vec d = load(&blocks.scales[block][v * kLanes]);
+      const Vec d = load(&blocks.scales[block][lane]);
       STAGECRAFT_UNROLL
       for (std::size_t r = 0; r < kAmxRows; ++r) {
-        acc[r] = fma(to_float(load_ints(dots[i][v][r])), d * broadcast(scales[b][r]), acc[r]);
+        acc[r] = fma(to_float(load_ints(dots[i][v][r])), d * broadcast(scales[r][b]), acc[r]);
       }
       if constexpr (Unpacking<kLayout>::kMinima) {
-        const Vec minimum = load(&blocks.minima[block][v * kLanes]);
+        const Vec minimum = load(&blocks.minima[block][lane]);
         STAGECRAFT_UNROLL
         for (std::size_t r = 0; r < kAmxRows; ++r) {
           acc[r] = fma(minimum, broadcast(row_sums[r][block]), acc[r]);
@@ -350,7 +363,10 @@ STAGECRAFT_INLINE void add_dots(const Dots& dots, std::size_t first, std::size_t
       }
     }
     STAGECRAFT_UNROLL
-    for (std::size_t r = 0; r < kAmxRows; ++r) store(&sums[r][v * kLanes], acc[r]);
+    for (std::size_t r = 0; r < kAmxRows; ++r) {
+      float* const out = step.end ? step.out + r * t.out_stride + lane : &step.sums[r][lane];
+      store(out, step.end && t.add ? load(out) + acc[r] : acc[r]);
+    }
   }
 }
 
@@ -388,7 +404,6 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
   for (const int tile : {6, 7}) TileShapes::set(shapes, tile, kInputs / 4, kAmxRowBytes);
   set_tiles(shapes);
   alignas(64) float sums[kAmxMostRows][kPanelOutputs];
-  std::memset(sums, 0, n * sizeof sums[0]);
   RowSums row_sums[kAmxMostRows];
   Blocks<kInputs> blocks;
   RowScales scales;
@@ -410,12 +425,11 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
                   scales);
       for (std::size_t i = 0; i < n_blocks; i += kStepBlocks) {
         const std::size_t n_step = std::min(kStepBlocks, n_blocks - i);
+        const StepSums step{sums + r, first == 0 && i == 0,
+                            first + inputs == t.inputs && i + n_step == n_blocks,
+                            t.out + r * t.out_stride};
         make_dots(rows, t.row_stride, blocks, i, n_step, dots);
-        add_dots<kLayout>(dots, i, n_step, blocks, scales, row_sums + r, sums + r);
-      }
-      if (first + inputs == t.inputs) {
-        // While these rows are written, AMX multiplies the next ones.
-        write_sums(t, r, r + kAmxRows, sums);
+        add_dots<kLayout>(t, dots, i, n_step, blocks, scales, row_sums + r, step);
       }
     }
   }

@@ -256,10 +256,10 @@ STAGECRAFT_INLINE TileArgs some_rows(const TileArgs& t, std::size_t first, std::
   return some;
 }
 
-// Writes the sums of rows [first, end) to t.out, or adds them.
-STAGECRAFT_INLINE void write_sums(const TileArgs& t, std::size_t first, std::size_t end,
+// Writes the sums of n rows to t.out, or adds them.
+STAGECRAFT_INLINE void write_sums(const TileArgs& t, std::size_t n,
                                   const float (*sums)[kPanelOutputs]) {
-  for (std::size_t r = first; r < end; ++r) {
+  for (std::size_t r = 0; r < n; ++r) {
     for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
       float* const out = t.out + r * t.out_stride + lane;
       const Vec sum = load(&sums[r][lane]);
@@ -287,7 +287,7 @@ void tile_unpacked(const TileArgs& t, std::size_t n) {
       add_unpacked<kLayout, kBytes.rows>(some, first, n_blocks, blocks, sums + r);
     }
   }
-  write_sums(t, 0, n, sums);
+  write_sums(t, n, sums);
 }
 
 // Multiplies n rows by kFew, at most kBytes.rows at a time.
