@@ -40,18 +40,19 @@ class Pass {
   }
 
  private:
+  // All tables are one copy. A table has rows_ numbers, so passes of the same number of rows have
+  // their tables at the same places, as a record needs it.
   void upload_tables(const PassRows& rows) {
-    const auto at = [&](std::size_t table) { return w_.tables_.as<int>() + table * w_.max_rows(); };
-    const auto put = [&](std::size_t table, const std::vector<int>& values) {
-      if (!values.empty()) upload(at(table), values.data(), values.size() * sizeof(int));
-    };
-    put(0, rows.ids);
-    put(1, rows.positions);
-    put(2, rows.seen);
-    put(3, rows.sequences);
-    put(4, rows.text_positions);
-    put(5, rows.answer_positions);
-    put(6, rows.scored);
+    const std::vector<int>* const tables[kRowTables] = {
+        &rows.ids,       &rows.positions,      &rows.seen,
+        &rows.sequences, &rows.text_positions, &rows.answer_positions,
+        &rows.scored};
+    std::vector<int> all(kRowTables * rows_);
+    const auto at = [&](std::size_t table) { return w_.tables_.as<int>() + table * rows_; };
+    for (std::size_t i = 0; i < kRowTables; ++i) {
+      std::ranges::copy(*tables[i], all.begin() + static_cast<std::ptrdiff_t>(i * rows_));
+    }
+    upload(at(0), all.data(), all.size() * sizeof(int));
     tokens_ = {at(0), at(1), at(2), at(3)};
     text_positions_ = at(4);
     answer_positions_ = at(5);
@@ -412,7 +413,9 @@ bool run_pass(const CudaProgram& program, PassWorkspace& workspace, Recorder& re
   } else {
     launch();
   }
-  finish();
+  check_launches();
+  // A download waits for the kernels, and throws if one failed. Without scored rows there is none.
+  if (rows.scored.empty()) finish();
   if (chooses) pass.read_likeliest(likeliest);
   for (std::size_t t = 0; t < rows.scored.size(); ++t) {
     if (!chooses || likeliest[t] < 0) pass.read_logits(t, logits.row(t));

@@ -32,7 +32,7 @@ class PassWorkspace {
   std::vector<Rows> buffers_;  // by BufferId, each of max_rows rows
   Rows selected_;
   BufferId selects_ = kNone;  // SelectStep::x
-  DeviceMemory tables_;       // [kRowTables][max_rows] ints, in the order of Pass::upload_tables
+  DeviceMemory tables_;       // kRowTables tables of ints, see Pass::upload_tables
   // Activations inside the experts: one row per token and expert that it goes to.
   Rows gate_, up_, down_;
   DeviceMemory halves_, powers_, sums_;  // HalfRows of the widest input of a linear step

@@ -67,8 +67,10 @@ void clear(void* memory, std::size_t bytes) {
   check(cudaMemset(memory, 0, bytes), "clearing memory of the GPU");
 }
 
+void check_launches() { check(cudaGetLastError(), "launch of a kernel"); }
+
 void finish() {
-  check(cudaGetLastError(), "launch of a kernel");
+  check_launches();
   check(cudaDeviceSynchronize(), "kernel");
 }
 

@@ -3,8 +3,9 @@
 #include <cstddef>
 
 // The memory of the GPU, for code that is not compiled as CUDA. These functions throw Error if they
-// fail; those marked noexcept ignore failures. download() returns when the bytes are in the host's
-// memory. Later copies and launches see what earlier ones wrote.
+// fail; those marked noexcept ignore failures. download() waits for all kernels, and throws if one
+// failed. It returns when the bytes are in the host's memory. Later copies and launches see what
+// earlier ones wrote.
 namespace stagecraft::cuda {
 
 const char* device_kind();  // "cuda", or "cuda-emulator"
@@ -21,6 +22,7 @@ void upload(void* to, const void* from, std::size_t bytes);
 void download(void* to, const void* from, std::size_t bytes);
 void copy(void* to, const void* from, std::size_t bytes);
 void clear(void* memory, std::size_t bytes);  // writes zeros
+void check_launches();                        // throws if a kernel could not be launched
 void finish();                                // waits for all kernels; throws if one failed
 
 // Launches can be recorded. The record (a CUDA graph) is then repeated with one call. The record

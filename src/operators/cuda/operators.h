@@ -6,8 +6,9 @@
 #include "operators/q8_0.h"
 
 // The steps of a plan (model/plan.h) on a GPU. Each function launches one kernel and returns at
-// once. If the launch or the kernel fails, finish() (device.h) throws. This header is plain C++:
-// only the .cu files need a CUDA compiler, or the emulator.
+// once. If the launch fails, check_launches() throws; if the kernel fails, download() or finish()
+// throws (device.h). This header is plain C++: only the .cu files need a CUDA compiler, or the
+// emulator.
 //
 // All pointers point to memory of the GPU. The data of each token (id, position, sequence) is in
 // the GPU's memory, too. The host decides only the number of rows. Therefore the launches of a pass
