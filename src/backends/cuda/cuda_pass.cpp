@@ -236,8 +236,16 @@ class Pass {
       k = rows(next->x);
       ++step_;
     }
-    rope(rows(s.x), k,
-         frequencies.positions == Positions::Answer ? answer_positions_ : text_positions_, options);
+    const int* positions =
+        frequencies.positions == Positions::Answer ? answer_positions_ : text_positions_;
+    const StoreStep* stores = k.values == nullptr ? nullptr : next_step<StoreStep>();
+    if (stores != nullptr && stores->k == next->x && stores->v != s.x &&
+        plan_.cache(stores->cache).head_dim == s.head_dim) {
+      ++step_;
+      return rope_and_store(cache(stores->cache), rows(s.x), k, rows(stores->v), tokens_, positions,
+                            options);
+    }
+    rope(rows(s.x), k, positions, options);
   }
 
   void compute(const StoreStep& s) { store(cache(s.cache), rows(s.k), rows(s.v), tokens_); }

@@ -73,7 +73,7 @@ struct PassRows {
 
 // Runs one pass and waits for it. A step of the plan is one kernel launch or a few. Some steps
 // share a launch: several products of the same rows, a product and the AddStep behind it, the
-// rotations of q and k. Returns whether the pass repeated a record.
+// rotations of q and k and the StoreStep behind them. Returns whether the pass repeated a record.
 //
 //   logits     [rows.scored, vocab_size]  written, in the host's memory
 //   likeliest  [rows.scored]           written, or empty; see Backend::forward_greedy

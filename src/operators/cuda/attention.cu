@@ -1,5 +1,8 @@
 // Stores keys and values in the cache. Computes attention over the positions that each token sees.
+#include <type_traits>
+
 #include "operators/cuda/cache.h"
+#include "operators/cuda/rotate.h"
 #include "operators/cuda/tensor_attention.h"
 #include "operators/cuda/warp.h"
 #include "operators/cuda/weights.h"
@@ -7,7 +10,7 @@
 namespace stagecraft::cuda {
 namespace {
 
-constexpr unsigned kThreads = 128;
+constexpr unsigned kThreads = 128, kStoreThreads = 64;
 constexpr unsigned kWarps = 4;
 
 __device__ inline float number(const float* head, unsigned column) { return head[column]; }
@@ -22,35 +25,51 @@ __device__ inline float number(const BlockQ8_0* head, unsigned column) {
 __device__ inline void assign(float& to, float value) { to = value; }
 __device__ inline void assign(__half& to, float value) { to = __float2half(value); }
 
-template <class T>
-__global__ void store_kernel(Cache cache, Rows k, Rows v, Tokens tokens) {
-  const unsigned column = blockIdx.x * kThreads + threadIdx.x, t = blockIdx.y;
-  if (column >= k.width) return;
-  const int sequence = tokens.sequences[t];
-  const size_t at = static_cast<size_t>(tokens.positions[t]) * k.width + column;
-  assign(cached<T>(cache, sequence, 0)[at], k.values[static_cast<size_t>(t) * k.stride + column]);
-  assign(cached<T>(cache, sequence, 1)[at], v.values[static_cast<size_t>(t) * v.stride + column]);
-}
-
 // Rounds 32 neighbouring numbers to bytes that share a scale: the largest absolute value becomes
-// 127. The first warp rounds a block of the key, the second warp the same block of the value. If a
-// number is NaN or infinite, the scale becomes NaN.
-__global__ void store_blocks_kernel(Cache cache, Rows k, Rows v, Tokens tokens) {
-  const unsigned which = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, t = blockIdx.y;
-  const unsigned n_blocks = per_head<BlockQ8_0>(cache);
-  const unsigned head = blockIdx.x / n_blocks, column = blockIdx.x % n_blocks * kWarp + lane;
-  const Rows& from = which == 0 ? k : v;
-  const float* row = from.values + static_cast<size_t>(t) * from.stride;
-  const float value = column < cache.head_dim ? row[head * cache.head_dim + column] : 0.0f;
+// 127. A warp rounds a block. If a number is NaN or infinite, the scale becomes NaN.
+__device__ inline void round_block(BlockQ8_0& block, float value) {
+  const unsigned lane = threadIdx.x % kWarp;
   const float largest = warp_max(fabsf(value));
   const bool finite = __all_sync(kAllLanes, fabsf(value) <= 3.4028235e38f);
   const float inverse = finite && largest > 0.0f ? 127.0f / largest : 0.0f;
-  const size_t position = static_cast<size_t>(tokens.positions[t]);
-  BlockQ8_0& block = cached<BlockQ8_0>(cache, tokens.sequences[t],
-                                       which)[position * cache.n_kv_heads * n_blocks + blockIdx.x];
   block.q[lane] = finite ? static_cast<signed char>(rintf(value * inverse)) : 0;
   const float scale = finite ? largest / 127.0f : NAN;
   if (lane == 0) block.scale = __half_as_ushort(__float2half(scale));
+}
+
+// Writes a head into the cache. Called by all threads of a block.
+template <class T>
+__device__ inline void store_head(T* to, const float* from, unsigned n) {
+  if constexpr (std::is_same_v<T, BlockQ8_0>) {
+    for (unsigned i = threadIdx.x / kWarp; i * kWarp < n; i += kStoreThreads / kWarp) {
+      const unsigned column = i * kWarp + threadIdx.x % kWarp;
+      round_block(to[i], column < n ? from[column] : 0.0f);
+    }
+  } else {
+    for (unsigned i = threadIdx.x; i < n; i += kStoreThreads) assign(to[i], from[i]);
+  }
+}
+
+// One block per head and row: first the heads of q, then those of k, together with those of v.
+// Without frequencies, nothing is rotated.
+template <class T>
+__global__ void store_kernel(Cache cache, Rows q, Rows k, Rows v, Tokens tokens,
+                             const int* positions, RopeOptions options) {
+  const unsigned t = blockIdx.y, n = cache.head_dim, n_query_heads = q.width / n;
+  const bool is_query = blockIdx.x < n_query_heads;
+  const unsigned head = is_query ? blockIdx.x : blockIdx.x - n_query_heads;
+  const Rows& x = is_query ? q : k;
+  float* rotated = x.values + static_cast<size_t>(t) * x.stride + head * n;
+  for (unsigned pair = threadIdx.x; pair < options.n_frequencies; pair += kStoreThreads) {
+    rotate(rotated, pair, positions[t], options);
+  }
+  if (is_query) return;
+  __syncthreads();  // each thread stores numbers that others have rotated
+  const size_t width = per_head<T>(cache);
+  const size_t at = (static_cast<size_t>(tokens.positions[t]) * cache.n_kv_heads + head) * width;
+  const float* value = v.values + static_cast<size_t>(t) * v.stride + head * n;
+  store_head(cached<T>(cache, tokens.sequences[t], 0) + at, rotated, n);
+  store_head(cached<T>(cache, tokens.sequences[t], 1) + at, value, n);
 }
 
 // One block per query head and row. Warp w attends to every kWarps-th position. It reads its
@@ -158,14 +177,18 @@ void launch_attention(Rows out, Rows q, const Cache& cache, Tokens tokens,
 }  // namespace
 
 void store(Cache cache, Rows k, Rows v, Tokens tokens) {
-  if (cache.type == CacheType::Q8_0) {
-    const unsigned blocks = cache.n_kv_heads * pieces(cache.head_dim, kWarp);
-    run_kernel(store_blocks_kernel, {{blocks, k.count}, {2 * kWarp}}, cache, k, v, tokens);
-    return;
-  }
-  const LaunchShape shape{{pieces(k.width, kThreads), k.count}, {kThreads}};
-  const bool halves = cache.type == CacheType::F16;
-  run_kernel(halves ? store_kernel<__half> : store_kernel<float>, shape, cache, k, v, tokens);
+  rope_and_store(cache, {}, k, v, tokens, nullptr, {});
+}
+
+void rope_and_store(Cache cache, Rows q, Rows k, Rows v, Tokens tokens, const int* positions,
+                    RopeOptions options) {
+  const LaunchShape shape{{q.width / cache.head_dim + cache.n_kv_heads, k.count}, {kStoreThreads}};
+  const auto launch = [&](auto kernel) {
+    run_kernel(kernel, shape, cache, q, k, v, tokens, positions, options);
+  };
+  if (cache.type == CacheType::F16) return launch(store_kernel<__half>);
+  if (cache.type == CacheType::Q8_0) return launch(store_kernel<BlockQ8_0>);
+  launch(store_kernel<float>);
 }
 
 void attention(Rows out, Rows q, Cache cache, Tokens tokens, AttentionOptions options) {

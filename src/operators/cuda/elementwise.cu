@@ -1,6 +1,7 @@
 // Steps in which each number is computed by itself. A thread computes one number, one pair, or
 // eight neighbouring numbers.
 #include "operators/cuda/halves.h"
+#include "operators/cuda/rotate.h"
 #include "operators/cuda/warp.h"
 
 namespace stagecraft::cuda {
@@ -104,14 +105,7 @@ __global__ void rope_kernel(Rows q, Rows k, const int* positions, RopeOptions op
   const Rows x = blockIdx.z == 0 ? q : k;
   const unsigned i = column(), n = options.n_frequencies;
   if (i >= x.width / options.head_dim * n) return;
-  const unsigned head = i / n * options.head_dim + options.first_column, pair = i % n;
-  const float angle = static_cast<float>(positions[blockIdx.y]) * options.frequencies[pair];
-  const float c = cosf(angle), s = sinf(angle);
-  float* first = row(x) + head + (options.neighbours ? 2 * pair : pair);
-  float* second = first + (options.neighbours ? 1 : n);
-  const float a = *first, b = *second;
-  *first = a * c - b * s;
-  *second = b * c + a * s;
+  rotate(row(x) + i / n * options.head_dim, i % n, positions[blockIdx.y], options);
 }
 
 }  // namespace

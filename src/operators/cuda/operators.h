@@ -166,6 +166,9 @@ void rope(Rows q, Rows k, const int* positions, RopeOptions options);
 
 // Writes the keys and values of this pass into the cache, at tokens.positions.
 void store(Cache cache, Rows k, Rows v, Tokens tokens);
+// rope(q, k, positions, options) and store() in one launch. Heads must have the cache's head_dim.
+void rope_and_store(Cache cache, Rows q, Rows k, Rows v, Tokens tokens, const int* positions,
+                    RopeOptions options);
 
 inline constexpr std::size_t kMaxHeadDim = 576;  // DeepSeek-V3 has the largest heads
 struct AttentionOptions {
