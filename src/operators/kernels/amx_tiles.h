@@ -326,10 +326,11 @@ STAGECRAFT_INLINE void copy_scales(const float* from, std::size_t stride, std::s
   }
 }
 
-// The sums of 16 rows, from one step to the next. They begin with 0; at the end, they go to `out`.
+// The sums of 16 rows. The first step begins with 0, and the last one writes to `out`; in between,
+// they are kept in `sums`.
 struct StepSums {
   float (*sums)[kPanelOutputs];
-  bool begin, end;
+  bool is_first, is_last;
   float* out;
 };
 
@@ -343,7 +344,7 @@ STAGECRAFT_INLINE void add_dots(const TileArgs& t, const Dots& dots, std::size_t
   for (std::size_t v = 0; v < kVecs; ++v) {
     const std::size_t lane = v * kLanes;
     Vec acc[kAmxRows] = {};
-    if (!step.begin) {
+    if (!step.is_first) {
       STAGECRAFT_UNROLL
       for (std::size_t r = 0; r < kAmxRows; ++r) acc[r] = load(&step.sums[r][lane]);
     }
@@ -364,8 +365,8 @@ STAGECRAFT_INLINE void add_dots(const TileArgs& t, const Dots& dots, std::size_t
     }
     STAGECRAFT_UNROLL
     for (std::size_t r = 0; r < kAmxRows; ++r) {
-      float* const out = step.end ? step.out + r * t.out_stride + lane : &step.sums[r][lane];
-      store(out, step.end && t.add ? load(out) + acc[r] : acc[r]);
+      float* const out = step.is_last ? step.out + r * t.out_stride + lane : &step.sums[r][lane];
+      store(out, step.is_last && t.add ? load(out) + acc[r] : acc[r]);
     }
   }
 }
