@@ -13,8 +13,8 @@ __device__ inline void rotate(float* head, unsigned pair, int position,
   float* first = head + options.first_column + (options.neighbours ? 2 * pair : pair);
   float* second = first + (options.neighbours ? 1 : options.n_frequencies);
   const float a = *first, b = *second;
-  *first = a * c - b * s;
-  *second = b * c + a * s;
+  *first = fmaf(a, c, -(b * s));
+  *second = fmaf(a, s, b * c);
 }
 
 }  // namespace stagecraft::cuda
