@@ -366,7 +366,7 @@ STAGECRAFT_INLINE void add_dots(const TileArgs& t, const Dots& dots, std::size_t
     STAGECRAFT_UNROLL
     for (std::size_t r = 0; r < kAmxRows; ++r) {
       float* const out = step.is_last ? step.out + r * t.out_stride + lane : &step.sums[r][lane];
-      store(out, step.is_last && t.add ? load(out) + acc[r] : acc[r]);
+      write_sum(step.is_last && t.add, acc[r], out);
     }
   }
 }

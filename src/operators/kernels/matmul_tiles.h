@@ -93,6 +93,11 @@ STAGECRAFT_INLINE TileArgs fetching_next_panel(const TileArgs& t, std::size_t pa
   return all;
 }
 
+// Writes a vector of sums, or adds it to the numbers there.
+STAGECRAFT_INLINE void write_sum(bool add, Vec sum, float* out) {
+  store(out, add ? load(out) + sum : sum);
+}
+
 // Computes a panel in parts of `Vecs` vectors: sums(first, acc) computes the sums of the Vecs
 // vectors from `first` on. If t.add, they are added to the numbers at t.out at the end. With
 // kFromOut, the sums begin with these numbers instead, as AMX does it.
@@ -115,7 +120,7 @@ STAGECRAFT_INLINE void tile(const TileArgs& t, Sums sums) {
     for (int r = 0; r < Rows; ++r) {
       STAGECRAFT_UNROLL
       for (std::size_t v = 0; v < Vecs; ++v) {
-        store(out(r, v), t.add && !kFromOut ? load(out(r, v)) + acc[r][v] : acc[r][v]);
+        write_sum(t.add && !kFromOut, acc[r][v], out(r, v));
       }
     }
   }

@@ -261,9 +261,7 @@ STAGECRAFT_INLINE void write_sums(const TileArgs& t, std::size_t n,
                                   const float (*sums)[kPanelOutputs]) {
   for (std::size_t r = 0; r < n; ++r) {
     for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
-      float* const out = t.out + r * t.out_stride + lane;
-      const Vec sum = load(&sums[r][lane]);
-      store(out, t.add ? load(out) + sum : sum);
+      write_sum(t.add, load(&sums[r][lane]), t.out + r * t.out_stride + lane);
     }
   }
 }
