@@ -421,9 +421,11 @@ bool run_pass(const CudaProgram& program, PassWorkspace& workspace, Recorder& re
   } else {
     launch();
   }
-  check_launches();
-  // A download waits for the kernels, and throws if one failed. Without scored rows there is none.
-  if (rows.scored.empty()) finish();
+  if (rows.scored.empty()) {
+    finish();
+  } else {
+    check_launches();  // the downloads below wait for the kernels
+  }
   if (chooses) pass.read_likeliest(likeliest);
   for (std::size_t t = 0; t < rows.scored.size(); ++t) {
     if (!chooses || likeliest[t] < 0) pass.read_logits(t, logits.row(t));

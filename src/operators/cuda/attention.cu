@@ -1,4 +1,5 @@
-// Stores keys and values in the cache. Computes attention over the positions that each token sees.
+// Rotates queries and keys, and stores keys and values in the cache. Computes attention over the
+// positions that each token sees.
 #include <type_traits>
 
 #include "operators/cuda/cache.h"
