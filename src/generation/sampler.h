@@ -9,7 +9,7 @@ namespace stagecraft {
 
 struct SamplerOptions {
   float temperature = 1.0f;  // 0: always the likeliest token ("greedy")
-  std::size_t top_k = 0;     // keep only the k likeliest tokens; 0: all
+  std::size_t top_k = 0;     // keep only the k likeliest tokens; 0, or more than there are: all
   float top_p = 1.0f;        // keep the likeliest tokens until their probabilities reach p; 0: keep
                              // only the likeliest
 };
