@@ -83,7 +83,11 @@ def read_roster(path):
             raise course.Problem(f"{path}: line {number}: repository: expected a path or a URL")
         known.add(id.lower())
         if not submission.URL.match(place):
-            place = str((path.parent / pathlib.Path(place).expanduser()).absolute())
+            try:
+                place = str((path.parent / pathlib.Path(place).expanduser()).absolute())
+            except RuntimeError:  # ~name/
+                raise course.Problem(f"{path}: line {number}: repository: '{place}' names a user that this machine does "
+                                     "not have") from None
         more = {key: value for key, value in line.items() if key and isinstance(value, str)}
         students.append(Student(id, place, more))
     if not students:

@@ -2,7 +2,7 @@
 the teacher, and never a part of a mark.
 
 A file becomes a row of tokens in which all names are equal and all numbers are equal; comments and formatting are gone,
-and the macros that it defines are replaced (grading/macros.py).
+and the macros that it defines are replaced (rules/macros.py).
 Each run of RUN tokens has a fingerprint; of each WINDOW fingerprints in a row the smallest is kept (winnowing:
 Schleimer, Wilkerson and Aiken 2003). Fingerprints that occur in the starters, our answers or our headers, or in more
 than USUAL of the class, are ignored; the others are weighted by how rare they are. Two files are alike if they share
@@ -27,9 +27,9 @@ import math
 import pathlib
 import typing
 
-from grading import cpp_text
-from grading import macros
 from mistakes import catalogue
+from rules import cpp_text
+from rules import macros
 from shared import course
 from shared import official
 

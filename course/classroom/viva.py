@@ -11,12 +11,12 @@ import re
 import textwrap
 import traceback
 
-from classroom import marks
-from shared import course
-from shared import gate
-from grading import cpp_text
 from grading import grader
 from grading import report
+from rules import cpp_text
+from shared import course
+from testing import gate
+from classroom import marks
 
 WANTED = 3
 CONTEXT = 2  # lines on the sheet before and behind a change

@@ -3,10 +3,10 @@
 import sys
 
 from mine import gain
-from shared import building
 from shared import course
-from shared import gate
 from shared.parser import Parser
+from testing import building
+from testing import gate
 
 
 def bench(stage):

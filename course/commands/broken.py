@@ -8,9 +8,9 @@ import os
 import subprocess
 import sys
 
-from shared import building
 from shared import course
 from shared.parser import Parser
+from testing import building
 
 COLUMNS = 80  # the widest line
 QUESTIONS = b"Hello!\nWhat do you do on weekends?\nDo you have a dog?\n"

@@ -7,10 +7,10 @@ import subprocess
 import sys
 import tempfile
 
-from shared import course
 from mine import gain, mine_objects, real_program
-from shared import progress
+from shared import course
 from shared.parser import Parser
+from testing import progress
 
 PROMPT = "Once upon a time"
 SEED = 1

@@ -8,11 +8,11 @@ import re
 import shutil
 import sys
 
-from shared import building
 from shared import course
-from shared import gate
-from shared import progress
 from shared.parser import Parser
+from testing import building
+from testing import gate
+from testing import progress
 
 # The rest of a debugger's command line: one option per breakpoint, then run.
 DEBUGGERS = {

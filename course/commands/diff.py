@@ -4,8 +4,8 @@ import re
 import sys
 
 from shared import course
-from shared import progress
 from shared.parser import Parser
+from testing import progress
 
 COLOURS = {"@": "36", "-": "31", "+": "32"}
 CONTEXT = 3  # lines around each difference

@@ -13,10 +13,10 @@ import time
 
 from mine import call_counts
 from mine import mine_objects
-from mine import real_program
 from mine import real_gpu
+from mine import real_program
 from shared import course
-from shared import progress
+from testing import progress
 
 ENDED_FROM_OUTSIDE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
 SLOWER = 1.5, 0.5  # mentioned if it takes this many times as long as ours, and this many seconds more

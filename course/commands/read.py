@@ -4,8 +4,8 @@ import sys
 
 from shared import course
 from shared import markdown
-from shared import progress
 from shared.parser import Parser
+from testing import progress
 
 WIDEST = 100  # longer lines are hard to read
 DETAILS = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.S)

@@ -2,11 +2,11 @@
 import subprocess
 import sys
 
-from shared import building
-from shared import course
-from shared import progress
-from shared.parser import Parser
 from grading import sanitized
+from shared import course
+from shared.parser import Parser
+from testing import building
+from testing import progress
 
 COLOURS = {"passed": "32", "wrong": "31", "slow": "33"}
 SECONDS = 60  # for the student's own tests

@@ -1,9 +1,11 @@
 """./stage update: updates everything except the student's own files to the newest official tree.
 
 The student's own files are: files of the registry that are no longer starters, my_tests.cpp, course.json, and all files
-that the official tree does not have. The update is staged; the student commits it.
+that the official tree does not have. Of other files of the registry, the student gets the newest starter, even if the
+official tree has a solution in its place. The update is staged; the student commits it.
 """
 import datetime
+import json
 import sys
 import time
 
@@ -67,6 +69,24 @@ def changes(new, settings):
     return differ & there, (differ - there) & once
 
 
+def solved_in(new):
+    """{path: git hash of its starter} for each file of the registry that is not its starter in the commit `new`."""
+    registry = json.loads(official.git("show", f"{new}:stages/stages.json") or '{"stages": []}')
+    starters = {course.unit_name(stage, unit): unit["starter"] for stage in map(course.Stage, registry["stages"])
+                for unit in stage.units}
+    lines = names_in("ls-tree", "-r", "-z", new, "--", *starters)
+    there = {name: about.split()[2] for about, _, name in (line.partition("\t") for line in lines)}
+    return {name: starter for name, starter in starters.items() if there.get(name, starter) != starter}
+
+
+def hand_out(starters):
+    """Writes these starters, {path: git hash}; a starter that git does not have stays as it is here."""
+    for name, starter in starters.items():
+        if official.git("cat-file", "-e", starter) is not None:
+            official.git("update-index", "--add", "--cacheinfo", f"100644,{starter},{name}")
+            apply({name}, "checkout", "-q")
+
+
 def refuse_to_overwrite(names):
     """Refuses to overwrite edits that are not committed."""
     lines = names_in("status", "--porcelain", "--no-renames", "--untracked-files=all", "-z")
@@ -98,10 +118,13 @@ def run():
         course.tell(course.say("update_nothing", new[:10]))
         return 0
     wanted, gone = changes(new, settings)
+    # A teacher may have solved stages in the official tree: students get the starters.
+    solved = {name: starter for name, starter in solved_in(new).items() if name in wanted}
     refuse_to_overwrite(wanted | gone)
     before, engine_before = changelog.lines(), changelog.lines("engine")
     course.messages()  # read now: the update may change the file
-    apply(wanted, "checkout", "-q", new)
+    apply(wanted - solved.keys(), "checkout", "-q", new)
+    hand_out(solved)
     apply(gone, "rm", "-q")
     official.write({**settings, "commit": new})
     official.git("add", official.FILE)

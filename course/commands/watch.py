@@ -3,8 +3,8 @@ import sys
 import time
 
 from shared import course
-from shared import progress
 from shared.parser import Parser
+from testing import progress
 from commands import test
 
 SECONDS = 0.3  # between two checks of the files

@@ -4,7 +4,7 @@ import sys
 
 from shared import course
 from shared import official
-from shared import progress
+from testing import progress
 from commands import tour
 from commands import update
 

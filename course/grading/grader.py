@@ -22,18 +22,18 @@ import tempfile
 import threading
 import traceback
 
-from shared import building
-from shared import course
-from shared import gate
+from rules import foreign_files
+from rules import links
+from rules import own_work
 from sandbox import limited
-from grading import foreign_files
-from grading import links
-from grading import own_work
-from shared import progress
+from sandbox.confine import SYSTEM, confined, why_not
+from shared import course
+from testing import building
+from testing import gate
+from testing import progress
 from grading import recipe
 from grading import sanitized
 from grading import submission
-from sandbox.confine import SYSTEM, confined, why_not
 
 SCHEMA = 1
 PLACE = course.BUILD.parent / "grading"
@@ -48,9 +48,9 @@ MOST_LETTERS = 8000  # of one message to or about a student
 GROUPS = {"passed", "unwritten", "crashed", "hung"}  # all other failures are "wrong"
 NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged", "unmeasured")
 # What a verdict depends on, besides the student's files, the seed and the compiler.
-OFFICIAL = (*progress.OFFICIAL, "course/grading", "course/mistakes", "course/shared", "stages/messages.json",
-            "stages/case_names.json", "stages/own_work.json", "CMakeLists.txt",
-            "CMakePresets.json", *(f"tools/{name}.py" for name in ("cuda_check", "cuda_compile", "strict_json")))
+OFFICIAL = (*progress.OFFICIAL, "course/grading", "course/mistakes", "course/rules", "course/shared", "course/testing",
+            "stages/messages.json", "stages/case_names.json", "stages/own_work.json", "CMakeLists.txt", "CMakePresets.json",
+            *(f"tools/{name}.py" for name in ("cuda_check", "cuda_compile", "strict_json")))
 # The script that compiles a stage for the CUDA emulator, and the headers that it includes.
 EMULATOR = [course.ROOT / name for name in ("tools", "src/cuda_emulator")]
 build_lock = threading.Lock()

@@ -11,8 +11,8 @@ import tempfile
 import threading
 import typing
 
-from shared import building
 from shared import course
+from testing import building
 
 SECONDS = 30
 MOST_BYTES = 4 << 20

@@ -7,14 +7,14 @@ import functools
 import pathlib
 import tempfile
 
-from grading import grader
-from grading import recipe
-from grading import submission
 from mine import mine_objects
 from sandbox import limited
 from sandbox.confine import confined
 from shared import course
-from shared import gate
+from testing import gate
+from grading import grader
+from grading import recipe
+from grading import submission
 
 MODEL = course.ROOT / "models" / "story"
 COMMON = ["--model", str(MODEL), "--threads", "1"]

@@ -4,7 +4,7 @@ course/mine/call_counter.cpp describes the file.
 """
 import struct
 
-from grading import links
+from rules import links
 
 HEAD = struct.Struct("=3Q")
 FUNCTION = struct.Struct("=q2Q")

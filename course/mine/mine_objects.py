@@ -4,8 +4,8 @@ course/cmake/mine.cmake writes the list of all objects.
 """
 import re
 
-from shared import building
 from shared import course
+from testing import building
 
 PROGRAM = "course/stagecraft_mine"  # below the build folder
 

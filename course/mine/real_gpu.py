@@ -7,8 +7,8 @@ import shlex
 import shutil
 import subprocess
 
-from shared import building
 from shared import course
+from testing import building
 
 FOLDER = course.BUILD / "course" / "mine_on_gpu"
 COPIES = "course/mine/on_real_gpu.cu"  # copies data between the model and the GPU

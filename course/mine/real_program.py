@@ -3,12 +3,12 @@ import signal
 import subprocess
 import sys
 
+from rules import links
+from shared import course
+from testing import building
+from testing import progress
 from mine import mine_objects
 from mine import real_gpu
-from shared import building
-from shared import course
-from grading import links
-from shared import progress
 
 
 def check_gates(chosen):

@@ -27,12 +27,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / name) for name in ("course", "tools", "tests/support")]
-from sandbox import confine  # noqa: E402
-from shared import building  # noqa: E402
-from shared import course  # noqa: E402
-from shared import gate  # noqa: E402
 from grading import grader  # noqa: E402
+from sandbox import confine  # noqa: E402
 from sandbox import limited  # noqa: E402
+from shared import course  # noqa: E402
+from testing import building  # noqa: E402
+from testing import gate  # noqa: E402
 import processes  # noqa: E402
 from grading import recipe  # noqa: E402
 from grading import submission  # noqa: E402

@@ -22,17 +22,17 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
-from shared import building  # noqa: E402
-from shared import course  # noqa: E402
-from shared import gate  # noqa: E402
-from grading import foreign_files  # noqa: E402
 from grading import grader  # noqa: E402
-from grading import links  # noqa: E402
-from grading import own_work  # noqa: E402
-from grading import plain_objects  # noqa: E402
 from grading import recipe  # noqa: E402
 from grading import submission  # noqa: E402
-from grading import symbols  # noqa: E402
+from rules import foreign_files  # noqa: E402
+from rules import links  # noqa: E402
+from rules import own_work  # noqa: E402
+from rules import plain_objects  # noqa: E402
+from rules import symbols  # noqa: E402
+from shared import course  # noqa: E402
+from testing import building  # noqa: E402
+from testing import gate  # noqa: E402
 
 STAGES = course.stages()
 SEED = 11
@@ -275,7 +275,7 @@ class Workers(unittest.TestCase):
 class Lists(unittest.TestCase):
     def test_are_what_the_answers_and_right_programs_use(self):
         differing = [str(path) for path, text in own_work.files().items() if path.read_text(encoding="utf-8") != text]
-        self.assertEqual(differing, [], "python3 course grading.own_work --write")
+        self.assertEqual(differing, [], "python3 course rules.own_work --write")
 
     def test_allow_our_own_answers(self):
         for stage in filter(building.has, STAGES):

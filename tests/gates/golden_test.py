@@ -16,9 +16,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
-from shared import course  # noqa: E402
-from shared import gate  # noqa: E402
 from commands import test as stage_test  # noqa: E402
+from shared import course  # noqa: E402
+from testing import gate  # noqa: E402
 
 GOLDEN = ROOT / "tests" / "gates" / "golden"
 SEED = 7

@@ -16,11 +16,11 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
-from shared import course  # noqa: E402
-from shared import gate  # noqa: E402
 from commands import debug  # noqa: E402
 from grading import recipe  # noqa: E402
 from grading import sanitized  # noqa: E402
+from shared import course  # noqa: E402
+from testing import gate  # noqa: E402
 
 STAGE = course.stages()[0]
 

@@ -242,8 +242,6 @@ TEST(SpeedOfManyRows, ReachesTheSecondBand) { many_rows(1); }
 TEST(SpeedOfManyRows, ReachesTheThirdBand) { many_rows(2); }
 TEST(SpeedOfManyRows, ReachesTheLastBand) { many_rows(3); }
 
-// The last test: if only this one fails, speed is still measured.
-
 TEST(MatmulPackedRows, GiveAloneWhatTheyGiveAmongMany) {
   if (skips_for_lack_of_instructions()) return;
   Inputs inputs;

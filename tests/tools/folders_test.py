@@ -1,5 +1,5 @@
-"""A folder of src/ includes only files of folders below it, as docs/architecture.md draws them; in course/, only commands
-import commands. Standard library only."""
+"""A folder of src/ includes only files of folders below it, as docs/architecture.md draws them. A package of course/ imports
+only packages below it, as course/README.md lists them. Standard library only."""
 import pathlib
 import re
 import unittest
@@ -39,10 +39,19 @@ class Folders(unittest.TestCase):
                     self.assertLess(level[own], level[other], f"{path}:{number}: {own}/ includes {other}/")
         self.assertGreater(n_found, 1000)
 
-    def test_in_the_course_only_commands_import_commands(self):
-        imported = re.compile(r"^ *(?:from|import) commands\b", re.M)
-        importing = {path.parent.name for path in (ROOT / "course").rglob("*.py") if imported.search(path.read_text("utf-8"))}
-        self.assertEqual(importing, {"commands"})
+    def test_a_package_of_the_course_imports_only_what_is_below_it(self):
+        course = ROOT / "course"
+        listed = re.findall(r"^\| `(\w+)/`", (course / "README.md").read_text(encoding="utf-8"), re.M)
+        packages = [name for name in listed if (course / name / "__init__.py").exists()]
+        self.assertEqual(sorted(packages), sorted(path.parent.name for path in course.glob("*/__init__.py")))
+        n_found = 0
+        for path in sorted(course.glob("*/*.py")):
+            own = packages.index(path.parent.name)
+            for imported in re.findall(r"^ *(?:from|import) (\w+)", path.read_text(encoding="utf-8"), re.M):
+                if imported in packages and imported != path.parent.name:
+                    n_found += 1
+                    self.assertLess(own, packages.index(imported), f"{path} imports {imported}")
+        self.assertGreater(n_found, 100)
 
 
 if __name__ == "__main__":

@@ -28,22 +28,22 @@ from unittest import mock
 
 from make_class import ROOT, STAGES, git
 from classroom import changes
-from classroom import class_page
 from classroom import class_folder
-from classroom.bar import Bar
-from shared import course
-from shared import gate
+from classroom import class_page
 from classroom import feedback
-from grading import grader
 from classroom import helpers
 from classroom import lateness
 from classroom import marks
-from shared import official
 from classroom import overrides
 from classroom import pulling
+from classroom import ranking
 from classroom import run as class_run
 from classroom import viva
-from classroom import ranking
+from classroom.bar import Bar
+from grading import grader
+from shared import course
+from shared import official
+from testing import gate
 import processes
 from classroom import repositories
 from classroom import sending

@@ -9,10 +9,10 @@ import time
 import unittest
 
 from make_class import ROOT, STAGES, programs, renamed, text_of
-from shared import course
 from classroom import likeness
-from grading import cpp_text
 from grading import submission
+from rules import cpp_text
+from shared import course
 
 OWN = """#include "model/mlp.h"
 namespace stagecraft {

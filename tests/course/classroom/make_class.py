@@ -17,12 +17,12 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / name) for name in ("course", "tools", "tests/support")]
+from grading import submission  # noqa: E402
 from mistakes import catalogue  # noqa: E402
+from rules import links  # noqa: E402
 from sandbox import confine  # noqa: E402
 from shared import course  # noqa: E402
-from shared import gate  # noqa: E402
-from grading import links  # noqa: E402
-from grading import submission  # noqa: E402
+from testing import gate  # noqa: E402
 
 ENDINGS = {"exited": "wrong", "no_answer": "wrong"}  # endings of attacks that grading calls "wrong"
 NOT_OWN_WORK = ("brings_its_own_main", "includes_our_answer", "links_our_answer")  # refused before they are linked

@@ -34,7 +34,7 @@ def add_the_stage(copy):
         text = (copy.folder / name).read_text()
         assert text.count(before) == 1, f"{name}: expected one place with\n{before}"
         copy.write(name, text.replace(before, after))
-    for command in ("python3 course grading.starters --write", "python3 course grading.own_work --write",
+    for command in ("python3 course grading.starters --write", "python3 course rules.own_work --write",
                     "python3 tests/course/commands/course_test.py Readme",
                     "python3 docs/figures/make_figures.py && ls docs/figures/map-12.svg docs/figures/map-12.zh.svg",
                     "grep -F GELU docs/figures/map-12.zh.svg && ! grep -F nothing docs/figures/map-12.zh.svg"):

@@ -21,10 +21,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from commands import hint, test  # noqa: E402
-from shared import building  # noqa: E402
 from shared import course  # noqa: E402
-from shared import gate  # noqa: E402
 from shared.parser import Parser  # noqa: E402
+from testing import building  # noqa: E402
+from testing import gate  # noqa: E402
 
 STAGES = json.loads((ROOT / "stages" / "stages.json").read_text())["stages"]
 LANGUAGES = {"en": "README.md", "zh": "README.zh.md"}

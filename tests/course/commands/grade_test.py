@@ -21,16 +21,16 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / name) for name in ("course", "tools", "tests/support")]
 from classroom import repositories  # noqa: E402
-from mistakes import catalogue  # noqa: E402
-from shared import building  # noqa: E402
-from shared import course  # noqa: E402
-from shared import gate  # noqa: E402
 from grading import grader  # noqa: E402
-from sandbox import limited  # noqa: E402
 from grading import report  # noqa: E402
 from grading import sanitized  # noqa: E402
 from grading import score  # noqa: E402
 from grading import submission  # noqa: E402
+from mistakes import catalogue  # noqa: E402
+from sandbox import limited  # noqa: E402
+from shared import course  # noqa: E402
+from testing import building  # noqa: E402
+from testing import gate  # noqa: E402
 import processes  # noqa: E402
 
 STAGES = course.stages()
@@ -233,6 +233,14 @@ class Grade(Repository):
         if line is not None:  # no sanitizer on this machine
             self.assertEqual((line["file"], line["line"]), (course.unit_name(silu, silu.units[0]), 6))
         self.check_reports(result)
+
+    def test_depends_on_every_module_that_computes_it(self):
+        """Or an old result would count as done after a change to that module."""
+        for module in list(sys.modules.values()):
+            path = pathlib.Path(getattr(module, "__file__", None) or "/")
+            if ROOT / "course" in path.parents and path.parent.name != "classroom":
+                folder = path.relative_to(ROOT).parent.as_posix()
+                self.assertTrue(any(folder == root for root in grader.OFFICIAL), f"{path}: not in grader.OFFICIAL")
 
     def test_a_stage_that_this_build_leaves_out_is_not_judged(self):
         last = STAGES[-1]

@@ -20,12 +20,12 @@ from unittest import mock
 from student_repository import Repository, course
 from commands import card
 from commands import diff
-from mine import gain
 from commands import hint
-from shared import progress
-from grading import sanitized
-from shared import screen
 from commands import watch
+from grading import sanitized
+from mine import gain
+from shared import screen
+from testing import progress
 
 
 class Where(Repository):

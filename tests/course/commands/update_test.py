@@ -78,8 +78,7 @@ class Update(unittest.TestCase):
         self.put(self.theirs, "src/engine.cpp", "two\n")
         self.put(self.theirs, "src/new.cpp", "new\n")
         (self.theirs / "src" / "old.cpp").unlink()
-        for name in MINE, OTHER:
-            self.put(self.theirs, name, "another starter: NOT_IMPLEMENTED(\n")
+        self.change_starters("another starter: NOT_IMPLEMENTED(\n", MINE, OTHER)
         self.put(self.theirs, ".ci/run", "ours, changed\n")
         self.put(self.theirs, ".github/workflows/wheels.yml", "ours\n")
         self.put(self.theirs, "CHANGELOG.md", CHANGELOG.replace(
@@ -87,6 +86,15 @@ class Update(unittest.TestCase):
             "- engine: smaller\n- code: `watch` waits\n"
             "Only lines of that form.\n\n## 2026-09-01"))
         return self.commit(self.theirs)
+
+    def change_starters(self, text, *names):
+        registry = (self.theirs / "stages" / "stages.json").read_text(encoding="utf-8")
+        for name in names:
+            old = course.blob_hash((self.theirs / name).read_bytes())
+            self.assertIn(old, registry)
+            registry = registry.replace(old, course.blob_hash(text.encode()))
+            self.put(self.theirs, name, text)
+        (self.theirs / "stages" / "stages.json").write_text(registry, encoding="utf-8")
 
     def read(self, name):
         return (self.mine / name).read_text()
@@ -112,6 +120,24 @@ class Update(unittest.TestCase):
         self.assertNotIn("Only lines", said)
         self.commit(self.mine)
         self.assertIn("up to date", self.run_tool("update"))
+
+    def test_brings_no_solution_but_the_newest_starter(self):
+        starter = self.read(OTHER)
+        self.put(self.theirs, OTHER, "the teacher's solution\n")
+        self.put(self.theirs, "src/engine.cpp", "two\n")
+        self.commit(self.theirs)
+        self.run_tool("update")
+        self.assertEqual((self.read("src/engine.cpp"), self.read(OTHER)), ("two\n", starter))
+        self.commit(self.mine)
+        newer = "another starter: NOT_IMPLEMENTED(\n"
+        self.put(self.theirs, OTHER, starter)
+        self.change_starters(newer, OTHER)
+        self.commit(self.theirs)
+        self.put(self.theirs, OTHER, "the solution again\n")
+        self.commit(self.theirs)
+        self.run_tool("update")
+        self.assertEqual(self.read(OTHER), newer)
+        self.assertEqual(self.git(self.mine, "diff", "--name-only"), "")  # the update is staged
 
     def test_overwrites_nothing_that_git_has_not(self):
         self.change_the_course()

@@ -13,12 +13,12 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
-from mine import call_counts, mine_objects, real_gpu, real_program  # noqa: E402
-from shared import building  # noqa: E402
-from shared import course  # noqa: E402
-from grading import links, score  # noqa: E402
 from commands import mine  # noqa: E402
-from shared import progress  # noqa: E402
+from mine import call_counts, mine_objects, real_gpu, real_program  # noqa: E402
+from rules import links, score  # noqa: E402
+from shared import course  # noqa: E402
+from testing import building  # noqa: E402
+from testing import progress  # noqa: E402
 
 STORY = ROOT / "models" / "story"
 COMPILER = "c++"

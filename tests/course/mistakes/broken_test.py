@@ -10,8 +10,8 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from commands import broken  # noqa: E402
-from shared import building  # noqa: E402
 from shared import course  # noqa: E402
+from testing import building  # noqa: E402
 
 STORY = ROOT / "models" / "story" / "config.json"
 

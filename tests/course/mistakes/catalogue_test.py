@@ -17,11 +17,11 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
-from mistakes import catalogue  # noqa: E402
-from shared import course  # noqa: E402
-from shared import gate  # noqa: E402
-from grading import own_work  # noqa: E402
 from grading import recipe  # noqa: E402
+from mistakes import catalogue  # noqa: E402
+from rules import own_work  # noqa: E402
+from shared import course  # noqa: E402
+from testing import gate  # noqa: E402
 
 MINIMUM = {"wrong": 6, "right": 4}  # programs per stage
 TOLD = 0.9

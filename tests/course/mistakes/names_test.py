@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from grading import recipe  # noqa: E402
 from mistakes import catalogue  # noqa: E402
 from shared import course  # noqa: E402
-from shared import gate  # noqa: E402
+from testing import gate  # noqa: E402
 
 # Typical slips: (pattern, replacement).
 CHANGES = [(r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" / ", " * "), (r" < ", " <= "), (r" <= ", " < "),

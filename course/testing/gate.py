@@ -11,11 +11,11 @@ import sys
 import tempfile
 import time
 
-from grading import own_work
+from rules import own_work
 from sandbox import confine
 from sandbox import limited
-from shared import building
 from shared import course
+from testing import building
 import strict_json
 
 # Limits of the judge for one stage. It holds the questions, the right answers and one given answer at a time.
@@ -301,12 +301,16 @@ def judge(stage, worker, seed, keep, known_mistakes, built=None, turns=NoTurns):
     begin = time.monotonic()
     result = judge_once(stage, worker, seed, keep, built, turns)
     has_time = time.monotonic() - begin < NAME_SECONDS
-    folder = known_mistakes(result) if not built and has_time and needs_a_name(result, stage) else None
+    folder = None
+    if not built and has_time and needs_a_name(result, stage):
+        with turns.together():  # it compiles
+            folder = known_mistakes(result)
     return judge_once(stage, worker, seed, keep, folder, turns) if folder else result
 
 
 def judge_once(stage, worker, seed, keep, mistakes, turns):
-    """run in two steps: what is right, and then, if nothing is wrong, what is fast."""
+    """run in two steps: what is right, and then, if all of it is written and right, what is fast. Otherwise a program that
+    computes only the easy cases could earn the points for speed."""
     exact = [group["name"] for group in stage.groups if group["name"] not in stage.timed]
     with turns.together():
         result = run(stage, worker, seed, mistakes, keep, exact)
@@ -314,10 +318,11 @@ def judge_once(stage, worker, seed, keep, mistakes, turns):
             result = run(stage, worker, seed, None, keep, exact)
     if not stage.timed:
         return result
-    if result.status == "wrong":
+    found = {group.status for group in result.groups}
+    if found & {"wrong", "unwritten"}:
         timed = Result(stage)
         for group in timed.groups:
-            group.status = "unmeasured"
+            group.status = "unwritten" if found == {"unwritten"} else "unmeasured"
     else:
         with turns.alone():
             timed = run(stage, worker, seed, None, keep / "timed", stage.timed)

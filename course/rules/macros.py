@@ -6,7 +6,7 @@ are all read.
 import re
 import typing
 
-from grading import cpp_text
+from rules import cpp_text
 
 # How many tokens the macros of a file may add. Without a limit, a few lines could fill the memory. A file that exceeds
 # the limit gets the tokens END. Then it is too long to be compared, and the teacher sees that.

@@ -3,7 +3,7 @@ import re
 import struct
 import sys
 
-from grading import links
+from rules import links
 
 
 class NotPlain(Exception):

@@ -6,8 +6,8 @@ hand. They contain: the headers that the starters, our answers and the right pro
 functions that they and these headers call; the methods of the classes that they name; the functions of the stages that
 the stage builds on ("needs"); and what every stage may use.
 
-    python3 course grading.own_work --write    computes the lists again, for stages/own_work.json and the handouts
-    python3 course grading.own_work            says what differs; exit code 1 if something does
+    python3 course rules.own_work --write    computes the lists again, for stages/own_work.json and the handouts
+    python3 course rules.own_work            says what differs; exit code 1 if something does
 """
 import argparse
 import functools
@@ -20,11 +20,11 @@ import sys
 import cuda_check
 from mistakes import catalogue
 from shared import course
-from grading import cpp_text
-from grading import foreign_files
-from grading import links
-from grading import plain_objects
-from grading import symbols
+from rules import cpp_text
+from rules import foreign_files
+from rules import links
+from rules import plain_objects
+from rules import symbols
 
 SRC = course.ROOT / "src"
 LIST = course.ROOT / "stages" / "own_work.json"
@@ -36,7 +36,7 @@ STATIC = re.compile(r"\bstatic\s[^;{}()]*?(\w+)\(")
 CLASS = re.compile(r"\b(?:class|struct)\s+(\w+)\s*(?:final\s*)?(?::[^:{][^{]*)?\{")
 MOST_LINES = 8  # shown to a student
 PHRASES = re.compile(r"[^\s、，。；：]*(?:[、，。；：]+|\s+|$)")  # a browser shows a line end as a space
-BEGIN, END = "<!-- own work: python3 course grading.own_work --write -->", "<!-- end of own work -->"
+BEGIN, END = "<!-- own work: python3 course rules.own_work --write -->", "<!-- end of own work -->"
 HANDOUT = {
     "en": "**Your own work.** You may use all of the C++ standard library, except `std::execution`, which needs another "
           "library. Of our functions, your code for this stage may call {calls} (the three whose names begin with "
@@ -201,7 +201,7 @@ def rules(number):
     """{"headers", "calls"} of a stage, as sets."""
     lists = course.read_json(LIST)
     if number not in lists:
-        raise course.Problem(f"stages/own_work.json: expected stage {number}, found none: run python3 course grading.own_work --write")
+        raise course.Problem(f"stages/own_work.json: expected stage {number}, found none: run python3 course rules.own_work --write")
     found = lists[number]
     return {key: set(names) for key, names in found.items()}
 
@@ -312,8 +312,8 @@ def refusal_here(stage):
             if foreign := foreign_files.foreign_file(name, read, allowed, [course.ROOT]):
                 return course.say(*foreign)
         return refusal(stage, texts_here(stage), objects, ours)
-    except (OSError, subprocess.CalledProcessError):
-        return ""  # no nm on this machine; the grading machine has one
+    except (OSError, subprocess.SubprocessError):
+        return ""  # no nm on this machine, or one that fails; the grading machine has one
 
 
 def texts_here(stage):
@@ -335,7 +335,7 @@ def run():
             path.write_text(files()[path], encoding="utf-8")
         else:
             print(f"{path.relative_to(course.ROOT)}: differs from what the starters, our answers and the right "
-                  "programs use: run python3 course grading.own_work --write")
+                  "programs use: run python3 course rules.own_work --write")
     return 1 if differing and not write else 0
 
 

@@ -8,7 +8,7 @@ import os
 import sys
 
 from shared import course
-from shared import gate
+from testing import gate
 
 NOTES = course.ROOT / "build" / "course" / "notes.json"
 # What a verdict depends on besides the student's files.

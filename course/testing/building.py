@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 
-from grading import links
+from rules import links
 from sandbox import confine
 from shared import course
 

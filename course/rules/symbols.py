@@ -4,8 +4,8 @@ import re
 import subprocess
 import sys
 
-from grading import links
 from shared import course
+from rules import links
 
 # The beginning of a mangled name: of a table, a guard, a local name, a thunk, a member.
 SPECIAL = re.compile(r"_Z(?:T[VISTWH]|G[VR]|Z|Tc?[hv]n?\d+_(?:n?\d+_)?)?(?:N[rVKRO]*)?")

@@ -1,0 +1,1 @@
+"""What counts as a student's own work, read from source files and object files."""
