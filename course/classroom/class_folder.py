@@ -14,10 +14,10 @@ import re
 import secrets
 import tempfile
 
+from grading import submission
+from shared import course
 from classroom import lateness
 from classroom import repositories
-from shared import course
-from grading import submission
 
 ID = re.compile(r"\w[\w.@+-]{0,59}")  # part of file names (at most 255 bytes); no spreadsheet formula begins so
 SEEN = ("id", "sha", "seen_at")
@@ -41,6 +41,9 @@ class Student(collections.namedtuple("Student", "id place more")):
 
 def now():
     return datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+
+
+PRIVATE = 0o077  # umask: students may have accounts on this machine
 
 
 def write(path, text, mode=0o666):
@@ -131,7 +134,6 @@ def keep(folder, id, handed_in):
     write(new / "about.json", json.dumps({"source": handed_in.source, "refused": handed_in.refused,
                                           "language": handed_in.language, "nickname": handed_in.nickname,
                                           "unread": handed_in.unread}, indent=1) + "\n")
-    new.chmod(0o755)
     new.rename(place)
 
 
@@ -158,6 +160,7 @@ class Classroom:
     def __init__(self, roster, folder=None):
         roster = outside(roster)
         self.folder = outside(folder) if folder else roster.parent
+        self.places = {roster.parent, self.folder}  # where the teacher's own files may be
         self.students = read_roster(roster)
         self.folder.mkdir(parents=True, exist_ok=True)
         if not folder:
@@ -165,6 +168,13 @@ class Classroom:
         self.log = self.folder / "seen.csv"
         self.feedback = self.folder / "feedback"
         self.results = self.folder / "results"
+
+    def given(self, name):
+        """The path of a file that the teacher may have written, beside the roster or in the folder; or None."""
+        found = sorted(place / name for place in self.places if (place / name).exists())
+        if len(found) > 1:
+            raise course.Problem(course.say("class_two_files", *found))
+        return found[0] if found else None
 
     def refuse_second(self, name):
         """Two rosters in one folder would overwrite each other's results."""

@@ -53,8 +53,13 @@ def whole(settings, key, most):
     return int(found)
 
 
+KEYS = {*official.DEFAULTS, "deadlines", "grace_hours", "late_percent_a_day", "late_days", "ranking"}
+
+
 class Rules:
     def __init__(self, settings, stages):
+        if unknown := sorted(settings.keys() - KEYS):
+            raise course.Problem(f"{official.FILE}: {unknown[0]}: expected one of the keys {', '.join(sorted(KEYS))}")
         deadlines = settings.get("deadlines", {})
         known = {"all", *(str(stage.id) for stage in stages)}
         if not isinstance(deadlines, dict) or not set(deadlines) <= known:

@@ -25,6 +25,7 @@ import hashlib
 import itertools
 import math
 import pathlib
+import re
 import typing
 
 from mistakes import catalogue
@@ -262,7 +263,10 @@ def like_ours(stage, files):
 
 
 def some_of(texts):
-    """At most MOST_VERSIONS of them, with the first and the last."""
+    """At most MOST_VERSIONS of them, with the first and the last. Texts that differ only in blanks and comments count
+    once, or many such versions would keep others from being chosen."""
+    if len(texts) > MOST_VERSIONS:
+        texts = list({re.sub(r"\s+", "", cpp_text.without_comments(text)): text for text in texts}.values())
     n = min(len(texts), MOST_VERSIONS)
     return [texts[at * (len(texts) - 1) // max(n - 1, 1)] for at in range(n)]
 

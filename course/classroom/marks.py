@@ -3,9 +3,9 @@ import csv
 import io
 import json
 
-from classroom import class_folder
 from grading import grader
 from shared import course
+from classroom import class_folder
 
 # Columns by which gradebooks identify people. They are copied if the roster has them.
 MOODLE = ("Email address", "ID number", "Username")
@@ -109,6 +109,9 @@ class Versions:
 
     def __init__(self, folder, record):
         self.handed_in = {one.sha: class_folder.kept(folder, record.id, one.sha) for one in record.seen}
+        texts = {}  # most files equal those of the version before: such files share their memory
+        for one in self.handed_in.values():
+            one.files = {name: texts.setdefault(text, text) for name, text in one.files.items()}
         self.seen = record.seen
 
     def files(self, stage, sha):

@@ -1,18 +1,19 @@
-"""A teacher's corrections: overrides.csv beside the roster. A line replaces the mark of one stage of one student, and
+"""A teacher's corrections: overrides.csv beside the roster or in the folder of the class. A line replaces the mark of one stage of one student, and
 stays valid until it is removed, whatever is graded later.
 
     id,stage,points,reason
     ann,3,30,her compiler was newer than ours
     bob,0-10,0,handed in cat's files
 
-stage: as in ./stage test: 3, 1-4, all. Extra columns (who, when) are ignored.
+stage: as in ./stage test: 3, 1-4, all. Extra columns (who, when) are ignored. So are lines about students who are no
+longer in the roster.
 """
 import collections
 import csv
 import math
 
-from classroom import class_folder
 from shared import course
+from classroom import class_folder
 
 FILE = "overrides.csv"
 COLUMNS = ("id", "stage", "points", "reason")
@@ -30,11 +31,11 @@ def points_of(text, stage, where):
     return points
 
 
-def read(folder, students, stages):
-    """{(student id, stage id): Override}; of two lines about the same stage the later one counts."""
-    path = folder / FILE
-    if not path.exists():
-        return {}
+def read(path, students, stages):
+    """{(student id, stage id): Override}; of two lines about the same stage the later one counts. And messages about
+    lines that are ignored. path: of the file, or None if there is none."""
+    if path is None:
+        return {}, []
     try:
         table = class_folder.rows(path.read_text(encoding="utf-8-sig"))
         lines = list(table)
@@ -44,14 +45,15 @@ def read(folder, students, stages):
     if not set(COLUMNS) <= set(names):
         raise course.Problem(f"{path}: expected a first line with the columns {', '.join(COLUMNS)}")
     known = {student.id for student in students}
-    found = {}
+    found, ignored = {}, []
     for number, line in enumerate(lines, 2):
         id, chosen, points, reason = ((line[names[key]] or "").strip() for key in COLUMNS)
         where = f"{path}: line {number}"
         if not any((id, chosen, points, reason)):
             continue
         if id not in known:
-            raise course.Problem(f"{where}: id: expected a student of the roster, found '{id}'")
+            ignored.append(course.say("class_no_student", where, id))
+            continue
         if not reason:
             raise course.Problem(f"{where}: reason: expected a reason, which {id} will read, found none")
         try:
@@ -60,4 +62,4 @@ def read(folder, students, stages):
             raise course.Problem(f"{where}: {problem}") from None
         for stage in selected:
             found[id, stage.id] = Override(points_of(points, stage, where), reason)
-    return found
+    return found, ignored

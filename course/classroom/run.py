@@ -7,6 +7,10 @@ import pathlib
 import shutil
 import sys
 
+from grading import grader
+from grading import report
+from shared import course
+from shared import official
 from classroom import changes
 from classroom import class_folder
 from classroom import class_page
@@ -18,10 +22,6 @@ from classroom import marks
 from classroom import overrides
 from classroom import ranking
 from classroom.bar import Bar
-from grading import grader
-from grading import report
-from shared import course
-from shared import official
 
 PRECOMPILED_FROM = 24  # repositories: with fewer, precompiling costs more than it saves
 
@@ -68,8 +68,8 @@ class Run:
     def __init__(self, classroom, options):
         self.classroom, self.options = classroom, options
         self.stages = course.stages()
-        here = classroom.folder / official.FILE  # of this class, if one tree serves several
-        settings = official.read(classroom.folder if here.exists() else course.ROOT)
+        here = classroom.given(official.FILE)  # of this class, if one tree serves several
+        settings = official.read(here.parent if here else course.ROOT)
         self.rules = lateness.Rules(settings, self.stages)
         self.is_ranked = ranking.is_wanted(settings)
         self.at = class_folder.now()
@@ -79,7 +79,9 @@ class Run:
         self.records = [marks.Record(student, seen[student.id], problems.get(student.id), self.rules.of(student))
                         for student in classroom.students]
         self.versions = {record.id: marks.Versions(classroom.folder, record) for record in self.records}
-        self.overrides = overrides.read(classroom.folder, classroom.students, self.stages)
+        self.overrides, lines = overrides.read(classroom.given(overrides.FILE), classroom.students, self.stages)
+        for line in lines:
+            course.tell(line, sys.stderr)
         self.graded_as = {}  # {(id, sha): whose result it is}; students who share a repository share the first one's
         records = {record.id: record for record in self.records}
         for together in class_folder.by_repository(classroom.students):

@@ -6,21 +6,22 @@
 
 A roster has one line per student: id,repository (a path or a URL). docs/teaching.md describes the output.
 """
+import os
 import pathlib
 import sys
 
 from classroom import changes
 from classroom import class_folder
+from classroom import marks
+from classroom import sending
+from classroom import viva
 from classroom.bar import Bar
 from classroom.pulling import pull
 from classroom.run import Run
-from shared import course
 from grading import grader
-from classroom import marks
-from shared.parser import Parser
 from grading import report
-from classroom import sending
-from classroom import viva
+from shared import course
+from shared.parser import Parser
 
 
 # ---- grade --------------------------------------------------------------------------------------
@@ -51,7 +52,8 @@ def tell_changes(changed):
 
 def grade_one(classroom, options):
     """Grades one student again, ignoring stored results, and shows the result. The tables are written if all other
-    students have a result from the same tree, compiler and settings."""
+    students have a result from the same tree, compiler and settings, and if the seed and the language are the usual
+    ones."""
     run = Run(classroom, options)
     record = next(record for record in run.records if record.id == options.only)
     if record.newest is None:
@@ -67,6 +69,8 @@ def grade_one(classroom, options):
     course.tell("\n".join(report.text(result)))
     course.tell(course.say("grade_how", task.sha[:10], (result["official"]["commit"] or "-")[:10], result["compiler"]))
     course.tell(course.say("class_result", task.out))
+    if options.seed is not None or options.language:  # an experiment
+        return 0
     if not all([run.fill(one, {}) for one in run.records]):
         if record.result and record.stages:
             run.write_feedback(record)
@@ -131,6 +135,7 @@ def run():
         parser.error(course.say("expected_seed"))
     if options.jobs is not None and options.jobs < 1:
         parser.error(course.say("expected_jobs"))
+    os.umask(class_folder.PRIVATE)
     classroom = class_folder.Classroom(options.roster, options.folder)
     if options.only and options.only not in {student.id for student in classroom.students}:
         raise course.Problem(course.say("class_no_student", options.only, options.roster))

@@ -24,6 +24,7 @@ MAX_TO_READ = 512 << 20  # of each that reads a local repository
 MAX_SAID = 4 << 20  # bytes of output
 NICKNAME = 24  # characters
 MOST_BRANCHES = 5  # named in a message
+MOST_REASON = 200  # characters of what git says about a URL
 running = set()  # process groups of running commands
 # Runs nothing that a repository or this machine's settings name; all fetched objects come as one pack file.
 FETCHING = ("-c", "core.hooksPath=/dev/null", "-c", "fetch.unpackLimit=1", "-c", "gc.auto=0",
@@ -94,13 +95,13 @@ def end_signal_waits():
             os.kill(os.getpid(), signal.SIGTERM)
 
 
-def run_for(words, seconds, **options):
+def run_for(words, seconds, complaints=None, **options):
     """The output of a command, or None if it fails, prints more than MAX_SAID or takes longer; then it is ended with
-    all that it started."""
+    all that it started. complaints: a file for what it prints to stderr."""
     with tempfile.TemporaryFile() as said:
         with end_signal_waits():  # else end_all would miss a process that runs but is not in `running` yet
-            child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.DEVNULL,
-                                     start_new_session=True, **options)
+            child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=said,
+                                     stderr=complaints or subprocess.DEVNULL, start_new_session=True, **options)
             running.add(child.pid)
         try:
             child.wait(seconds)
@@ -123,10 +124,11 @@ def end_all():
             os.killpg(pid, signal.SIGKILL)
 
 
-def run_git(*words, protocols="", most=None, folder=None, seconds=SECONDS):
-    """The output of git, or None if it fails. protocols: those it may use ("ssh:https")."""
+def run_git(*words, protocols="", most=None, folder=None, seconds=SECONDS, complaints=None):
+    """The output of git, or None if it fails. protocols: those it may use ("ssh:https"). complaints: as in run_for."""
+    ssh = os.environ.get("GIT_SSH_COMMAND", "ssh")
     environment = dict(os.environ, GIT_TERMINAL_PROMPT="0", GIT_ALLOW_PROTOCOL=protocols or "none",
-                       GIT_NO_REPLACE_OBJECTS="1", GIT_SSH_COMMAND="ssh -o BatchMode=yes -o ConnectTimeout=30")
+                       GIT_NO_REPLACE_OBJECTS="1", GIT_SSH_COMMAND=f"{ssh} -o BatchMode=yes -o ConnectTimeout=30")
     settings = dict(STAYING)
     if folder is not None:  # only this folder counts as the repository, whoever owns it
         environment.update(GIT_CEILING_DIRECTORIES=str(pathlib.Path(folder).parent))
@@ -137,7 +139,7 @@ def run_git(*words, protocols="", most=None, folder=None, seconds=SECONDS):
     environment["GIT_CONFIG_COUNT"] = str(len(settings))
     addresses = MAX_ADDRESSES if folder is None else MAX_TO_READ
     try:
-        said = run_for(limited(["git", *words], addresses), seconds, env=environment)
+        said = run_for(limited(["git", *words], addresses), seconds, complaints, env=environment)
     except OSError:
         return None
     return None if said is None else said[:most]
@@ -258,10 +260,22 @@ def from_git(folder, stages, source=None):
     return handed_in
 
 
+def not_cloned(url, complaints):
+    """The Problem that git cannot read this URL. complaints: a file with what git said, which may be hostile."""
+    complaints.seek(0)
+    lines = complaints.read(MAX_BYTES).decode("utf-8", "replace").splitlines()
+    named = next((line for line in lines if line.startswith(("fatal:", "ssh:"))), lines[-1] if lines else "")
+    reason = "".join(letter if letter.isprintable() else " " for letter in named[:MOST_REASON]).strip()
+    return course.Problem(course.say("grade_no_clone", url, f": {reason}" if reason else ""))
+
+
 def head_of(url):
-    """The commit of HEAD at a URL; "" if there is none, None if there is no answer."""
-    said = run_git("ls-remote", "--", url, "HEAD", protocols=REMOTE)
-    return None if said is None else said.decode("ascii", "replace").partition("\t")[0].strip()
+    """The commit of HEAD at a URL; "" if there is none."""
+    with tempfile.TemporaryFile() as complaints:
+        said = run_git("ls-remote", "--", url, "HEAD", protocols=REMOTE, complaints=complaints)
+        if said is None:
+            raise not_cloned(url, complaints)
+    return said.decode("ascii", "replace").partition("\t")[0].strip()
 
 
 def branches_of(url):
@@ -272,11 +286,12 @@ def branches_of(url):
 @contextlib.contextmanager
 def fetched(url):
     """A git folder with that commit. Nothing in it was run; submodules and large files were not fetched."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as complaints:
         clone = pathlib.Path(folder) / "clone"
         asked = ("--depth", "1", "--no-tags", "--filter=blob:limit=1m", "--", url, "+HEAD:refs/heads/main")
-        if (run_git("init", "-q", "--bare", "--template=", str(clone)) is None
-                or run_git(*FETCHING, "-C", str(clone), "fetch", "-q", *asked, protocols=REMOTE) is None):
-            raise course.Problem(course.say("grade_no_clone", url))
+        if (run_git("init", "-q", "--bare", "--template=", str(clone), complaints=complaints) is None or
+                run_git(*FETCHING, "-C", str(clone), "fetch", "-q", *asked, protocols=REMOTE,
+                        complaints=complaints) is None):
+            raise not_cloned(url, complaints)
         (clone / "HEAD").write_text("ref: refs/heads/main\n")
         yield clone

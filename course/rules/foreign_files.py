@@ -6,9 +6,11 @@ import sys
 
 from shared import course
 
-# Headers of the system that a file may depend on: those of the compiler, of the C library and of the kernel, and those
-# that our headers include. Another template library on the machine could do the student's work.
-LIBRARY = re.compile(r"/usr/(?:local/)?include/(?:[\w.-]*-linux-gnu\w*/)?(?:(?:arpa|asm|asm-generic|bits|fmt|gnu|linux|net|"
+# Headers of the system that a file may depend on: those of the compiler, of the C library and of the kernel (Conda has
+# them in a "sysroot", Nix in its store), and those that our headers include. Another template library on the machine
+# could do the student's work.
+LIBRARY = re.compile(r"(?:/usr/(?:local/)?|.*/sysroot/usr/|/nix/store/\w+-(?:glibc|linux-headers)-[^/]+/)include/"
+                     r"(?:[\w.-]*-linux-gnu\w*/)?(?:(?:arpa|asm|asm-generic|bits|fmt|gnu|linux|net|"
                      r"netinet|nlohmann|rpc|sys)/|[^/]+$)|.*/c\+\+/|.*/lib/(?:gcc|clang|llvm-\d+)/")
 
 

@@ -110,6 +110,11 @@ class OtherFiles(unittest.TestCase):
                           "/repository/c++/x.h": "own_other_file", "/headers/02/operators/rms_norm.h": None,
                           "/headers/020/operators/rms_norm.h": "own_system_header",
                           "/usr/local/src/course/src/operators/silu.cpp": "own_other_file",
+                          "/opt/conda/x86_64-conda-linux-gnu/sysroot/usr/include/stdio.h": None,
+                          "/opt/conda/x86_64-conda-linux-gnu/sysroot/usr/include/bits/wordsize.h": None,
+                          "/opt/conda/include/Eigen/Dense": "own_system_header",
+                          "/nix/store/0abc1-glibc-2.38-44-dev/include/stdio.h": None,
+                          "/nix/store/0abc1-eigen-3.4.0/include/Eigen/Dense": "own_system_header",
                           "/usr/include/eigen3/Eigen/Dense": "own_system_header"}.items():
             found = foreign_files.foreign_file(stage, [path], [own, "/headers/02"], folders)
             self.assertEqual(found and found[0], key, path)

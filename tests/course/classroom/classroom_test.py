@@ -1204,20 +1204,49 @@ class Ranking(Records):
         self.assertTrue(repositories.name_of(handed_in).startswith("files-"))
 
 
+class GivenFiles(Folder):
+    def test_may_be_beside_the_roster_or_in_the_folder_but_not_in_both(self):
+        self.put("class/roster.csv", "id,repository\nann,x\n")
+        room = class_folder.Classroom(self.folder / "class" / "roster.csv", self.folder / "room")
+        self.assertIsNone(room.given("course.json"))
+        self.put("class/course.json", "{}")
+        self.assertEqual(room.given("course.json"), self.folder / "class" / "course.json")
+        self.put("room/course.json", "{}")
+        self.assertIn("found both", self.problem(room.given, "course.json"))
+
+    def test_have_no_unknown_keys(self):
+        self.assertIn("course.json: deadline: expected one of", self.problem(lateness.Rules, {"deadline": {}}, STAGES))
+
+    def test_are_private(self):
+        before = os.umask(class_folder.PRIVATE)
+        self.addCleanup(os.umask, before)
+        handed_in = submission.Submission("x", "a" * 40)
+        handed_in.refused = {name: "grade_missing" for name in submission.names(STAGES)}
+        class_folder.keep(self.folder / "room", "ann", handed_in)
+        for path in (self.folder / "room").rglob("*"):
+            self.assertEqual(path.stat().st_mode & 0o077, 0, path)
+
+
 class Corrections(Folder):
     def read(self, text, ids=("ann", "bob")):
         self.put("overrides.csv", text)
-        return overrides.read(self.folder, [student(id) for id in ids], STAGES)
+        found, self.ignored = overrides.read(self.folder / "overrides.csv", [student(id) for id in ids], STAGES)
+        return found
 
     def test_are_read_by_stage_and_the_later_line_holds(self):
-        self.assertEqual(overrides.read(self.folder, [], STAGES), {})
+        self.assertEqual(overrides.read(None, [], STAGES), ({}, []))
         found = self.read("id;stage;points;reason;who\nann;3;7,5;because;me\n\nbob;all;0;copied;me\nbob;0;0;x;me\n")
         self.assertEqual(found["ann", 3], overrides.Override(7.5, "because"))
         self.assertEqual(len(found), 1 + len(STAGES))
         self.assertEqual(found["bob", 0].reason, "x")
 
-    def test_without_a_reason_or_about_nobody_are_refused_with_their_line(self):
-        for line, said in (("cat,3,1,x", "id"), ("ann,3,1,", "reason"), ("ann,99,1,x", "no stage"), ("ann,3,31,x", "0 to 30"),
+    def test_of_a_student_who_left_are_ignored(self):
+        found = self.read("id,stage,points,reason\ncat,3,1,x\nann,1,1,x\n")
+        self.assertEqual(list(found), [("ann", 1)])
+        self.assertRegex(self.ignored[0], "line 2: .*cat")
+
+    def test_without_a_reason_are_refused_with_their_line(self):
+        for line, said in (("ann,3,1,", "reason"), ("ann,99,1,x", "no stage"), ("ann,3,31,x", "0 to 30"),
                            ("ann,3,-1,x", "points"), ("ann,3,nan,x", "points"), ("ann,,1,x", "no stage")):
             self.assertRegex(self.problem(self.read, f"id,stage,points,reason\nann,1,1,x\n{line}\n"), f"line 3: .*{said}")
         self.assertIn("columns", self.problem(self.read, "id,stage\nann,1\n"))
