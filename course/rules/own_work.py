@@ -39,11 +39,11 @@ PHRASES = re.compile(r"[^\s、，。；：]*(?:[、，。；：]+|\s+|$)")  # a 
 BEGIN, END = "<!-- own work: python3 course rules.own_work --write -->", "<!-- end of own work -->"
 HANDOUT = {
     "en": "**Your own work.** You may use all of the C++ standard library, except `std::execution`, which needs another "
-          "library. Of our functions, your code for this stage may call {calls} (the three whose names begin with "
-          "`print` show values); it may include the headers that declare them. If your code calls another function, the "
+          "library. Of our functions, your code for this stage may call {calls} (`print` shows values, `printed` "
+          "returns the same text, and `printable` makes a text fit for an error message); it may include the headers that declare them. If your code calls another function, the "
           "test refuses it and names the function: see [docs/confinement.md](../../docs/confinement.md#your-own-work).",
     "zh": "**可以用的代码。** C++ 标准库可以随意使用，只有 `std::execution` 除外，它需要另一个库。"
-          "我们的函数中，本阶段的代码可以调用 {calls}（名字以 `print` 开头的三个用来显示数值），并可以包含声明它们的头文件。"
+          "我们的函数中，本阶段的代码可以调用 {calls}（`print` 显示数值，`printed` 返回同样的文字，`printable` 使文字适合放进错误消息），并可以包含声明它们的头文件。"
           "调用其他函数会被拒绝，并指出函数名：见 [docs/confinement.md](../../docs/confinement.md#your-own-work)。",
 }
 EMULATED = {

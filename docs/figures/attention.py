@@ -137,7 +137,7 @@ def kv_cache(data, say):
     left = 150
     for at in range(passes):
         top, filled = 62 + 62 * at, n_prompt + at
-        picture.text(24, top + 20, "pass {0}".format(at), "ink bold")
+        picture.text(24, top + 20, "pass {0}".format(at + 1), "ink bold")
         new = n_prompt if at == 0 else 1
         picture.text(24, top + 38, "computes {0}".format(new), "pale small")
         for column in range(len(tokens)):

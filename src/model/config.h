@@ -51,9 +51,9 @@ struct Config {
   std::size_t kv_dim() const { return n_kv_heads * head_dim; }
 };
 
-// Reads the text of a config.json; `where` names the file in errors. Throws Error naming the field,
-// and no right one, if a field is missing or out of range, or if it would change the result in a
-// way that this engine does not support.
+// Reads the text of a config.json; `where` names the file in errors. Throws an Error
+// that names the wrong field, and no field that is right, if a field is missing or out of range, or
+// if it would change the result in a way that this engine does not support.
 Config parse_config(const std::string& text, const std::string& where);
 
 }  // namespace stagecraft
