@@ -2,8 +2,8 @@
 
 // Three operators of the model as CUDA kernels, for stage 11. Each function launches one or more
 // kernels and does nothing else: it allocates and copies nothing. Every pointer points to device
-// memory, which holds f32 in row-major order without gaps between rows. Sizes are at least 1. No
-// input overlaps an output.
+// memory, which holds f32 in row-major order without gaps between rows. Sizes are at least 1,
+// and each array has fewer than 2^31 numbers. No input overlaps an output.
 //
 // Include "cuda_emulator.h" for CUDA itself. (With nvcc, this file includes CUDA's own headers.)
 namespace stagecraft {

@@ -469,5 +469,16 @@ INSTANTIATE_TEST_SUITE_P(EveryType, CpuWeights,
                                   std::get<1>(parameter.param);
                          });
 
+TEST(CpuBackend, GoesOnAfterASequenceThatFitsNoMemory) {
+  Engine engine = Engine::open(TEST_DATA "/models/llama-gqa2", {BackendKind::Cpu, 2, KvType::F32});
+  const auto sequence = engine.make_sequence(8);
+  EXPECT_THROW(engine.make_sequence(8, std::size_t{1} << 58), std::bad_alloc);
+  const std::vector<TokenId> ids = {1, 2, 3};
+  const Input input{sequence.get(), ids, 1};
+  Matrix<float> logits(1, 65);
+  engine.forward({&input, 1}, logits.view());
+  EXPECT_EQ(sequence->length(), 3u);
+}
+
 }  // namespace
 }  // namespace stagecraft

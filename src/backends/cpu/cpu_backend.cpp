@@ -92,7 +92,7 @@ class CpuBackend final : public Backend {
     }
     // Each sequence that may take part in a pass needs a row.
     const std::size_t rows = max_rows != 0 ? max_rows : pass_rows(plan_, kRows, context);
-    make_workspace(std::max({rows, live_, max_rows_}));
+    make_workspace(std::max({rows, live_, max_rows_}), n_threads_);
     return sequences;
   }
 
@@ -110,21 +110,24 @@ class CpuBackend final : public Backend {
   std::size_t max_rows() const override { return max_rows_; }
   std::size_t n_threads() const override { return n_threads_; }
   void use_threads(std::size_t n) override {
+    if (max_rows_ != 0) make_workspace(max_rows_, useful(n));
     n_threads_ = useful(n);
-    workspace_.reset();
-    if (max_rows_ != 0) make_workspace(max_rows_);
   }
 
  private:
   // More threads than cores would only wait for each other.
   static std::size_t useful(std::size_t n) { return std::min(n, usable_cores()); }
 
-  void make_workspace(std::size_t rows) {
+  void make_workspace(std::size_t rows, std::size_t n_threads) {
     batch_.reserve(live_);
-    if (workspace_ && rows == max_rows_) return;
+    if (workspace_ && rows == max_rows_ && n_threads == n_threads_) return;
     workspace_.reset();  // first, so that memory never holds two of them
-    max_rows_ = 0;       // and stays 0 if there is no memory
-    workspace_.emplace(plan_, fused_, kernels(), rows, n_threads_);
+    try {
+      workspace_.emplace(plan_, fused_, kernels(), rows, n_threads);
+    } catch (...) {  // the sequences that exist go on with one as before
+      if (max_rows_ != 0) workspace_.emplace(plan_, fused_, kernels(), max_rows_, n_threads_);
+      throw;
+    }
     max_rows_ = rows;
   }
 

@@ -236,7 +236,7 @@ void PackedAttention::sum_segment(const Layer& layer, const Task& task, std::siz
 void PackedAttention::join(const Layer& layer, const Task& task, const Sums& part,
                            const Sums& whole) const {
   for (std::size_t i = 0; i < task.n * layer.group; ++i) {
-    if (part.largest[i] == kMasked) continue;  // this query does not attend to the segment
+    if (part.total[i] == 0.0f) continue;  // this query does not attend to the segment
     const float largest = std::max(whole.largest[i], part.largest[i]);
     const float of_whole = std::exp2(whole.largest[i] - largest);
     const float of_part = std::exp2(part.largest[i] - largest);

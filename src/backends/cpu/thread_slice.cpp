@@ -11,6 +11,9 @@ Rows ThreadSlice::prepare(MatrixView<const float> x, const PackedNorm& norm, Act
   const Range mine = together ? share(n) : Range{0, n};
   const MatrixView<float> f32(p.f32.data(), n, width, f32_stride(width));
   const bool keeps_f32 = types[static_cast<std::size_t>(ActivationType::F32)];
+  const bool rounds = types[static_cast<std::size_t>(ActivationType::BF16)] ||
+                      types[static_cast<std::size_t>(ActivationType::Q8)];
+  if (!norm && order.empty() && !rounds) return {&p, x};
   for (std::size_t r = mine.begin; r < mine.end; ++r) {
     const float* row = x.row(order.empty() ? r : order[r]).data();
     if (norm) {

@@ -157,10 +157,7 @@ class CudaBackend final : public Backend {
     auto sequence = std::make_unique<CudaSequence>(plan_, context, tables_, slots_);
     const std::size_t rows = max_rows != 0 ? max_rows : pass_rows(plan_, kMostRows, context);
     const auto live = static_cast<std::size_t>(sequence->index()) + 1;  // one row per sequence
-    if (!workspace_ || std::max(rows, live) > workspace_->max_rows()) {
-      workspace_.reset();  // first, so that the GPU never holds two workspaces
-      workspace_.emplace(plan_, std::max(rows, live));
-    }
+    make_workspace(std::max(rows, live));
     return sequence;
   }
 
@@ -205,6 +202,30 @@ class CudaBackend final : public Backend {
   void use_threads(std::size_t) override {}  // of the CPU: this backend always uses one
 
  private:
+  void make_workspace(std::size_t rows) {
+    const std::size_t before = max_rows();
+    if (rows <= before) return;
+    // A grid of blocks has at most 65,535 rows (CUDA C++ Programming Guide, technical
+    // specifications). The largest grid has one for each expert that a row chooses.
+    std::size_t per_row = 1;
+    for (const Step& step : plan_.steps) {
+      const auto* route = std::get_if<RouteStep>(&step.kind);
+      if (route != nullptr) per_row = std::max(per_row, route->n_chosen);
+    }
+    constexpr std::size_t kMostBlocks = 65'535;
+    if (rows > kMostBlocks / per_row) {
+      throw Error("a pass on a GPU: expected at most {} rows, found {}", kMostBlocks / per_row,
+                  rows);
+    }
+    workspace_.reset();  // first, so that the GPU never holds two workspaces
+    try {
+      workspace_.emplace(plan_, rows);
+    } catch (...) {  // the sequences that exist go on with one as before
+      if (before != 0) workspace_.emplace(plan_, before);
+      throw;
+    }
+  }
+
   void check(std::span<const Input> inputs, MatrixView<float> logits) const {
     PassCheck pass(plan_, max_rows());
     for (const Input& input : inputs) {

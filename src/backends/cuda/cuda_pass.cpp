@@ -6,8 +6,7 @@ namespace stagecraft::cuda {
 
 class Pass {
  public:
-  Pass(const CudaProgram& program, PassWorkspace& w, const SequenceSlot* slots,
-       const PassRows& rows)
+  Pass(const CudaProgram& program, PassWorkspace& w, const SequenceSlot* slots, PassRows& rows)
       : plan_(program.plan),
         weights_(program.weights),
         tables_(program.tables),
@@ -42,12 +41,13 @@ class Pass {
  private:
   // All tables are one copy. A table has rows_ numbers, so passes of the same number of rows have
   // their tables at the same places, as a record needs it.
-  void upload_tables(const PassRows& rows) {
+  void upload_tables(PassRows& rows) {
     const std::vector<int>* const tables[kRowTables] = {
         &rows.ids,       &rows.positions,      &rows.seen,
         &rows.sequences, &rows.text_positions, &rows.answer_positions,
         &rows.scored};
-    std::vector<int> all(kRowTables * rows_);
+    std::vector<int>& all = rows.tables;
+    all.resize(kRowTables * rows_);
     const auto at = [&](std::size_t table) { return w_.tables_.as<int>() + table * rows_; };
     for (std::size_t i = 0; i < kRowTables; ++i) {
       std::ranges::copy(*tables[i], all.begin() + static_cast<std::ptrdiff_t>(i * rows_));
@@ -404,7 +404,7 @@ void PassRows::clear() {
 }
 
 bool run_pass(const CudaProgram& program, PassWorkspace& workspace, Recorder& recorder,
-              const SequenceSlot* slots, const PassRows& rows, MatrixView<float> logits,
+              const SequenceSlot* slots, PassRows& rows, MatrixView<float> logits,
               std::span<TokenId> likeliest) {
   Pass pass(program, workspace, slots, rows);
   const bool chooses = !likeliest.empty();

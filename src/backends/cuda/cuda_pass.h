@@ -67,6 +67,7 @@ struct PassRows {
   std::vector<int> answer_positions, text_positions;  // see Placement
   std::vector<int> scored;                            // indices of the rows that are scored
   std::vector<MatrixView<const float>> given;         // one per sequence: Input::rows
+  std::vector<int> tables;                            // room for all tables, one after the other
 
   void clear();  // keeps the memory
 };
@@ -78,7 +79,7 @@ struct PassRows {
 //   logits     [rows.scored, vocab_size]  written, in the host's memory
 //   likeliest  [rows.scored]           written, or empty; see Backend::forward_greedy
 bool run_pass(const CudaProgram& program, PassWorkspace& workspace, Recorder& recorder,
-              const SequenceSlot* slots, const PassRows& rows, MatrixView<float> logits,
+              const SequenceSlot* slots, PassRows& rows, MatrixView<float> logits,
               std::span<TokenId> likeliest);
 
 }  // namespace stagecraft::cuda

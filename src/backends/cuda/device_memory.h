@@ -50,7 +50,8 @@ class Recorder {
 
   // All passes of a kind must do the same launches with the same arguments. The first pass of a
   // kind calls launch(). The second one calls launch() while it is recorded, and then runs the
-  // record. Later ones only run the record. Returns whether a record was run.
+  // record. Later ones only run the record. If the GPU has no memory for a record, passes call
+  // launch(). Returns whether a record was run.
   struct Kind {
     std::size_t rows, scored;
     bool chooses;  // whether the pass chooses the likeliest tokens
@@ -61,10 +62,18 @@ class Recorder {
     const auto found = records_.find(kind);
     if (found == records_.end()) {
       launch();
+      if (records_.size() == kMostKinds) forget();
       records_[kind] = nullptr;
       return false;
     }
-    if (found->second == nullptr) found->second = record(launch);
+    if (found->second == nullptr && has_memory_) {
+      found->second = record(launch);
+      has_memory_ = found->second != nullptr;
+    }
+    if (found->second == nullptr) {
+      launch();
+      return false;
+    }
     repeat(found->second, stream_);
     return true;
   }
@@ -75,9 +84,12 @@ class Recorder {
       if (record != nullptr) release_record(record);
     }
     records_.clear();
+    has_memory_ = true;
   }
 
  private:
+  static constexpr std::size_t kMostKinds = 256;
+
   template <class Launch>
   void* record(Launch& launch) {
     begin_record(stream_);
@@ -91,7 +103,8 @@ class Recorder {
   }
 
   void* stream_;
-  std::map<Kind, void*> records_;  // null: only the first pass of this kind has run
+  std::map<Kind, void*> records_;  // null: passes of this kind have run, but there is no record
+  bool has_memory_ = true;         // false: the last record found no memory
 };
 
 }  // namespace stagecraft::cuda

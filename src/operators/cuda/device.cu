@@ -104,6 +104,10 @@ void* end_record(void* stream) {
   cudaGraphExec_t record = nullptr;
   const cudaError_t error = cudaGraphInstantiate(&record, graph, 0);
   cudaGraphDestroy(graph);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // clears the error, as in allocate()
+    return nullptr;
+  }
   check(error, "recording a pass");
   return record;
 }

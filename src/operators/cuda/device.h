@@ -33,7 +33,7 @@ void release_stream(void* stream) noexcept;
 // Between these two calls, the launches of this thread are recorded and not run. The thread must
 // not copy or allocate memory of the GPU between them.
 void begin_record(void* stream);
-void* end_record(void* stream);
+void* end_record(void* stream);  // null: the GPU has no memory for the record
 void repeat(void* record, void* stream);
 void release_record(void* record) noexcept;
 

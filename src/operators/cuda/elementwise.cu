@@ -25,7 +25,7 @@ __device__ inline float apply(ActivationFunction function, float x) {
     case ActivationFunction::GeluTanh:
       return 0.5f * x * (1.0f + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)));
     case ActivationFunction::Gelu:
-      return 0.5f * x * (1.0f + erff(x * 0.70710678f));
+      return 0.5f * x * erfcf(-x * 0.70710678f);  // 1 + erff loses all digits for x < 0
     case ActivationFunction::Relu:
       return x < 0.0f ? 0.0f : x;  // unlike fmaxf, keeps NaN
     case ActivationFunction::Sigmoid:
