@@ -152,7 +152,7 @@ STAGECRAFT_INLINE Vec gelu(Vec x) {
   const Vec t = broadcast(1.0f) / fma(z, broadcast(0.4f), broadcast(1.0f));
   const Vec p = polynomial(t, 0.042881193f, -0.14826056f, 0.10044267f, 0.069097064f, 0.09280988f,
                            0.18783007f, 0.20330957f, 0.22624434f, 0.22564584f);
-  // x / 2 * erfc(z). From |x| = 15 on, it is 0 in f32; without a limit, infinity times 0 would be NaN.
+  // x / 2 * erfc(z). From |x| = 15 on, it is 0 in f32. Without a limit, infinity * 0 would be NaN.
   const Vec y = min(broadcast(15.0f), max(broadcast(-15.0f), x));
   const Vec tail = broadcast(0.5f) * y * (p * t * exp(broadcast(-0.5f) * (y * y)));
   return x < Vec{} ? tail : x - tail;
