@@ -96,7 +96,7 @@ double time_tiles(const Kernels& k, WeightLayout layout, const LargeMemory& weig
   const auto type = static_cast<std::size_t>(kernel.activation_type);
   const std::size_t row_bytes = strides[type] * bytes_of(kernel.activation_type);
   const LargeMemory rows = some_numbers(shape.rows * row_bytes);
-  alignas(64) float out[kTileRows * kPanelOutputs];
+  alignas(64) float out[kMostTileRows * kPanelOutputs];
   return time_panels(shape, most, [&](std::size_t panel, std::size_t r, std::size_t n) {
     TileArgs args{.panel = matrix.panel(panel),
                   .inputs = shape.inputs,

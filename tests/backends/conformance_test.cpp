@@ -296,7 +296,7 @@ Kernels broken_table(std::size_t which) {
       break;
     case 13:  // the scale of the first block is used for all
       break_tiles<WeightLayout::Q8_0, [](Tile tile, TileArgs args, std::size_t n) {
-        const std::vector<float> scales(kTileRows * args.block_stride, args.scales[0]);
+        const std::vector<float> scales(kMostTileRows * args.block_stride, args.scales[0]);
         args.scales = scales.data();
         tile(args, n);
       }>(table);

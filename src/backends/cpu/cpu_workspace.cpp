@@ -132,7 +132,7 @@ CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kerne
         first ? PreparedRows({sizes.dense, sizes.slots}) : PreparedRows({{kFewRows, widest}});
     one.slots.rows.reserve(sizes.slots.rows);
     one.slots.experts.reserve(sizes.experts);
-    one.tile = Matrix<float>(2 * kTileRows, kPanelOutputs);
+    one.tile = Matrix<float>(2 * kMostTileRows, kPanelOutputs);
     one.queries = PreparedRows({{queries, padded}});
     one.scores = PreparedRows({{queries, kScoreStride}});
     one.segment = AttentionSums(queries, padded);

@@ -111,7 +111,7 @@ struct CpuWorkspace {
   struct Scratch {                                                  // of one thread
     PreparedRows prepared;         // of at most kFewRows rows, or of one thread alone
     Slots slots;                   // of the current FusedExperts
-    Matrix<float> tile;            // [2 * kTileRows, 32]: the output of kernels
+    Matrix<float> tile;            // [2 * kMostTileRows, 32]: the output of kernels
     PreparedRows queries;          // [queries, head_dim, rounded up to 32], padded with zeros
     PreparedRows scores;           // [queries, kScores], stride: kScoreStride
     AttentionSums segment, whole;  // [queries], of one segment and of all segments

@@ -44,7 +44,7 @@ void gated_panels(const Kernels& kernels, const ThreadSlice& slice, const GatedP
   const PanelMatrix &gate = product.gate, &up = product.up;
   const std::size_t most = std::min(slice.max_rows(gate), slice.max_rows(up));
   float* const g = slice.scratch().tile.data();
-  float* const u = g + kTileRows * kPanelOutputs;
+  float* const u = g + kMostTileRows * kPanelOutputs;
   for (std::size_t panel = panels.begin; panel < panels.end; ++panel) {
     const std::size_t output = panel * kPanelOutputs;
     const Range columns{output, std::min(output + kPanelOutputs, gate.outputs)};

@@ -29,10 +29,11 @@
 namespace stagecraft::STAGECRAFT_ISA {
 namespace {
 
-constexpr std::size_t kAmxRows = 16;             // rows of a tile
-constexpr std::size_t kAmxRowBytes = 64;         // bytes of a row of a tile
-constexpr std::size_t kAmxOutputs = 16;          // outputs of a tile of weights
-constexpr std::size_t kAmxMostRows = kTileRows;  // of one call; each call loads its panel into L1
+constexpr std::size_t kAmxRows = 16;      // rows of a tile
+constexpr std::size_t kAmxRowBytes = 64;  // bytes of a row of a tile
+constexpr std::size_t kAmxOutputs = 16;   // outputs of a tile of weights
+// The most rows of a call. Each call loads its panel into L1.
+constexpr std::size_t kAmxMostRows = kMostTileRows;
 
 // The operand of LDTILECFG: the number of rows of each register, and of bytes per row.
 struct alignas(64) TileShapes {

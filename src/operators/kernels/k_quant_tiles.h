@@ -77,7 +77,7 @@ struct ScalesAndMinima {
 // Q4_K and Q5_K
 template <int Rows, WeightLayout kLayout>
 void tile_of_minima(const TileArgs& t) {
-  constexpr std::size_t Vecs = kBytes.vecs_of(Rows);
+  constexpr std::size_t Vecs = kByteTile.vecs_of(Rows);
   constexpr bool kFifthBit = kLayout == WeightLayout::Q5_K;
   constexpr std::size_t kBlockBytes = kKNibbles + (kFifthBit ? kKBits : 0);
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
@@ -200,7 +200,7 @@ struct WeightsOfHalves {
 
 template <int Rows, WeightLayout kLayout>
 void tile_of_halves(const TileArgs& t) {
-  constexpr std::size_t Vecs = kBytes.vecs_of(Rows);
+  constexpr std::size_t Vecs = kByteTile.vecs_of(Rows);
   using Weights = WeightsOfHalves<kLayout>;
   using Scales = ScalesOfHalves<kLayout, Vecs>;
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
@@ -255,7 +255,7 @@ void tile_of_halves(const TileArgs& t) {
 
 template <int Rows, WeightLayout>
 void tile_iq4_xs(const TileArgs& t) {
-  constexpr std::size_t Vecs = kBytes.vecs_of(Rows);
+  constexpr std::size_t Vecs = kByteTile.vecs_of(Rows);
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     const std::size_t lane = first * kLanes;
     const std::byte* at = t.panel;

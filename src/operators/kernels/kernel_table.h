@@ -29,16 +29,17 @@ namespace stagecraft::STAGECRAFT_ISA {
   tile<(rows <= most ? rows : 1) __VA_OPT__(, ) __VA_ARGS__>
 // The MatmulKernel of a layout whose rows are bytes. STAGECRAFT_UNPACKED: that unpacks a panel once
 // for many rows.
-#define STAGECRAFT_BYTES(layout, tile)                                                             \
-  {                                                                                                \
-    kTileOfBytes<WeightLayout::layout, STAGECRAFT_TILES(kBytes.rows, tile, WeightLayout::layout)>, \
-        kBytesMost, ActivationType::Q8                                                             \
-  }
-#define STAGECRAFT_UNPACKED(layout, tile)                                       \
+#define STAGECRAFT_BYTES(layout, tile)                                          \
   {                                                                             \
-    kTileOfUnpacked<WeightLayout::layout,                                       \
-                    STAGECRAFT_TILES(kBytes.rows, tile, WeightLayout::layout)>, \
-        kUnpackedMost, ActivationType::Q8                                       \
+    kTileOfBytes<WeightLayout::layout,                                          \
+                 STAGECRAFT_TILES(kByteTile.rows, tile, WeightLayout::layout)>, \
+        kBytesMost, ActivationType::Q8                                          \
+  }
+#define STAGECRAFT_UNPACKED(layout, tile)                                          \
+  {                                                                                \
+    kTileOfUnpacked<WeightLayout::layout,                                          \
+                    STAGECRAFT_TILES(kByteTile.rows, tile, WeightLayout::layout)>, \
+        kUnpackedMost, ActivationType::Q8                                          \
   }
 
 namespace {
@@ -63,13 +64,13 @@ constexpr Tile kTileOfUnpacked = kAmxTile<kLayout, kUnpackedTile<kLayout, kFew>>
 constexpr std::size_t kBytesMost = kAmxMostRows, kUnpackedMost = kAmxMostRows;
 #elif defined(__AVX512BF16__)
 constexpr ActivationType kRoundedRows = ActivationType::BF16;
-constexpr std::size_t kRoundedMost = kFloats.rows, kRowsPerShare = 12;
-constexpr Tile kRoundedTile = STAGECRAFT_TILES(kFloats.rows, tile_rounded_bf16);
+constexpr std::size_t kRoundedMost = kFloatTile.rows, kRowsPerShare = 12;
+constexpr Tile kRoundedTile = STAGECRAFT_TILES(kFloatTile.rows, tile_rounded_bf16);
 constexpr auto kPeakBf16 = peak_bf16;
 #else
 constexpr ActivationType kRoundedRows = ActivationType::F32;
-constexpr std::size_t kRoundedMost = kHalves.rows, kRowsPerShare = 12;
-constexpr Tile kRoundedTile = STAGECRAFT_TILES(kHalves.rows, tile_bf16);
+constexpr std::size_t kRoundedMost = kHalfTile.rows, kRowsPerShare = 12;
+constexpr Tile kRoundedTile = STAGECRAFT_TILES(kHalfTile.rows, tile_bf16);
 constexpr auto kPeakBf16 = peak_f32;
 #endif
 #if !defined(__AMX_BF16__)
@@ -77,7 +78,7 @@ template <WeightLayout, Tile kFew>
 constexpr Tile kTileOfBytes = kFew;
 template <WeightLayout kLayout, Tile kFew>
 constexpr Tile kTileOfUnpacked = kUnpackedTile<kLayout, kFew>;
-constexpr std::size_t kBytesMost = kBytes.rows, kUnpackedMost = kUnpackedRows;
+constexpr std::size_t kBytesMost = kByteTile.rows, kUnpackedMost = kUnpackedRows;
 #endif
 
 }  // namespace
@@ -86,9 +87,9 @@ extern const Kernels table;
 
 const Kernels table = {
     .name = STAGECRAFT_STRING(STAGECRAFT_ISA),
-    .matmuls = {{STAGECRAFT_TILES(kFloats.rows, tile_f32), kFloats.rows, ActivationType::F32},
-                {STAGECRAFT_TILES(kHalves.rows, tile_f16), kHalves.rows, ActivationType::F32},
-                {STAGECRAFT_TILES(kHalves.rows, tile_bf16), kHalves.rows, ActivationType::F32},
+    .matmuls = {{STAGECRAFT_TILES(kFloatTile.rows, tile_f32), kFloatTile.rows, ActivationType::F32},
+                {STAGECRAFT_TILES(kHalfTile.rows, tile_f16), kHalfTile.rows, ActivationType::F32},
+                {STAGECRAFT_TILES(kHalfTile.rows, tile_bf16), kHalfTile.rows, ActivationType::F32},
                 {kRoundedTile, kRoundedMost, kRoundedRows},
                 STAGECRAFT_BYTES(Q8_0, tile_blocks),
                 STAGECRAFT_BYTES(Q4_0, tile_blocks),
@@ -103,7 +104,7 @@ const Kernels table = {
                 STAGECRAFT_UNPACKED(Q5_K, tile_of_minima),
                 STAGECRAFT_UNPACKED(Q6_K, tile_of_halves),
                 STAGECRAFT_UNPACKED(IQ4_XS, tile_iq4_xs),
-                {STAGECRAFT_TILES(kHalves.rows, tile_q8_by_input), kHalves.rows,
+                {STAGECRAFT_TILES(kHalfTile.rows, tile_q8_by_input), kHalfTile.rows,
                  ActivationType::F32}},
     .rows_per_share = kRowsPerShare,
     .to_bf16 = to_bf16,

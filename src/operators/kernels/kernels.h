@@ -36,8 +36,8 @@ constexpr std::size_t kPanelOutputs = 32;  // outputs per panel
 constexpr std::size_t panels_of(std::size_t outputs) {
   return (outputs + kPanelOutputs - 1) / kPanelOutputs;
 }
-constexpr std::size_t kQuantBlock = 32;  // inputs that share a scale
-constexpr std::size_t kTileRows = 256;   // the largest max_rows of all kernels
+constexpr std::size_t kQuantBlock = 32;     // inputs that share a scale
+constexpr std::size_t kMostTileRows = 256;  // the largest max_rows of all kernels
 
 // The number format of the activations that a kernel multiplies with a panel.
 enum class ActivationType : std::uint8_t { F32, BF16, Q8 };

@@ -36,18 +36,18 @@ struct TileShape {
   constexpr std::size_t vecs_of(int n) const { return n <= rows_of_whole_lines ? kVecs : vecs; }
 };
 #if defined(__AVX512F__)
-constexpr TileShape kFloats{12, 2}, kHalves{12, 2}, kBytes{6, 2};
+constexpr TileShape kFloatTile{12, 2}, kHalfTile{12, 2}, kByteTile{6, 2};
 #elif defined(__ARM_FEATURE_MATMUL_INT8)
 // Bytes, see i8mm_pairs.h: 8 integer sums, 8 float sums, 4 vectors of zipped weights, 2 more for
 // nibbles, and a pair of rows: 23 of 32 registers. With 6 rows it would be 31, and GCC would spill
 // sums to memory. A single row reads whole cache lines, as it does without pairs.
-constexpr TileShape kFloats{6, 4}, kHalves{6, 4, 1}, kBytes{4, 2, 1};
+constexpr TileShape kFloatTile{6, 4}, kHalfTile{6, 4, 1}, kByteTile{4, 2, 1};
 #elif defined(__aarch64__)
-constexpr TileShape kFloats{6, 4}, kHalves{6, 4, 1}, kBytes{3, 4};
+constexpr TileShape kFloatTile{6, 4}, kHalfTile{6, 4, 1}, kByteTile{3, 4};
 #elif defined(__AVX2__)
-constexpr TileShape kFloats{6, 2, 3}, kHalves{6, 2, 3}, kBytes{4, 2, 2};
+constexpr TileShape kFloatTile{6, 2, 3}, kHalfTile{6, 2, 3}, kByteTile{4, 2, 2};
 #else
-constexpr TileShape kFloats{2, 4}, kHalves{1, 4}, kBytes{1, 4};
+constexpr TileShape kFloatTile{2, 4}, kHalfTile{1, 4}, kByteTile{1, 4};
 #endif
 
 // When a kernel starts a new panel, the panel is not in any cache yet, and the first tile would
@@ -152,13 +152,13 @@ STAGECRAFT_INLINE void tile_floats(const TileArgs& t, Get get) {
 }
 template <int Rows>
 void tile_f32(const TileArgs& t) {
-  tile_floats<Rows, kFloats.vecs_of(Rows), 4 * kPanelOutputs>(
+  tile_floats<Rows, kFloatTile.vecs_of(Rows), 4 * kPanelOutputs>(
       t, [](const std::byte* w, std::size_t i)
              STAGECRAFT_INLINED { return load(reinterpret_cast<const float*>(w) + i); });
 }
 template <int Rows>
 void tile_f16(const TileArgs& t) {
-  tile_floats<Rows, kHalves.vecs_of(Rows), 2 * kPanelOutputs>(
+  tile_floats<Rows, kHalfTile.vecs_of(Rows), 2 * kPanelOutputs>(
       t, [](const std::byte* w, std::size_t i) STAGECRAFT_INLINED {
         return load_f16(reinterpret_cast<const std::uint16_t*>(w) + i);
       });
@@ -167,7 +167,7 @@ void tile_f16(const TileArgs& t) {
 // more than a stored float. The product costs one multiplication for all rows.
 template <int Rows>
 void tile_q8_by_input(const TileArgs& t) {
-  tile_floats<Rows, kHalves.vecs_of(Rows), sizeof(float) + kPanelOutputs>(
+  tile_floats<Rows, kHalfTile.vecs_of(Rows), sizeof(float) + kPanelOutputs>(
       t, [](const std::byte* w, std::size_t i) STAGECRAFT_INLINED {
         return load_i8(w + sizeof(float) + i) * broadcast(load_as<float>(w));
       });
@@ -176,7 +176,7 @@ void tile_q8_by_input(const TileArgs& t) {
 // bf16, [k / 2][32][2]: a 32-bit word holds the weights of two inputs, the first in its lower half.
 template <int Rows>
 void tile_bf16(const TileArgs& t) {
-  constexpr std::size_t Vecs = kHalves.vecs_of(Rows);
+  constexpr std::size_t Vecs = kHalfTile.vecs_of(Rows);
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     const std::byte* w = t.panel + 4 * kLanes * first;
     const auto* a = static_cast<const float*>(t.rows);
@@ -205,7 +205,7 @@ void tile_bf16(const TileArgs& t) {
 #if defined(__AVX512BF16__)
 template <int Rows>
 void tile_rounded_bf16(const TileArgs& t) {
-  constexpr std::size_t Vecs = kFloats.vecs;
+  constexpr std::size_t Vecs = kFloatTile.vecs;
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     const std::byte* w = t.panel + 4 * kLanes * first;
     for (std::size_t k = 0; k < t.inputs; k += 2, w += 4 * kPanelOutputs) {
@@ -244,7 +244,7 @@ STAGECRAFT_INLINE void begin_dots(std::int32_t bias, SumOf sum_of, Ints (&dot)[R
 template <int Rows, WeightLayout kLayout>
 void tile_blocks(const TileArgs& t) {
   using Block = Block<kLayout>;
-  constexpr std::size_t Vecs = kBytes.vecs_of(Rows);
+  constexpr std::size_t Vecs = kByteTile.vecs_of(Rows);
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     const std::byte* block = t.panel;
     for (std::size_t b = 0; b < t.inputs / kQuantBlock; ++b, block += Block::kBytes) {

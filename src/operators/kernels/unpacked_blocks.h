@@ -197,7 +197,7 @@ STAGECRAFT_INLINE void add_unpacked(const TileArgs& t, std::size_t first, std::s
                                     const Blocks<Unpacking<kLayout>::kInputs>& blocks,
                                     float (*sums)[kPanelOutputs]) {
   using Unpacking = Unpacking<kLayout>;
-  constexpr std::size_t Vecs = kBytes.vecs_of(Rows);
+  constexpr std::size_t Vecs = kByteTile.vecs_of(Rows);
   for (std::size_t lane = 0; lane < kPanelOutputs; lane += Vecs * kLanes) {
     Vec acc[Rows][Vecs];
     STAGECRAFT_UNROLL
@@ -268,7 +268,7 @@ STAGECRAFT_INLINE void write_sums(const TileArgs& t, std::size_t n,
 
 constexpr std::size_t kUnpackedRows = 48;  // the largest number of rows of tile_unpacked
 
-// n: a multiple of kBytes.rows.
+// n: a multiple of kByteTile.rows.
 template <WeightLayout kLayout>
 void tile_unpacked(const TileArgs& t, std::size_t n) {
   using Unpacking = Unpacking<kLayout>;
@@ -280,20 +280,20 @@ void tile_unpacked(const TileArgs& t, std::size_t n) {
     const std::size_t inputs = std::min(kKBlock, t.inputs - first);
     const std::size_t n_blocks = inputs / Unpacking::kInputs;
     at = Unpacking::template unpack<false>(at, n_blocks, blocks);
-    for (std::size_t r = 0; r < n; r += kBytes.rows) {
-      const TileArgs some = some_rows(t, r, r + kBytes.rows, n);
-      add_unpacked<kLayout, kBytes.rows>(some, first, n_blocks, blocks, sums + r);
+    for (std::size_t r = 0; r < n; r += kByteTile.rows) {
+      const TileArgs some = some_rows(t, r, r + kByteTile.rows, n);
+      add_unpacked<kLayout, kByteTile.rows>(some, first, n_blocks, blocks, sums + r);
     }
   }
   write_sums(t, n, sums);
 }
 
-// Multiplies n rows by kFew, at most kBytes.rows at a time.
+// Multiplies n rows by kFew, at most kByteTile.rows at a time.
 template <Tile kFew>
 void tile_in_parts(const TileArgs& t, std::size_t n) {
-  if (n <= kBytes.rows) return kFew(t, n);
-  for (std::size_t r = 0; r < n; r += kBytes.rows) {
-    const std::size_t end = std::min<std::size_t>(n, r + kBytes.rows);
+  if (n <= kByteTile.rows) return kFew(t, n);
+  for (std::size_t r = 0; r < n; r += kByteTile.rows) {
+    const std::size_t end = std::min<std::size_t>(n, r + kByteTile.rows);
     kFew(some_rows(t, r, end, n), end - r);
   }
 }
@@ -302,7 +302,7 @@ void tile_in_parts(const TileArgs& t, std::size_t n) {
 // multiplied by kMany, which unpacks the panel. The others are multiplied by kRest.
 template <WeightLayout kLayout, Tile kRest, Tile kMany, std::size_t kGroup, std::size_t kEnough>
 void tile_many_rows(const TileArgs& t, std::size_t n) {
-  if (n <= kBytes.rows) return kRest(t, n);
+  if (n <= kByteTile.rows) return kRest(t, n);
   const TileArgs all = fetching_next_panel(t, Unpacking<kLayout>::kBytes * t.inputs / kKBlock);
   const std::size_t by_groups = n < kEnough ? 0 : n / kGroup * kGroup;
   if (by_groups != 0) kMany(some_rows(all, 0, by_groups, n), by_groups);
@@ -312,7 +312,7 @@ void tile_many_rows(const TileArgs& t, std::size_t n) {
 // For types that must be unpacked: once for many rows, or again for each tile of a few rows.
 template <WeightLayout kLayout, Tile kFew>
 constexpr Tile kUnpackedTile = tile_many_rows<kLayout, tile_in_parts<kFew>, tile_unpacked<kLayout>,
-                                              kBytes.rows, 2 * kBytes.rows>;
+                                              kByteTile.rows, 2 * kByteTile.rows>;
 
 }  // namespace
 }  // namespace stagecraft::STAGECRAFT_ISA
