@@ -4,6 +4,7 @@ import datetime
 import os
 import shutil
 import sys
+import tempfile
 
 from classroom import class_folder
 from classroom import helpers
@@ -16,8 +17,9 @@ PULL_SECONDS = 900  # per student
 
 
 def pull(classroom, students):
-    for unfinished in classroom.folder.glob("pulled/*/.new-*"):  # of a pull that was killed
-        shutil.rmtree(unfinished, ignore_errors=True)
+    for pattern in "pulled/*/.new-*", ".pull-*":
+        for unfinished in classroom.folder.glob(pattern):  # of a pull that was killed
+            shutil.rmtree(unfinished, ignore_errors=True)
     seen, problems = classroom.seen(), classroom.problems()
     bar = Bar(len(students))
     found = collections.Counter()
@@ -45,8 +47,9 @@ def pull(classroom, students):
         tasks.append({"ids": [student.id for student in together], "place": together[0].place,
                       "last": known.pop() if len(known) == 1 else None})
     words = [sys.executable, str(course.ROOT / "course"), "classroom.pull_process", str(classroom.folder)]
-    environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", TERM="dumb")
-    helpers.Helpers(words, PULLS, environment, PULL_SECONDS).run(tasks, done)
+    with tempfile.TemporaryDirectory(dir=classroom.folder, prefix=".pull-") as room:  # a helper may be killed
+        environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", TERM="dumb", TMPDIR=room)
+        helpers.Helpers(words, PULLS, environment, PULL_SECONDS).run(tasks, done)
     bar.end()
     classroom.problems(problems)
     course.tell(course.say("class_pulled", len(students), found["new"], found["same"], found["problem"]))
