@@ -54,8 +54,8 @@ std::string read_key(const std::string& file) {
   return key;
 }
 
-// The names that clients may use for the model: the aliases, then the name of its folder or file.
-// Answers contain the first one.
+// The names that clients may use for the model: the aliases, then the name given to --model (if it
+// is no path), then the name of its folder or file. Answers contain the first one.
 std::vector<std::string> names_of(const ServeFlags& flags, const ModelSource& model) {
   std::vector<std::string> names;
   const auto add = [&](const std::string& given) {
@@ -63,6 +63,7 @@ std::vector<std::string> names_of(const ServeFlags& flags, const ModelSource& mo
     if (std::ranges::count(names, name) == 0) names.push_back(name);
   };
   for (const std::string& alias : flags.aliases) add(alias);
+  if (is_found_by_name(flags.model)) add(flags.model);
   add(model_name(model));
   return names;
 }
