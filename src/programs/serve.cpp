@@ -243,7 +243,8 @@ void run_serve(const ServeFlags& flags) {
 void add_serve(CLI::App& app) {
   CLI::App* command = app.add_subcommand("serve", "An OpenAI-compatible HTTP server");
   const auto flags = std::make_shared<ServeFlags>();
-  flags->add_to(*command);
+  flags->add_to(*command, "16 for a completion, for a chat the rest of the context",
+                kDefaultContextText);
   command->add_option("--host", flags->host, "Listen on this address of the machine")
       ->check(not_empty("an address"))
       ->capture_default_str()
