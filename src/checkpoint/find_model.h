@@ -18,4 +18,7 @@ namespace stagecraft {
 // Throws Error that names the command to pull a missing model, or the folders that were searched.
 std::filesystem::path find_model(const std::string& given, const std::string& default_name);
 
+// True if find_model() found `given` as the name of a model, not as a path.
+bool is_found_by_name(const std::string& given);
+
 }  // namespace stagecraft

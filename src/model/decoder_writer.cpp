@@ -5,17 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "model/activation_names.h"
 #include "model/rope_frequencies.h"
 
 namespace stagecraft {
 namespace {
-
-// The name of the step f(gate) * up (Shazeer 2020).
-const char* gated_name(ActivateStep::Function function) {
-  constexpr const char* kNames[kActivationFunctions] = {"swiglu", "geglu", "geglu",
-                                                        "reglu",  "gated", "gated"};
-  return kNames[static_cast<std::size_t>(function)];
-}
 
 // "theta 10000, linear x 8"
 std::string rope_text(const RopeConfig& rope) {
@@ -225,7 +219,7 @@ void DecoderWriter::stacked_gate(BufferId in, const std::string& tensor,
 }
 
 void DecoderWriter::activate(ActivateStep::Function function) {
-  step(gated_name(function), ActivateStep{g, g, u, function});
+  step(names_of(function).gated_step, ActivateStep{g, g, u, function});
 }
 
 void DecoderWriter::route(const std::string& prefix, BufferId in, const std::string& router,
@@ -247,9 +241,7 @@ ExpertsStep::Expert DecoderWriter::expert(BufferId in, BufferId out, std::size_t
 void DecoderWriter::mlp(BufferId in, const std::string& first, const std::string& second,
                         ActivateStep::Function function, bool bias, const Weight& rows) {
   linear("up", g, in, first, bias, rows);
-  constexpr const char* kNames[kActivationFunctions] = {"silu", "gelu",    "gelu",
-                                                        "relu", "sigmoid", "product"};
-  step(kNames[static_cast<std::size_t>(function)], ActivateStep{g, g, kNone, function});
+  step(names_of(function).step, ActivateStep{g, g, kNone, function});
   linear("down", o, g, second, bias, rows);
 }
 

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "model/activation_names.h"
+
 namespace stagecraft {
 namespace {
 
@@ -143,7 +145,8 @@ class PlanText {
     if (s.function == ActivateStep::Function::Identity) {
       return equals(s.out, buffer(s.gate) + up);
     }
-    return equals(s.out, fmt::format("{}({}){}", function(s.function), buffer(s.gate), up));
+    return equals(s.out,
+                  fmt::format("{}({}){}", names_of(s.function).function, buffer(s.gate), up));
   }
 
   // "softmax(r); the 2 largest / their sum", "2.5 * sigmoid(r); the 8 largest with bias of 4 of 8
@@ -169,7 +172,7 @@ class PlanText {
                                      buffer(s.in), buffer(s.shares), most_chosen(plan_, s),
                                      s.experts.size(), weight(first.gate), bias(first.gate_bias),
                                      weight(first.up), bias(first.up_bias), weight(first.down),
-                                     bias(first.down_bias), function(s.function), limit));
+                                     bias(first.down_bias), names_of(s.function).function, limit));
   }
 
   Line line_of(const AddStep& s, Steps) const {
@@ -263,12 +266,6 @@ class PlanText {
       return found != nullptr && found->cache == cache;
     });
     return store == plan_.steps.end() ? kNone : store->layer;
-  }
-
-  static const char* function(ActivateStep::Function function) {
-    constexpr const char* kNames[kActivationFunctions] = {"silu", "gelu_tanh", "gelu",
-                                                          "relu", "sigmoid",   "identity"};
-    return kNames[static_cast<std::size_t>(function)];
   }
 
   Line equals(BufferId out, const std::string& right) const { return {buffer(out), "= " + right}; }

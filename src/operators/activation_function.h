@@ -5,8 +5,9 @@
 namespace stagecraft {
 
 // The activation functions that a plan can have (kernels.h has their formulas). Tables of functions
-// and names have this order.
+// and names have this order. Identity stays the last.
 enum class ActivationFunction { Silu, GeluTanh, Gelu, Relu, Sigmoid, Identity };
-inline constexpr std::size_t kActivationFunctions = 6;
+inline constexpr auto kActivationFunctions =
+    static_cast<std::size_t>(ActivationFunction::Identity) + 1;
 
 }  // namespace stagecraft

@@ -351,7 +351,7 @@ void add_chat(CLI::App& app) {
       ->type_name("NAME|FILE");
   add_template_variables_to(*command, flags->template_variables);
   command->add_flag("--verbose", flags->verbose, "Print the speed after each answer");
-  flags->add_to(*command);
+  flags->add_to(*command, std::to_string(kDefaultMaxTokens), kDefaultContextText);
   flags->add_grammar_to(*command);
   command->footer(
       "Examples: stagecraft chat --system \"You are a pirate.\"\n"

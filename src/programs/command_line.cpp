@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <sstream>
@@ -30,9 +31,47 @@ void print_error(const char* message) {
   print_message(fmt::format("stagecraft: {}", printable(message, 4096)));
 }
 
+// The script ./stage sets STAGECRAFT_HOME and runs this program.
+bool runs_in_stage() {
+  const char* home = std::getenv("STAGECRAFT_HOME");
+  return home != nullptr && *home != '\0';
+}
+
+// What the user typed to start this program.
+const char* typed_name() { return runs_in_stage() ? "./stage" : "stagecraft"; }
+
+// `help` with the examples as the user would type them.
+std::string with_typed_name(std::string help) {
+  constexpr std::string_view kName = "stagecraft ";
+  const std::string typed = fmt::format("{} ", typed_name());
+  for (std::size_t at = 0; (at = help.find(kName, at)) != std::string::npos; at += typed.size()) {
+    help.replace(at, kName.size(), typed);
+  }
+  return help;
+}
+
+// The help about the options of a command that ./stage handles before it runs this program.
+std::string_view help_of_stage(std::string_view command) {
+  if (!runs_in_stage()) return "";
+  if (command == "bench") {
+    return "\nOptions of ./stage, each with a --help of its own:\n"
+           "  --mine 9                    The speed of your stage 9; 0-10: of a model with your "
+           "stages\n"
+           "  --against llama-bench --model FILE.gguf\n"
+           "                              The speed beside that of llama.cpp, or of another "
+           "program\n";
+  }
+  constexpr std::string_view kRunStages[] = {"story", "chat", "serve", "trace", "peek"};
+  if (std::ranges::find(kRunStages, command) == std::end(kRunStages)) return "";
+  return "\nAn option of ./stage:\n"
+         "  --mine 0-3                  Run your functions of stages 0 to 3; just --mine: of all "
+         "that "
+         "pass\n";
+}
+
 std::string where_it_is_said(const CLI::App& app) {
   const auto commands = app.get_subcommands();
-  return fmt::format("; see 'stagecraft {}--help'",
+  return fmt::format("; see '{} {}--help'", typed_name(),
                      commands.empty() ? "" : commands.front()->get_name() + " ");
 }
 
@@ -67,10 +106,11 @@ void keep_standard_descriptors() {
 }
 
 int run(int argc, char** argv, std::span<const Command> commands) {
-  CLI::App app("A language model engine, and the course in which you write it", "stagecraft");
+  CLI::App app("A language model engine, and the course in which you write it", typed_name());
   app.set_version_flag("--version", version_text());
   app.require_subcommand(0, 1);  // no command: see the message below
-  add_commands(app, commands, argc > 1 ? argv[1] : "");
+  const std::string_view asked_for = argc > 1 ? argv[1] : "";
+  add_commands(app, commands, asked_for);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError& error) {
@@ -83,16 +123,21 @@ int run(int argc, char** argv, std::span<const Command> commands) {
     return kBadCommandLine;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help, --version
-      std::ostringstream text;
-      app.exit(error, text, text);
-      print_now(fitted_help(text.str(), is_terminal(stdout) ? Terminal::of_stdout().width : 0));
+      std::ostringstream out;
+      app.exit(error, out, out);
+      std::string text = out.str();
+      if (dynamic_cast<const CLI::CallForHelp*>(&error) != nullptr) {
+        text = with_typed_name(std::move(text));
+        text += help_of_stage(asked_for);
+      }
+      print_now(fitted_help(text, is_terminal(stdout) ? Terminal::of_stdout().width : 0));
       return 0;
     }
     print_error(error.what());
     return kBadCommandLine;
   }
   if (app.get_subcommands().empty()) {
-    print_error("expected a command; 'stagecraft --help' lists them");
+    print_error(fmt::format("expected a command; '{} --help' lists them", typed_name()).c_str());
     return kBadCommandLine;
   }
   return 0;

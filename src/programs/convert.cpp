@@ -96,8 +96,8 @@ void add_convert(CLI::App& app) {
       ->check(one_of({"gguf", "folder", "flm"}));
   command
       ->add_option("--type", flags->type,
-                   "Type of the matrices: f32, f16, bf16; in GGUF also q8_0, q4_0, q4_1 (default: "
-                   "as stored)")
+                   "Type of the matrices: f32, f16, bf16; in GGUF also q8_0, q4_0, q4_1; in .flm "
+                   "only f32 (default: as stored)")
       ->check(one_of({"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1"}));
   command->add_option("--tokenizer", flags->tokenizer, "The tokenizer, if the model has none")
       ->check(not_empty())

@@ -280,7 +280,8 @@ void add_info(CLI::App& app) {
       ->type_name("PATH");
   command
       ->add_option("-c,--context", flags->context,
-                   "Compute memory and work for a context of N tokens")
+                   "Compute memory and work for a context of N tokens (default: what the model was "
+                   "trained for)")
       ->check(whole_in_range(1, 1'000'000'000))
       ->type_name("N");
   command->add_flag("--tensors", flags->every_tensor, "Show each tensor in a separate row");

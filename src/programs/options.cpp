@@ -155,14 +155,20 @@ void EngineFlags::add_backend_to(CLI::App& command) {
       ->type_name("TYPE");
 }
 
-void GenerationFlags::add_to(CLI::App& command) {
+void GenerationFlags::add_to(CLI::App& command, std::string_view default_tokens,
+                             std::string_view default_context) {
   add_model_to(command);
   add_tokenizer_to(command);
-  command.add_option("-n,--max-tokens", max_tokens, "Generate at most N new tokens")
+  command
+      .add_option("-n,--max-tokens", max_tokens,
+                  fmt::format("Generate at most N new tokens (default: {})", default_tokens))
       ->check(whole_in_range(1, kMostTokens))
       ->type_name("N");
   command
-      .add_option("-c,--context", context, "Size of the context: at most N tokens, prompt included")
+      .add_option(
+          "-c,--context", context,
+          fmt::format("Size of the context: at most N tokens, prompt included (default: {})",
+                      default_context))
       ->check(whole_in_range(1, kMostTokens))
       ->type_name("N");
   add_threads_to(command);

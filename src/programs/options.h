@@ -21,6 +21,10 @@ CLI::Validator one_of(std::vector<std::string> words);
 // Refuses an empty value. The message calls the expected value `what`.
 CLI::Validator not_empty(const char* what = "a path");
 
+// What the help says about the result of default_context().
+inline constexpr std::string_view kDefaultContextText =
+    "what the model was trained for, at most 4096";
+
 // The model that a command reads.
 struct ModelFlags {
   std::string model;
@@ -68,7 +72,9 @@ struct GenerationFlags : ModelFlags, EngineFlags {
   std::uint64_t seed = 0;
   CLI::Option* seed_option = nullptr;
 
-  void add_to(CLI::App& command);          // all but those of the grammar
+  // All options but those of the grammar. The help names the command's defaults of --max-tokens and
+  // --context.
+  void add_to(CLI::App& command, std::string_view default_tokens, std::string_view default_context);
   void add_grammar_to(CLI::App& command);  // --grammar and --json-schema
 
   std::uint64_t chosen_seed() const;  // the given seed, or a random one

@@ -145,7 +145,7 @@ void add_perplexity(CLI::App& app) {
       ->type_name("FILE");
   command
       ->add_option("-c,--context", flags->context,
-                   "Tokens in a window (default: 512, or what the model was trained for)")
+                   "Tokens in a window (default: 512, at most what the model was trained for)")
       ->check(whole_in_range(2, kMostTokens))
       ->type_name("N");
   command
@@ -154,7 +154,8 @@ void add_perplexity(CLI::App& app) {
       ->check(whole_in_range(1, kMostTokens))
       ->type_name("N");
   command
-      ->add_option("-n,--max-tokens", flags->max_tokens, "Read only the first N tokens of the text")
+      ->add_option("-n,--max-tokens", flags->max_tokens,
+                   "Read only the first N tokens of the text (default: all)")
       ->check(whole_in_range(2, kMostTokens))
       ->type_name("N");
   flags->add_threads_to(*command);

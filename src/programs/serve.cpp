@@ -54,8 +54,8 @@ std::string read_key(const std::string& file) {
   return key;
 }
 
-// The names that clients may use for the model: the aliases, then the name of its folder or file.
-// Answers contain the first one.
+// The names that clients may use for the model: the aliases, then the name given to --model (if it
+// is no path), then the name of its folder or file. Answers contain the first one.
 std::vector<std::string> names_of(const ServeFlags& flags, const ModelSource& model) {
   std::vector<std::string> names;
   const auto add = [&](const std::string& given) {
@@ -63,6 +63,7 @@ std::vector<std::string> names_of(const ServeFlags& flags, const ModelSource& mo
     if (std::ranges::count(names, name) == 0) names.push_back(name);
   };
   for (const std::string& alias : flags.aliases) add(alias);
+  if (is_found_by_name(flags.model)) add(flags.model);
   add(model_name(model));
   return names;
 }
@@ -242,7 +243,8 @@ void run_serve(const ServeFlags& flags) {
 void add_serve(CLI::App& app) {
   CLI::App* command = app.add_subcommand("serve", "An OpenAI-compatible HTTP server");
   const auto flags = std::make_shared<ServeFlags>();
-  flags->add_to(*command);
+  flags->add_to(*command, "16 for a completion, for a chat the rest of the context",
+                kDefaultContextText);
   command->add_option("--host", flags->host, "Listen on this address of the machine")
       ->check(not_empty("an address"))
       ->capture_default_str()

@@ -214,7 +214,8 @@ void add_story(CLI::App& app) {
       command->add_option("prompt,-p,--prompt", flags->prompt, "How the story begins")
           ->capture_default_str()
           ->type_name("TEXT");
-  flags->add_to(*command);
+  flags->add_to(*command, std::to_string(kDefaultMaxTokens),
+                "the prompt and -n, at most what the model was trained for");
   flags->add_grammar_to(*command);
   flags->ids_option =
       command->add_option("--ids", flags->ids, "Begin with these token ids instead of a prompt")

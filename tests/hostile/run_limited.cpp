@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <thread>
 
 #include "tests/support/temporary_folder.h"
@@ -42,6 +43,7 @@ void limit_memory() {
   redirect(folder.file("out"), O_WRONLY | O_CREAT, STDOUT_FILENO);
   redirect(folder.file("err"), O_WRONLY | O_CREAT, STDERR_FILENO);
   limit_memory();
+  ::setenv("STAGECRAFT_HOME", "", 1);  // ./stage sets it, and then messages say ./stage
   ::execv(PROGRAM, arguments.data());
   ::_exit(127);
 }

@@ -470,6 +470,7 @@ TEST_P(EveryTable, ActivationsAreThoseOfTheirFormulasAlsoFarOut) {
       [](double x) { return 1.0 / (1.0 + std::exp(-x)); },                     // sigmoid
       [](double x) { return x; },                                              // identity
   };
+  static_assert(std::size(kFormulas) == kActivationFunctions);
   for (std::size_t f = 0; f < std::size(kFormulas); ++f) {
     // GELU multiplies with e^(-x^2 / 2): rounding the exponent is an error of x^2 / 2 units.
     const double allowed = f == 2 ? 3e-6 : 1e-6;

@@ -6,6 +6,7 @@ import concurrent.futures
 import contextlib
 import json
 import math
+import os
 import pathlib
 import random
 import re
@@ -19,6 +20,7 @@ import tempfile
 import threading
 import time
 import unittest
+from unittest import mock
 
 from serving import MODELS, ROOT, read_all, serving
 
@@ -543,6 +545,19 @@ class Limits(unittest.TestCase):
                 for path in ("its/two", "its%2Ftwo"):
                     found, _, answer = server.ask("GET", f"/v1/models/{path}", headers=allowed)
                     self.assertEqual((found, json.loads(answer)["id"]), (200, "its/two"))
+
+    def test_a_pulled_model_has_the_name_that_was_given(self):
+        with tempfile.TemporaryDirectory() as folder:
+            place = pathlib.Path(folder) / "ann" / "one"
+            place.mkdir(parents=True)
+            shutil.copy(ROOT / "tests/data/gguf/whole.gguf", place / "Whole.Q4_1.gguf")
+            with mock.patch.dict(os.environ, STAGECRAFT_MODELS=folder), \
+                    serving(PROGRAM, "--model", "ann/one", "--alias", "first") as server:
+                names = [one["id"] for one in json.loads(server.ask("GET", "/v1/models")[2])["data"]]
+                self.assertEqual(names, ["first", "ann/one", "Whole.Q4_1"])
+                for name in names:
+                    server.post(COMPLETIONS, {"model": name, "prompt": "the cat", "max_tokens": 1})
+                server.post(COMPLETIONS, {"model": "one", "prompt": "the cat"}, status=404)
 
     def test_ends_after_the_answers_that_it_owes(self):
         with serving(PROGRAM) as server:

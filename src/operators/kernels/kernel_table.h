@@ -114,8 +114,9 @@ const Kernels table = {
     .layer_norm = layer_norm,
     .l2_norm = l2_norm,
     .delta_rule = delta_rule,
-    .activate = {activate_rows<silu>, activate_rows<gelu_tanh>, activate_rows<gelu>,
-                 activate_rows<relu>, activate_rows<sigmoid>, activate_rows<identity>},
+    // std::array{} has the size of its list: a list that lacks a function does not compile.
+    .activate = std::array{activate_rows<silu>, activate_rows<gelu_tanh>, activate_rows<gelu>,
+                           activate_rows<relu>, activate_rows<sigmoid>, activate_rows<identity>},
     .clamped_swiglu = clamped_swiglu,
     .soft_cap = soft_cap,
     .clip = clip,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -136,8 +137,8 @@ struct Kernels {
   //   silu(x) = x / (1 + e^-x),  gelu_tanh(x) = x / (1 + e^(-2 sqrt(2 / pi) (x + 0.044715 x^3)))
   //   gelu(x) = x / 2 * erfc(-x / sqrt(2)),  relu(x) = max(x, 0)
   //   sigmoid(x) = 1 / (1 + e^-x),  identity(x) = x
-  void (*activate[kActivationFunctions])(const float* gate, const float* up, std::size_t n,
-                                         float* out);
+  using Activate = void (*)(const float* gate, const float* up, std::size_t n, float* out);
+  std::array<Activate, kActivationFunctions> activate;
   // out = g / (1 + e^(-alpha g)) * (u + 1), with g and u as in operators/clamped_swiglu.h; out may
   // be gate or up itself.
   void (*clamped_swiglu)(const float* gate, const float* up, std::size_t n, float alpha,

@@ -1,0 +1,53 @@
+// Help texts and errors name the program as the user typed it: stagecraft, or the script ./stage.
+#include <gtest/gtest.h>
+
+#include "tests/support/run_program.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr const char* kAlone = "STAGECRAFT_HOME=";
+const std::string kInStage = "STAGECRAFT_HOME=" + shell_quoted(REPOSITORY);
+
+std::string help(const std::string& command, const std::string& environment) {
+  return run_program({command, "--help"}, "", environment).out;
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(CommandLine, HelpNamesTheProgramAsItWasTyped) {
+  for (const std::string command : {"story", "chat", "serve", "bench", "convert", "tokenize",
+                                    "info", "peek", "trace", "compare", "perplexity"}) {
+    const std::string alone = help(command, kAlone), in_stage = help(command, kInStage);
+    EXPECT_TRUE(has(alone, "stagecraft " + command + " ")) << alone;
+    EXPECT_FALSE(has(alone, "./stage " + command)) << alone;
+    EXPECT_TRUE(has(in_stage, "./stage " + command + " [OPTIONS]")) << in_stage;
+    EXPECT_TRUE(has(in_stage, "./stage " + command + " ")) << in_stage;
+    EXPECT_FALSE(has(in_stage, "stagecraft ")) << in_stage;
+  }
+}
+
+TEST(CommandLine, ErrorsNameTheProgramAsItWasTyped) {
+  EXPECT_EQ(run_program({"story", "--mire"}, "", kInStage).err,
+            "stagecraft: unexpected option '--mire'; see './stage story --help'\n");
+  EXPECT_EQ(run_program({}, "", kInStage).err,
+            "stagecraft: expected a command; './stage --help' lists them\n");
+}
+
+TEST(CommandLine, HelpInStageNamesTheOptionsOfTheScript) {
+  for (const std::string command : {"story", "chat", "serve", "trace", "peek", "bench"}) {
+    EXPECT_TRUE(has(help(command, kInStage), "  --mine ")) << command;
+    EXPECT_FALSE(has(help(command, kAlone), "--mine")) << command;
+  }
+  EXPECT_TRUE(has(help("bench", kInStage), "--against llama-bench --model FILE.gguf"));
+  EXPECT_FALSE(has(help("info", kInStage), "--mine"));
+}
+
+TEST(CommandLine, TheVersionNamesTheProgramItself) {
+  EXPECT_TRUE(run_program({"--version"}, "", kInStage).out.starts_with("stagecraft "));
+}
+
+}  // namespace
+}  // namespace stagecraft
