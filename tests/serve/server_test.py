@@ -223,6 +223,9 @@ class Answers(unittest.TestCase):
                 (f"http://{here}{COMPLETIONS}", here, "application/json", 200),
                 (f"HTTP://{here}{COMPLETIONS}", "evil.example", "application/json", 200),
                 (f"http://evil.example{COMPLETIONS}", here, "application/json", 403),
+                (COMPLETIONS, f"127.0.0.2:{self.server.port}", "application/json", 200),
+                (COMPLETIONS, f"[::1]:{self.server.port}", "application/json", 200),
+                (COMPLETIONS, "127.evil.example", "application/json", 403),
                 (COMPLETIONS, here, "application/jsonp", 415)):
             with self.subTest(target=target, host=host, kind=kind), self.server.connect() as one:
                 one.sendall(f"POST {target} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {kind}\r\n"
