@@ -46,7 +46,7 @@ OrderedJson without_type(JsonNode object) {
 // The body of the chat completion that a request is rewritten to.
 struct ChatBody {
   OrderedJson json = OrderedJson::object();
-  // Fields of `json` that have another name in the client's request, and that name.
+  // RequestFields of `json` that have another name in the client's request, and that name.
   std::map<std::string, std::string, std::less<>> names = {
       {"messages", "input"},
       {"max_completion_tokens", "max_output_tokens"},
@@ -97,7 +97,7 @@ OrderedJson chat_content(std::optional<JsonNode> content) {
 // parser of chat completions checks the values, and finds those that are missing.
 void add_item(JsonNode item, const std::string& where, ChatBody& chat) {
   if (!item.is_object()) expected(where, "an object", item);
-  Fields fields(item, where);
+  RequestFields fields(item, where);
   OrderedJson& messages = chat.json["messages"];
   const std::string message = fmt::format("messages[{}]", messages.size());
   const std::string_view type = fields.find("type") ? type_of(item) : "message";
@@ -135,7 +135,7 @@ void add_item(JsonNode item, const std::string& where, ChatBody& chat) {
   fields.refuse_others();
 }
 
-void add_messages(Fields& fields, ChatBody& chat) {
+void add_messages(RequestFields& fields, ChatBody& chat) {
   OrderedJson& messages = chat.json["messages"] = OrderedJson::array();
   const auto add = [&](const char* role, const char* field, JsonNode content) {
     const std::string message = fmt::format("messages[{}]", messages.size());
@@ -163,7 +163,7 @@ OrderedJson nested_function(JsonNode flat) {
 // {"format": {"type": "json_schema", "name", "schema", ...}}
 OrderedJson response_format(JsonNode text) {
   if (!text.is_object()) expected("text", "an object", text);
-  Fields fields(text, "text");
+  RequestFields fields(text, "text");
   const std::optional<JsonNode> format = fields.find("format");
   fields.refuse_others();
   if (!format || type_of(*format) != "json_schema") return ordered(format);
@@ -171,7 +171,7 @@ OrderedJson response_format(JsonNode text) {
 }
 
 ChatBody chat_body(JsonNode request) {
-  Fields fields(request);
+  RequestFields fields(request);
   for (const char* key : {"previous_response_id", "conversation", "prompt"}) {
     fields.only(key, "[]");
   }
@@ -192,7 +192,7 @@ ChatBody chat_body(JsonNode request) {
   if (const auto text = fields.find("text")) body["response_format"] = response_format(*text);
   if (const auto reasoning = fields.find("reasoning")) {
     if (!reasoning->is_object()) expected("reasoning", "an object", reasoning);
-    Fields members(*reasoning, "reasoning");
+    RequestFields members(*reasoning, "reasoning");
     body["reasoning_effort"] = ordered(members.find("effort"));
     members.only("summary", "[]");
     members.refuse_others();
