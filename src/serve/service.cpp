@@ -1,13 +1,13 @@
 #include "serve/service.h"
 
 #include <array>
-#include <charconv>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "base/ascii.h"
 #include "base/json_text.h"
+#include "base/number.h"
 #include "serve/loopback.h"
 #include "serve/page.h"
 
@@ -48,11 +48,9 @@ std::string decoded(std::string_view piece) {
   std::string text;
   for (std::size_t i = 0; i < piece.size(); ++i) {
     const std::string_view digits = piece.substr(i + 1).substr(0, 2);
-    unsigned char byte = 0;
-    const char* const end = digits.data() + digits.size();
-    if (piece[i] == '%' && digits.size() == 2 &&
-        std::from_chars(digits.data(), end, byte, 16).ptr == end) {
-      text += static_cast<char>(byte);
+    const auto byte = integer_of<unsigned char>(digits, 16);
+    if (piece[i] == '%' && digits.size() == 2 && byte) {
+      text += static_cast<char>(*byte);
       i += 2;
     } else {
       text += piece[i];
