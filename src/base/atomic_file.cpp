@@ -22,7 +22,11 @@ AtomicFile::AtomicFile(std::filesystem::path path, bool replace) : path_(std::mo
   if (fs::is_symlink(path_)) path_ = fs::canonical(path_);
   unfinished_ = path_;
   unfinished_ += fmt::format(".part-{}", ::getpid());
-  file_ = std::fopen(unfinished_.c_str(), "wb");
+  // A file of this name is left over from a program that was killed: in a container, the same id of
+  // a process comes again. It is removed, not opened, because it could be a link.
+  std::error_code failed;
+  fs::remove(unfinished_, failed);
+  file_ = std::fopen(unfinished_.c_str(), "wbx");
   if (file_ == nullptr) refuse();
   struct stat replaced;
   if (::stat(path_.c_str(), &replaced) == 0) ::fchmod(::fileno(file_), replaced.st_mode & 07777);

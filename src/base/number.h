@@ -1,12 +1,26 @@
 #pragma once
 
+#include <charconv>
+#include <concepts>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace stagecraft {
 
 // The number that the whole of `text` is, as strtod reads it in the C locale; nullopt if it is
 // none. strtod itself obeys the locale of the host program, and some of these write 0,5 for 0.5.
 std::optional<double> number_of(const std::string& text);
+
+// The integer that the whole of `text` is: digits of this base, for a signed type after a '-' or
+// not. nullopt for any other text, and for a number that T cannot hold.
+template <std::integral T>
+std::optional<T> integer_of(std::string_view text, int base = 10) {
+  T value = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, failed] = std::from_chars(text.data(), last, value, base);
+  if (failed != std::errc() || end != last) return std::nullopt;
+  return value;
+}
 
 }  // namespace stagecraft

@@ -60,6 +60,12 @@ std::optional<std::size_t> GgufMetadata::find_size(std::string_view key, std::si
   return has(key) ? std::optional(size(key, min, max)) : std::nullopt;
 }
 
+std::optional<std::size_t> GgufMetadata::find_token_id(std::string_view key,
+                                                       std::size_t n_tokens) const {
+  if (!has(key) || size(key, 0, SIZE_MAX) == UINT32_MAX) return std::nullopt;
+  return size(key, 0, n_tokens - 1);
+}
+
 double GgufMetadata::number(std::string_view key) const {
   const GgufValue& value = at(key);
   if (!value.is_array() && value.is_number()) {

@@ -31,6 +31,9 @@ class GgufMetadata {
   std::size_t size(std::string_view key, std::size_t min, std::size_t max) const;
   std::optional<std::size_t> find_size(std::string_view key, std::size_t min,
                                        std::size_t max) const;
+  // The id of a token, 0 to n_tokens - 1. nullopt if the key is missing or has 4294967295, which
+  // some writers use for "none".
+  std::optional<std::size_t> find_token_id(std::string_view key, std::size_t n_tokens) const;
   double number(std::string_view key) const;  // finite
   double number(std::string_view key, double min, double max) const;
   bool flag_or(std::string_view key, bool fallback) const;

@@ -1,12 +1,12 @@
 #include "checkpoint/gguf_weights.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <optional>
 #include <utility>
 
+#include "base/number.h"
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/rope_pairs.h"
 
@@ -99,14 +99,6 @@ void add_dimension(GgufTensorName::Change how, std::vector<std::size_t>& shape) 
 // Below 1/2, the model, which adds 1 again, gets the stored number to within 2^-25.
 float minus_one(float stored) { return stored - 1.0f; }
 
-// The number of a layer; nullopt if the text is not a number.
-std::optional<std::size_t> number_of(std::string_view layer) {
-  std::size_t number = 0;
-  const auto end = std::from_chars(layer.data(), layer.data() + layer.size(), number);
-  if (end.ec != std::errc() || end.ptr != layer.data() + layer.size()) return std::nullopt;
-  return number;
-}
-
 // The number of heads in q, or in k.
 std::size_t head_count(const GgufMetadata& metadata, std::string_view architecture, bool of_keys) {
   const std::string heads = fmt::format("{}.attention.head_count", architecture);
@@ -167,7 +159,7 @@ void GgufWeights::add(const StoredTensor& stored, const GgufArchitecture& archit
       stored.name == kGgufRopeFactors) {
     return;
   }
-  if (const auto layer = number_of(name.layer); layer && *layer >= n_layers_) {
+  if (const auto layer = integer_of<std::size_t>(name.layer); layer && *layer >= n_layers_) {
     tensors_.push_back(stored);
     tensors_.back().name = std::string(kPredicting) + stored.name;
     return;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/config_fields.h"
 #include "base/file_kind.h"
 #include "checkpoint/model_source.h"
 
@@ -15,26 +16,18 @@ namespace stagecraft {
 namespace {
 
 constexpr std::string_view kField = "quantization_config";
-constexpr std::size_t kMaxGroup = 1u << 24;  // more inputs than any matrix has
 
-// The members of one JSON object. Unknown members are refused, unless they are empty.
-class Fields {
+// What is only asked of a "quantization_config" and the objects in it. Unknown members are refused,
+// unless they are empty.
+class QuantizationFields : public ConfigFields {
  public:
-  Fields(JsonNode object, std::string where) : object_(object), where_(std::move(where)) {}
+  using ConfigFields::ConfigFields;
 
-  std::optional<JsonNode> find(std::string_view key) const { return object_.find(key); }
-  bool flag_or(std::string_view key, bool fallback) const {
-    const auto value = find(key);
-    return value ? json_bool(*value, where_, key) : fallback;
-  }
-  std::string text_or(std::string_view key, std::string_view fallback) const {
-    const auto value = find(key);
-    return value ? json_string(*value, where_, key) : std::string(fallback);
-  }
-  Fields object_of(std::string_view key) const {
-    const auto value = find(key);
-    if (value && value->is_object()) return {*value, fmt::format("{}: {}", where_, key)};
-    refuse(key, "an object");
+  // The members of the object `key`, which must be there.
+  QuantizationFields needed_object(std::string_view key) const {
+    const std::optional<ConfigFields> found = object_of(key);
+    if (!found) refuse(key, "an object");
+    return {found->object(), found->where()};
   }
   void expect_text(std::string_view key, std::vector<std::string_view> allowed,
                    std::string_view fallback) const {
@@ -53,30 +46,24 @@ class Fields {
   std::size_t group_size(std::string_view key) const {
     const auto value = find(key);
     if (!value || (value->is_integer() && value->integer() == -1)) return 0;
-    return json_size(*value, where_, key, 1, kMaxGroup);
+    return size(key);
   }
   // Throws Error if there is a member that `known` does not list. A member that is null, false or
   // empty changes nothing and is allowed.
   void refuse_others(std::span<const std::string_view> known) const {
-    for (const JsonNode value : object_.members()) {
+    for (const JsonNode value : object().members()) {
       if (std::ranges::find(known, value.key()) != known.end() || value.is_null()) continue;
       if (value.is_boolean() && !value.boolean()) continue;
       if ((value.is_array() || value.is_object()) && value.size() == 0) continue;
-      throw Error("{}: '{}': {} is not supported", where_, printable(value.key()),
+      throw Error("{}: '{}': {} is not supported", where(), printable(value.key()),
                   value.describe());
     }
   }
   [[noreturn]] void refuse(std::string_view key, std::string_view expected) const {
     const auto value = find(key);
-    if (!value) throw Error("{}: '{}' is missing: expected {}", where_, key, expected);
-    throw Error("{}: '{}': expected {}, found {}", where_, key, expected, value->describe());
+    if (!value) throw Error("{}: '{}' is missing: expected {}", where(), key, expected);
+    throw Error("{}: '{}': expected {}, found {}", where(), key, expected, value->describe());
   }
-  const std::string& where() const { return where_; }
-  JsonNode object() const { return object_; }
-
- private:
-  JsonNode object_;
-  std::string where_;
 };
 
 // Fields of GPTQ and AWQ: how the model was quantised, and settings of the programs that run it.
@@ -122,7 +109,7 @@ constexpr std::string_view kIntegerFields[] = {
     "modules_to_fuse",
 };
 
-void parse_integers(const Fields& fields, Quantization& how) {
+void parse_integers(const QuantizationFields& fields, Quantization& how) {
   fields.expect_size("bits", 4);
   fields.expect_text("pack_dtype", {"int32"}, "int32");
   if (!fields.find("group_size")) fields.refuse("group_size", "a size or -1");
@@ -130,7 +117,7 @@ void parse_integers(const Fields& fields, Quantization& how) {
   fields.refuse_others(kIntegerFields);
 }
 
-Quantization parse_gptq(const Fields& fields) {
+Quantization parse_gptq(const QuantizationFields& fields) {
   Quantization how{.method = Quantization::Method::Gptq};
   parse_integers(fields, how);
   for (const std::string_view key : {"checkpoint_format", "format"}) {
@@ -142,7 +129,7 @@ Quantization parse_gptq(const Fields& fields) {
   return how;
 }
 
-Quantization parse_awq(const Fields& fields) {
+Quantization parse_awq(const QuantizationFields& fields) {
   Quantization how{.method = Quantization::Method::Awq};
   parse_integers(fields, how);
   for (const std::string_view key : {"version", "format"}) {
@@ -154,14 +141,14 @@ Quantization parse_awq(const Fields& fields) {
 }
 
 // A scheme of compressed-tensors: how the weights of some modules are stored.
-void parse_scheme(const Fields& scheme, Quantization& how) {
+void parse_scheme(const QuantizationFields& scheme, Quantization& how) {
   constexpr std::string_view kSchemeFields[] = {"weights", "targets", "format"};
   constexpr std::string_view kWeightFields[] = {
       "num_bits", "type",     "symmetric",       "strategy",    "group_size",
       "actorder", "observer", "observer_kwargs", "scale_dtype", "zp_dtype"};
   scheme.refuse_others(kSchemeFields);
   scheme.expect_text("format", {"pack-quantized"}, "pack-quantized");
-  const Fields weights = scheme.object_of("weights");
+  const QuantizationFields weights = scheme.needed_object("weights");
   weights.refuse_others(kWeightFields);
   weights.expect_size("num_bits", 4);
   weights.expect_text("type", {"int"}, "int");
@@ -177,7 +164,7 @@ void parse_scheme(const Fields& scheme, Quantization& how) {
   }
 }
 
-Quantization parse_compressed_tensors(const Fields& fields) {
+Quantization parse_compressed_tensors(const QuantizationFields& fields) {
   constexpr std::string_view kKnown[] = {"quant_method",
                                          "format",
                                          "config_groups",
@@ -191,17 +178,17 @@ Quantization parse_compressed_tensors(const Fields& fields) {
   fields.expect_text("format", {"pack-quantized"}, "");
   fields.expect_text("quantization_status", {"compressed"}, "compressed");
   if (const auto sparsity = fields.find("sparsity_config"); sparsity && sparsity->size() != 0) {
-    fields.object_of("sparsity_config").expect_text("format", {"dense"}, "dense");
+    fields.needed_object("sparsity_config").expect_text("format", {"dense"}, "dense");
   }
-  const Fields groups = fields.object_of("config_groups");
+  const QuantizationFields groups = fields.needed_object("config_groups");
   if (groups.object().size() != 1) fields.refuse("config_groups", "one group");
   for (const JsonNode group : groups.object().members()) {
-    parse_scheme(groups.object_of(group.key()), how);
+    parse_scheme(groups.needed_object(group.key()), how);
   }
   return how;
 }
 
-Quantization parse_fp8(const Fields& fields) {
+Quantization parse_fp8(const QuantizationFields& fields) {
   constexpr std::string_view kKnown[] = {"quant_method",
                                          "fmt",
                                          "activation_scheme",
@@ -225,7 +212,7 @@ Quantization parse_fp8(const Fields& fields) {
   }
   std::vector<std::size_t> sizes;
   for (const JsonNode size : block->elements()) {
-    sizes.push_back(json_size(size, fields.where(), "weight_block_size", 1, kMaxGroup));
+    sizes.push_back(json_size(size, fields.where(), "weight_block_size", 1, kMaxDimension));
   }
   how.block_rows = sizes[0];
   how.block_columns = sizes[1];
@@ -233,7 +220,7 @@ Quantization parse_fp8(const Fields& fields) {
 }
 
 // A block of MXFP4 always has 32 elements.
-Quantization parse_mxfp4(const Fields& fields) {
+Quantization parse_mxfp4(const QuantizationFields& fields) {
   constexpr std::string_view kKnown[] = {"quant_method", "modules_to_not_convert", "dequantize"};
   fields.refuse_others(kKnown);
   return {.method = Quantization::Method::Mxfp4};
@@ -260,7 +247,7 @@ std::optional<Quantization> parse_quantization(JsonNode config, const std::strin
   if (!value->is_object()) {
     throw Error("{}: '{}': expected an object, found {}", where, kField, value->describe());
   }
-  const Fields fields(*value, fmt::format("{}: {}", where, kField));
+  const QuantizationFields fields(*value, fmt::format("{}: {}", where, kField));
   const std::string method = fields.text_or("quant_method", "");
   if (method == "gptq") return parse_gptq(fields);
   if (method == "awq") return parse_awq(fields);

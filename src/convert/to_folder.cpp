@@ -59,7 +59,10 @@ class AtomicFolder {
     unfinished_ = path_;
     unfinished_ += fmt::format(".part-{}", ::getpid());
     std::error_code failed;
-    fs::create_directory(unfinished_, failed);
+    // Left over from a conversion that was killed: in a container, the same id of a process comes
+    // again.
+    fs::remove_all(unfinished_, failed);
+    if (!failed) fs::create_directory(unfinished_, failed);
     if (failed) refuse(failed);
   }
   AtomicFolder(const AtomicFolder&) = delete;

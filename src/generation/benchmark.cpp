@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "base/stopwatch.h"
 #include "generation/broken_model.h"
 #include "generation/feed_tokens.h"
+#include "generation/text_memory.h"
 
 namespace stagecraft {
 namespace {
@@ -32,6 +34,10 @@ std::uint64_t hash_of(std::span<const float> values) {
   return hash;
 }
 
+std::size_t context_of(const BenchmarkSizes& sizes) {
+  return sizes.depth + std::max(sizes.prompt, sizes.generate);
+}
+
 struct Stopped {};
 
 // Sequences that the engine computes together. Calls `go_on` before each pass; throws Stopped if it
@@ -40,9 +46,8 @@ class Runner {
  public:
   Runner(Engine& engine, const BenchmarkSizes& sizes, const std::function<bool()>& go_on)
       : engine_(engine), go_on_(go_on), logits_(sizes.batch, engine.plan().vocab_size) {
-    const std::size_t context = sizes.depth + std::max(sizes.prompt, sizes.generate);
     for (std::size_t i = 0; i < sizes.batch; ++i) {
-      sequences_.push_back(engine.make_sequence(context));
+      sequences_.push_back(engine.make_sequence(context_of(sizes)));
     }
     inputs_.reserve(sizes.batch);
   }
@@ -93,6 +98,7 @@ class Runner {
 
 BenchmarkResult benchmark(Engine& engine, const BenchmarkSizes& sizes,
                           const std::function<bool()>& go_on) try {
+  check_memory(engine, context_of(sizes), sizes.batch);
   Runner runner(engine, sizes, go_on);
   const auto before = some_ids(sizes.depth, engine.plan());
   const auto ids = some_ids(std::max(sizes.prompt, sizes.generate), engine.plan());
@@ -117,6 +123,8 @@ BenchmarkResult benchmark(Engine& engine, const BenchmarkSizes& sizes,
   return result;
 } catch (const Stopped&) {
   return {};
+} catch (const std::bad_alloc&) {
+  throw no_memory(engine, context_of(sizes), sizes.batch);
 }
 
 }  // namespace stagecraft

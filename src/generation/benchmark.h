@@ -26,7 +26,8 @@ struct BenchmarkResult {
 
 // Measures the speed of the model on fixed ids, without tokenizer and sampling. `go_on` is called
 // before each pass; if it returns false, the benchmark stops and the result is empty. Throws Error
-// if the model computes a logit that is NaN or +infinity.
+// if the sequences do not fit into memory, or if the model computes a logit that is NaN or
+// +infinity.
 BenchmarkResult benchmark(Engine& engine, const BenchmarkSizes& sizes,
                           const std::function<bool()>& go_on = {});
 

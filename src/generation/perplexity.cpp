@@ -2,15 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 
 #include "base/error.h"
 #include "generation/broken_model.h"
 #include "generation/ranking.h"
+#include "generation/text_memory.h"
 
 namespace stagecraft {
 namespace {
 
 constexpr std::size_t kRowsPerPass = 64;  // rows of logits in memory at a time
+
+std::unique_ptr<Sequence> make_sequence(Engine& engine, std::size_t context, std::size_t rows) try {
+  check_memory(engine, context);
+  return engine.make_sequence(context, rows);
+} catch (const std::bad_alloc&) {
+  throw no_memory(engine, context);
+}
 
 // ln(sum(exp(logits))) - logits[token]
 double surprisal(std::span<const float> logits, TokenId token) {
@@ -45,7 +54,7 @@ std::vector<double> surprisals(Engine& engine, std::span<const TokenId> ids, con
   }
   const std::size_t context = std::min(windows.context, ids.size());
   const std::size_t rows = std::min(kRowsPerPass, context);
-  const auto sequence = engine.make_sequence(context, rows);
+  const auto sequence = make_sequence(engine, context, rows);
   Matrix<float> logits(rows, vocab_size);
   std::vector<double> result;
   result.reserve(ids.size() - 1);

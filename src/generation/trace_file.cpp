@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <set>
 
 #include "base/json.h"
+#include "base/number.h"
 
 namespace stagecraft {
 namespace {
@@ -40,13 +40,11 @@ struct TraceName {
 TraceName split(std::string_view name) {
   constexpr std::string_view kLayers = "layers.";
   if (!name.starts_with(kLayers)) return {"", "", name};
-  std::size_t layer = 0;
-  const auto [end, failed] =
-      std::from_chars(name.data() + kLayers.size(), name.data() + name.size(), layer);
-  if (failed != std::errc() || end == name.data() + name.size() || *end != '.')
-    return {"", "", name};
-  const auto prefix = static_cast<std::size_t>(end - name.data()) + 1;
-  return {std::string(name.substr(0, prefix)), std::to_string(layer), name.substr(prefix)};
+  const std::size_t dot = name.find('.', kLayers.size());
+  if (dot == std::string_view::npos) return {"", "", name};
+  const auto layer = integer_of<std::size_t>(name.substr(kLayers.size(), dot - kLayers.size()));
+  if (!layer) return {"", "", name};
+  return {std::string(name.substr(0, dot + 1)), std::to_string(*layer), name.substr(dot + 1)};
 }
 
 bool is_split_in_heads(std::string_view step) {

@@ -6,6 +6,7 @@
 
 #include "generation/stop_filter.h"
 #include "text/stream_decoder.h"
+#include "text/unicode.h"
 
 namespace stagecraft {
 
@@ -19,7 +20,10 @@ class VisibleText {
       : tokenizer_(&tokenizer), decoder_(tokenizer, before), filter_(std::move(stops)) {}
 
   std::string push(TokenId token) {
-    return tokenizer_->is_special(token) ? std::string() : filter_.push(decoder_.push(token));
+    if (tokenizer_->is_special(token)) return {};
+    const std::string text = decoder_.push(token);
+    characters_ += count_characters(text);
+    return filter_.push(text);
   }
   // After the last token: the text that was held back; empty after a stop text.
   std::string finish() {
@@ -27,11 +31,14 @@ class VisibleText {
     return rest + filter_.finish();
   }
   bool stopped() const { return filter_.stopped(); }
+  // The number of characters of all tokens so far, also of those that may belong to a stop text.
+  std::size_t characters() const { return characters_; }
 
  private:
   const Tokenizer* tokenizer_;
   StreamDecoder decoder_;
   StopFilter filter_;
+  std::size_t characters_ = 0;
 };
 
 }  // namespace stagecraft

@@ -1,6 +1,7 @@
 // This gives away stage 5: it is our answer to stages/05-parameters/config.cpp.
 #include "model/config.h"
 
+#include "base/config_fields.h"
 #include "model/config_extensions.h"
 #include "model/config_fields.h"
 #include "model/family.h"

@@ -170,7 +170,7 @@ std::vector<std::size_t> eos_ids(const GgufMetadata& metadata, std::size_t vocab
   if (vocab_size == 0) return ids;
   for (const std::string_view key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
                                      "tokenizer.ggml.eom_token_id"}) {
-    const auto id = metadata.find_size(key, 0, vocab_size - 1);
+    const auto id = metadata.find_token_id(key, vocab_size);
     if (id && std::ranges::find(ids, *id) == ids.end()) ids.push_back(*id);
   }
   return ids;

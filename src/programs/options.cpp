@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <random>
 
 #include "backends/cuda/cuda_backend.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/number.h"
 #include "base/processors.h"
 #include "programs/console.h"
 #include "programs/students_code.h"
@@ -39,12 +39,9 @@ CLI::Validator in_range(NumberRange range) {
 CLI::Validator whole_in_range(std::uint64_t min, std::uint64_t max) {
   return CLI::Validator(
       [min, max](std::string& text) -> std::string {
-        std::uint64_t value = 0;
-        const char* last = text.data() + text.size();
-        const auto [end, failed] = std::from_chars(text.data(), last, value);
+        const auto value = integer_of<std::uint64_t>(text);
         const bool octal = text.size() > 1 && text[0] == '0';  // CLI11 would read 010 as octal
-        const bool number = failed == std::errc() && end == last && !octal;
-        if (number && value >= min && value <= max) return {};
+        if (value && !octal && *value >= min && *value <= max) return {};
         return fmt::format("expected a whole number from {} to {}, found '{}'", min, max,
                            printable(text));
       },
@@ -303,14 +300,13 @@ std::vector<TokenId> parse_id_list(std::string_view option, std::string_view tex
   std::vector<TokenId> ids;
   for (std::string_view rest = text;;) {
     const std::string_view part = rest.substr(0, rest.find(','));
-    TokenId id = 0;
-    const auto [end, failed] = std::from_chars(part.data(), part.data() + part.size(), id);
-    if (failed != std::errc() || end != part.data() + part.size() || id < 0) {
+    const auto id = integer_of<TokenId>(part);
+    if (!id || *id < 0) {
       throw CLI::ValidationError(
           std::string(option),
           fmt::format("expected ids as in 1,2,3, found '{}'", printable(text)));
     }
-    ids.push_back(id);
+    ids.push_back(*id);
     if (part.size() == rest.size()) return ids;
     rest.remove_prefix(part.size() + 1);
   }

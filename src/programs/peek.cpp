@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 
 #include "base/error.h"
+#include "base/number.h"
 #include "base/utf8.h"
 #include "generation/ranking.h"
 #include "programs/commands.h"
@@ -29,15 +29,15 @@ struct PeekFlags : ModelFlags, EngineFlags {
 // "0.3": layer 0, head 3.
 std::optional<HeadIndex> parse_head(const std::string& text, const Plan& plan) {
   if (text.empty()) return std::nullopt;
-  HeadIndex head;
-  const char* end = text.data() + text.size();
-  const auto [dot, no_layer] = std::from_chars(text.data(), end, head.layer);
-  const bool has_dot = no_layer == std::errc() && dot != end && *dot == '.';
-  const auto [rest, no_head] = std::from_chars(has_dot ? dot + 1 : end, end, head.head);
-  if (!has_dot || no_head != std::errc() || rest != end) {
+  const std::size_t dot = std::min(text.find('.'), text.size());
+  const std::string_view of_head = std::string_view(text).substr(std::min(dot + 1, text.size()));
+  const auto layer = integer_of<std::size_t>(text.substr(0, dot));
+  const auto number = integer_of<std::size_t>(of_head);
+  if (!layer || !number) {
     throw CLI::ValidationError(
         "--attention", fmt::format("expected LAYER.HEAD as in 0.3, found '{}'", printable(text)));
   }
+  const HeadIndex head{*layer, *number};
   const bool has_layer = head.layer < plan.n_layers;
   const AttentionStep* const attention =
       has_layer ? attention_of(plan, static_cast<int>(head.layer)) : nullptr;

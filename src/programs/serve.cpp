@@ -15,6 +15,7 @@
 #include "programs/model_path.h"
 #include "programs/options.h"
 #include "programs/students_code.h"
+#include "serve/loopback.h"
 #include "serve/service.h"
 
 namespace stagecraft {
@@ -93,10 +94,6 @@ Engine open_glass_box_engine(const ModelSource& source, const Plan& plan) {
                 kMostOfMemory * memory * 1e-9, needed * 1e-9);
   }
   return Engine::open(source, {observed_backend(), 1});
-}
-
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
 void serve(const ServeFlags& flags, HttpServer& server, const InterruptGuard& guard,

@@ -18,11 +18,12 @@ constexpr std::size_t kMaxTop = 20;
 constexpr std::size_t kMaxGlassTop = 100;
 constexpr std::size_t kDefaultCompletionTokens = 16;  // OpenAI's default
 
-void check_model(Fields& fields, const ServedModel& model) {
+void check_model(RequestFields& fields, const ServedModel& model) {
   if (fields.find("model")) check_model_name(fields.text("model"), model);
 }
 
-std::vector<std::string> parse_stops(Fields& fields, const std::vector<std::string>& otherwise) {
+std::vector<std::string> parse_stops(RequestFields& fields,
+                                     const std::vector<std::string>& otherwise) {
   const std::optional<JsonNode> value = fields.find("stop");
   if (!value) return otherwise;
   std::vector<std::string> stops;
@@ -44,7 +45,7 @@ std::vector<std::string> parse_stops(Fields& fields, const std::vector<std::stri
 }
 
 // The field has two names; returns the value of the one that is given.
-std::size_t parse_max_tokens(Fields& fields, bool chat, std::size_t otherwise) {
+std::size_t parse_max_tokens(RequestFields& fields, bool chat, std::size_t otherwise) {
   const std::size_t max_tokens = fields.size("max_tokens", 1, kMostTokens, 0);
   const std::size_t newer = chat ? fields.size("max_completion_tokens", 1, kMostTokens, 0) : 0;
   if (max_tokens != 0 && newer != 0 && max_tokens != newer) {
@@ -66,7 +67,7 @@ std::vector<TokenId> ids_of(JsonNode array, const ServedModel& model, const char
   return ids;
 }
 
-TextOptions parse_options(Fields& fields, const ServedModel& model, bool chat) {
+TextOptions parse_options(RequestFields& fields, const ServedModel& model, bool chat) {
   TextOptions options = model.defaults;
   GenerationOptions& generation = options.generation;
   if (!model.has_max_tokens) generation.max_tokens = chat ? kMostTokens : kDefaultCompletionTokens;
@@ -91,13 +92,13 @@ TextOptions parse_options(Fields& fields, const ServedModel& model, bool chat) {
 }
 
 // The other fields that both kinds of request have, and the fields that both refuse.
-void parse_common(Fields& fields, CompletionRequest& request) {
+void parse_common(RequestFields& fields, CompletionRequest& request) {
   request.stream = fields.flag("stream", false);
   request.token_ids = fields.flag("return_token_ids", false);
   if (const std::optional<JsonNode> value = fields.find("stream_options")) {
     if (!value->is_object()) expected("stream_options", "an object", *value);
     if (!request.stream) expected("stream_options", "'stream' to be true", "false");
-    Fields options(*value, "stream_options");
+    RequestFields options(*value, "stream_options");
     request.include_usage = options.flag("include_usage", false);
     options.only("include_obfuscation", "[false]");
     options.refuse_others();
@@ -116,13 +117,13 @@ std::optional<JsonNode> schema_of_format(JsonNode format) {
   static const Json any_object(R"({"type": "object"})", kRequest);
   const std::string_view type = type_of(format);
   if (type.empty()) expected("response_format", "an object with a type", format);
-  Fields fields(format, "response_format");
+  RequestFields fields(format, "response_format");
   fields.ignore({"type"});
   std::optional<JsonNode> schema;
   if (type == "json_schema") {
     const std::optional<JsonNode> named = fields.find("json_schema");
     if (!named || !named->is_object()) expected("response_format.json_schema", "an object", named);
-    Fields members(*named, "response_format.json_schema");
+    RequestFields members(*named, "response_format.json_schema");
     members.ignore({"name", "description", "strict"});  // the grammar is always strict
     schema = members.needed("schema", "a JSON Schema");
     members.refuse_others();
@@ -143,7 +144,7 @@ struct GivenGrammar {
 };
 
 // The grammar of the one field that gives it.
-GivenGrammar parse_grammar(Fields& fields) {
+GivenGrammar parse_grammar(RequestFields& fields) {
   GivenGrammar given;
   const auto take = [&](const char* key, auto gbnf_of) {
     const std::optional<JsonNode> value = fields.find(key);
@@ -192,13 +193,13 @@ void set_grammar(CompletionRequest& request, TextOptions& options, const GivenGr
   });
 }
 
-void parse_choices(Fields& fields, const ServedModel& model, CompletionRequest& request,
+void parse_choices(RequestFields& fields, const ServedModel& model, CompletionRequest& request,
                    TextRequest& text) {
   if (request.token_ids && !text.n_top) text.n_top = 0;  // 0: scores each token, lists no others
   request.n = fields.size("n", 1, model.max_texts, 1);
 }
 
-std::uint64_t parse_seed(Fields& fields, std::uint64_t otherwise) {
+std::uint64_t parse_seed(RequestFields& fields, std::uint64_t otherwise) {
   return fields.size("seed", 0, SIZE_MAX, otherwise);
 }
 
@@ -227,7 +228,7 @@ std::vector<TokenId> prompt_of(JsonNode value, const ServedModel& model) {
 }
 
 // A string, an array of token ids, or an array of several strings or arrays of ids.
-std::vector<std::vector<TokenId>> parse_prompts(Fields& fields, const ServedModel& model) {
+std::vector<std::vector<TokenId>> parse_prompts(RequestFields& fields, const ServedModel& model) {
   const JsonNode value = fields.needed("prompt", "a string or an array");
   std::vector<std::vector<TokenId>> prompts;
   if (value.is_array() && value.size() != 0 && !(*value.elements().begin()).is_number()) {
@@ -281,7 +282,7 @@ Json parse_body(std::string_view body) {
 CompletionRequest parse_completion(std::string_view body, const ServedModel& model,
                                    std::uint64_t random_seed) {
   const Json json = parse_body(body);
-  Fields fields(json.root());
+  RequestFields fields(json.root());
   CompletionRequest request;
   check_model(fields, model);
   parse_common(fields, request);
@@ -304,7 +305,7 @@ CompletionRequest parse_completion(std::string_view body, const ServedModel& mod
 CompletionRequest parse_chat_completion(std::string_view body, const ServedModel& model,
                                         std::uint64_t random_seed) {
   const Json json = parse_body(body);
-  Fields fields(json.root());
+  RequestFields fields(json.root());
   CompletionRequest request;
   request.chat = true;
   check_model(fields, model);
@@ -343,7 +344,7 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
 
 GlassRequest parse_glass(std::string_view body, const ServedModel& model, GlassView view) {
   const Json json = parse_body(body);
-  Fields fields(json.root());
+  RequestFields fields(json.root());
   GlassRequest request;
   request.view = view;
   check_model(fields, model);
@@ -365,7 +366,7 @@ GlassRequest parse_glass(std::string_view body, const ServedModel& model, GlassV
 
 std::vector<TokenId> parse_tokenize(std::string_view body, const ServedModel& model) {
   const Json json = parse_body(body);
-  Fields fields(json.root());
+  RequestFields fields(json.root());
   check_model(fields, model);
   const std::string text = fields.text("content");
   const bool add_special = fields.flag("add_special", false);

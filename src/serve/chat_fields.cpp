@@ -16,7 +16,7 @@ JsonNode type_or_all(JsonNode value) {
 }
 
 // The content of a message: a string, or an array of text parts.
-std::string content_of(Fields& message) {
+std::string content_of(RequestFields& message) {
   const JsonNode content = message.needed("content", "a string or an array");
   const std::string path = message.path("content");
   if (!content.is_array()) return text_of(content, path);
@@ -36,24 +36,24 @@ bool is_function_name(std::string_view name) {
   });
 }
 
-std::string function_name(Fields& function) {
+std::string function_name(RequestFields& function) {
   std::string name = function.text("name");
   if (is_function_name(name)) return name;
   expected(function.path("name"), "1 to 64 letters, digits, _ or -", function.find("name"));
 }
 
 // The object "function" of a tool, a call or a tool choice. Its "type" must be "function".
-Fields function_of(JsonNode value, const std::string& where) {
+RequestFields function_of(JsonNode value, const std::string& where) {
   const bool has_type = type_of(value) == "function";
   const std::optional<JsonNode> function = has_type ? value.find("function") : std::nullopt;
   if (!function || !function->is_object()) {
     expected(where, "an object of the type 'function'", has_type ? value : type_or_all(value));
   }
-  return Fields(*function, where + ".function");
+  return RequestFields(*function, where + ".function");
 }
 
 // Calls that the model made earlier in the conversation.
-std::vector<ToolCall> parse_calls(Fields& message) {
+std::vector<ToolCall> parse_calls(RequestFields& message) {
   std::vector<ToolCall> calls;
   const std::optional<JsonNode> value = message.find("tool_calls");
   if (!value) return calls;
@@ -61,8 +61,8 @@ std::vector<ToolCall> parse_calls(Fields& message) {
   if (!value->is_array()) expected(path, "an array", value);
   for (const JsonNode call : value->elements()) {
     const std::string where = fmt::format("{}[{}]", path, calls.size());
-    Fields function = function_of(call, where);
-    Fields fields(call, where);
+    RequestFields function = function_of(call, where);
+    RequestFields fields(call, where);
     fields.ignore({"type", "function", "index"});
     ToolCall made{fields.text("id"), function_name(function), function.text("arguments")};
     fields.refuse_others();
@@ -88,7 +88,7 @@ std::string one_of(const std::vector<std::string>& words) {
 ToolMessage parse_message(JsonNode value, const std::string& where, std::vector<std::string>& due,
                           const std::vector<ToolCall>& last_calls) {
   if (!value.is_object()) expected(where, "an object", value);
-  Fields members(value, where);
+  RequestFields members(value, where);
   const std::optional<JsonNode> given = members.find("role");
   std::string role = given ? members.text("role") : "";
   if (role == "developer") role = "system";  // the newer name
@@ -124,7 +124,7 @@ std::vector<Tool> parse_tool_list(JsonNode array) {
   std::vector<Tool> tools;
   for (const JsonNode tool : array.elements()) {
     const std::string where = fmt::format("tools[{}]", tools.size());
-    Fields function = function_of(tool, where);
+    RequestFields function = function_of(tool, where);
     function.ignore({"description", "strict"});  // calls are always strict
     std::string name = function_name(function);
     if (std::ranges::count(tools, name, &Tool::name) != 0) {  // a call could mean either
@@ -148,7 +148,7 @@ bool in_turn(const std::vector<ToolMessage>& messages) {
 
 }  // namespace
 
-std::vector<ToolMessage> parse_messages(Fields& fields) {
+std::vector<ToolMessage> parse_messages(RequestFields& fields) {
   const std::optional<JsonNode> value = fields.find("messages");
   if (!value || !value->is_array() || value->size() == 0) {
     expected("messages", "an array of at least one message", value);
@@ -174,7 +174,7 @@ std::vector<ToolMessage> parse_messages(Fields& fields) {
   return messages;
 }
 
-TemplateVariables parse_template_variables(Fields& fields, const ChatFormat& format) {
+TemplateVariables parse_template_variables(RequestFields& fields, const ChatFormat& format) {
   TemplateVariables variables;
   const auto add = [&](const std::string& field, JsonNode value) {
     const std::string name(value.key());
@@ -204,7 +204,7 @@ TemplateVariables parse_template_variables(Fields& fields, const ChatFormat& for
   return variables;
 }
 
-ChatTools parse_tools(Fields& fields, const ChatFormat& format) {
+ChatTools parse_tools(RequestFields& fields, const ChatFormat& format) {
   ChatTools tools;
   tools.several = fields.flag("parallel_tool_calls", true);
   fields.only("functions", "[[]]");
@@ -229,7 +229,7 @@ ChatTools parse_tools(Fields& fields, const ChatFormat& format) {
   if (!choice->is_object()) {
     expected("tool_choice", "'none', 'auto', 'required' or a function", choice);
   }
-  Fields function = function_of(*choice, "tool_choice");
+  RequestFields function = function_of(*choice, "tool_choice");
   const std::string name = function_name(function);
   std::erase_if(tools.callable, [&](const Tool& tool) { return tool.name != name; });
   if (tools.callable.empty()) {

@@ -15,7 +15,7 @@ namespace stagecraft {
 // "messages". The roles follow each other as ChatFormat::tokens expects. Also checks
 // "add_generation_prompt" and "continue_final_message", which other servers need to continue a last
 // message of the role "assistant".
-std::vector<ToolMessage> parse_messages(Fields& fields);
+std::vector<ToolMessage> parse_messages(RequestFields& fields);
 
 struct ChatTools {
   std::optional<JsonNode> array;  // as given, for the chat template
@@ -24,10 +24,10 @@ struct ChatTools {
   bool several = true;            // more than one call is allowed
 };
 // "tools", "tool_choice" and "parallel_tool_calls".
-ChatTools parse_tools(Fields& fields, const ChatFormat& format);
+ChatTools parse_tools(RequestFields& fields, const ChatFormat& format);
 
 // "chat_template_kwargs" and "reasoning_effort". The names of the variables are checked.
-TemplateVariables parse_template_variables(Fields& fields, const ChatFormat& format);
+TemplateVariables parse_template_variables(RequestFields& fields, const ChatFormat& format);
 
 // The tokens of the conversation; the caller checks them.
 std::vector<TokenId> chat_prompt(const std::vector<ToolMessage>& messages, const ChatTools& tools,

@@ -27,11 +27,6 @@ const char* finish_reason(StopReason reason, std::span<const ToolCall> calls) {
   return is_cut(reason) ? "length" : !calls.empty() ? "tool_calls" : "stop";
 }
 
-std::size_t count_characters(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
-
 // {"token", "logprob", "bytes"}
 nlohmann::json chat_token(const Tokenizer& tokenizer, TokenId token, float logprob) {
   const std::string bytes = tokenizer.bytes_of(token);
@@ -170,8 +165,6 @@ void CompletionWriter::take(std::size_t index, ToolCallReader::Found found, cons
                             std::string& said) {
   Choice& choice = choices_[index];
   const Builder builder{*this};
-  const std::size_t offset = choice.characters;
-  choice.characters += count_characters(found.text);
   for (ToolCall& call : found.calls) {
     call.id = fmt::format("call_{}_{}_{}", options_.id.substr(options_.id.find('-') + 1), index,
                           choice.calls.size());
@@ -181,7 +174,7 @@ void CompletionWriter::take(std::size_t index, ToolCallReader::Found found, cons
     choice.text += found.text;
     if (event.score) {
       choice.scores.push_back(*event.score);
-      choice.offsets.push_back(offset);
+      choice.offsets.push_back(event.offset);
     }
     return;
   }
@@ -190,7 +183,7 @@ void CompletionWriter::take(std::size_t index, ToolCallReader::Found found, cons
     if (event.score) scores = {&*event.score, 1};
     nlohmann::json delta = found.text;
     if (options_.chat) delta = {{"content", found.text}};
-    said += builder.chunk(index, std::move(delta), scores, {&offset, 1}, nullptr,
+    said += builder.chunk(index, std::move(delta), scores, {&event.offset, 1}, nullptr,
                           !std::exchange(choice.begun, true));
   }
   for (std::size_t i = choice.calls.size() - found.calls.size(); i < choice.calls.size(); ++i) {

@@ -32,8 +32,7 @@ class CompletionWriter : public Answer {
     std::string text;
     ToolCallReader reader{ToolForm::None};
     std::vector<ToolCall> calls;
-    bool begun = false;          // for a stream: a chunk of this text was sent
-    std::size_t characters = 0;  // number of characters in the text so far
+    bool begun = false;  // for a stream: a chunk of this text was sent
     std::vector<TokenScore> scores;
     std::vector<std::size_t> offsets;  // where each token of `scores` begins, in characters
     TextEnd end;

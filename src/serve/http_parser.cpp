@@ -1,9 +1,9 @@
 #include "serve/http_parser.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/ascii.h"
+#include "base/number.h"
 
 namespace stagecraft {
 namespace {
@@ -28,18 +28,6 @@ bool lists(std::string_view list, std::string_view word) {
     list.remove_prefix(std::min(end + 1, list.size()));
   }
   return false;
-}
-
-// The value of a text of digits only; nullopt for any other text, and for a number that is too
-// large.
-std::optional<std::size_t> number(std::string_view digits, int base) {
-  std::size_t value = 0;
-  const char* last = digits.data() + digits.size();
-  const auto [end, failed] = std::from_chars(digits.data(), last, value, base);
-  if (failed != std::errc() || end != last) {
-    return std::nullopt;
-  }
-  return value;
 }
 
 [[noreturn]] void refuse(int status, const std::string& message) {
@@ -240,7 +228,7 @@ void HttpParser::end_headers() {
       refuse(400, fmt::format("header content-length: expected a number, found '{}'",
                               printable(digits)));
     }
-    const auto bytes = number(digits, 10);  // nullopt if too large for size_t
+    const auto bytes = integer_of<std::size_t>(digits, 10);  // nullopt if too large for size_t
     if (!bytes || *bytes > limits_.body_bytes) {
       refuse(413, fmt::format("body: expected at most {} bytes, found {}", limits_.body_bytes,
                               printable(digits)));
@@ -259,7 +247,7 @@ void HttpParser::end_headers() {
 
 void HttpParser::read_chunk_size(std::string_view line) {
   const std::string_view digits = trimmed(line.substr(0, line.find(';')));
-  const auto size = number(digits, 16);
+  const auto size = integer_of<std::size_t>(digits, 16);
   if (!size)
     refuse(400,
            fmt::format("chunk: expected its size in hexadecimal, found '{}'", printable(line)));

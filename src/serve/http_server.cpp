@@ -320,9 +320,10 @@ void HttpServer::write_head(ConnectionId id, const HttpAnswer& answer, bool has_
 void HttpServer::answer(ConnectionId id, HttpAnswer answer) {
   if (find(id, Phase::Answering) == nullptr) return;
   write_head(id, answer, true);
-  if (!connections_.contains(id)) return;
-  if (!connections_.at(id).head_only) queue(id, answer.body);
-  end_answer(id);
+  Connection* connection = find(id, Phase::Answering);
+  if (connection == nullptr) return;
+  connection->phase = Phase::Closing;
+  queue(id, connection->head_only ? "" : answer.body);
 }
 
 void HttpServer::begin_stream(ConnectionId id, const std::string& content_type) {
@@ -352,8 +353,18 @@ void HttpServer::end_answer(ConnectionId id) {
   send_more(id);
 }
 
+// The most bytes that wait for one client whose answer is complete.
+std::size_t HttpServer::largest_complete_answer() const {
+  std::size_t most = 0;
+  for (const auto& [id, connection] : connections_) {
+    if (connection.phase == Phase::Closing) most = std::max(most, connection.unsent_bytes());
+  }
+  return most;
+}
+
 // Sends as many bytes as the client accepts now; the rest waits. If the bytes waiting for all
-// clients exceed the limit, drops the client with the most of them.
+// clients exceed the limit, drops the client with the most of them. One complete answer is not
+// counted: it may be larger than the limit, and was in memory before it came here.
 void HttpServer::queue(ConnectionId id, std::string_view bytes) {
   const auto it = connections_.find(id);
   if (it == connections_.end()) return;
@@ -362,7 +373,8 @@ void HttpServer::queue(ConnectionId id, std::string_view bytes) {
   connection.unsent += bytes;
   unsent_bytes_ += bytes.size();
   send_more(id);
-  while (unsent_bytes_ > options_.max_unsent_bytes) {
+  while (unsent_bytes_ > options_.max_unsent_bytes &&
+         unsent_bytes_ - largest_complete_answer() > options_.max_unsent_bytes) {
     const auto most = std::ranges::max_element(
         connections_, {}, [](const auto& entry) { return entry.second.unsent_bytes(); });
     drop(most->first);

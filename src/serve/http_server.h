@@ -24,7 +24,8 @@ struct HttpServerOptions {
   std::string host = "127.0.0.1";  // an address or a name
   std::uint16_t port = 0;          // 0: the system chooses a free port
   std::size_t max_connections = 128;
-  std::size_t max_unsent_bytes = 64 << 20;      // of answers, for all clients together
+  // Of answers, for all clients together, besides the largest one that is complete.
+  std::size_t max_unsent_bytes = 64 << 20;
   std::chrono::milliseconds idle_time{60'000};  // how long a connection may wait between requests
   std::chrono::milliseconds request_time{20'000};  // from the first byte of a request to its last
   std::chrono::milliseconds send_time{20'000};  // how long a client may take no byte of its answer
@@ -115,6 +116,7 @@ class HttpServer {
   void refuse(ConnectionId id, const HttpError& error);
   void send_more(ConnectionId id);
   void queue(ConnectionId id, std::string_view bytes);
+  std::size_t largest_complete_answer() const;
   void write_head(ConnectionId id, const HttpAnswer& answer, bool has_length);
   void end_answer(ConnectionId id);
   void wait_for_request(Connection& connection);

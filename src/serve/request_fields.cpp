@@ -28,54 +28,57 @@ std::string_view type_of(JsonNode value) {
   return type && type->is_string() ? type->string() : "";
 }
 
-std::string Fields::path(std::string_view key) const {
+std::string RequestFields::path(std::string_view key) const {
   return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
 }
 
-std::optional<JsonNode> Fields::find(const char* key) {
+std::optional<JsonNode> RequestFields::find(const char* key) {
   known_.insert(key);
   return object_.find(key);
 }
 
-JsonNode Fields::needed(const char* key, std::string_view what) {
+JsonNode RequestFields::needed(const char* key, std::string_view what) {
   const std::optional<JsonNode> value = find(key);
   if (!value) expected(path(key), what, value);
   return *value;
 }
 
-std::string Fields::text(const char* key) { return text_of(needed(key, "a string"), path(key)); }
+std::string RequestFields::text(const char* key) {
+  return text_of(needed(key, "a string"), path(key));
+}
 
 template <class T, class Read>
-T Fields::read(const char* key, T otherwise, Read convert) {
+T RequestFields::read(const char* key, T otherwise, Read convert) {
   const std::optional<JsonNode> value = find(key);
   if (!value) return otherwise;
   const std::string field = path(key);
   return reading(field, [&] { return convert(*value, field); });
 }
 
-std::size_t Fields::size(const char* key, std::size_t min, std::size_t max, std::size_t otherwise) {
+std::size_t RequestFields::size(const char* key, std::size_t min, std::size_t max,
+                                std::size_t otherwise) {
   return read(key, otherwise, [&](JsonNode value, const std::string& field) {
     return json_size(value, kRequest, field, min, max);
   });
 }
 
-float Fields::number(const char* key, NumberRange range, float otherwise) {
+float RequestFields::number(const char* key, NumberRange range, float otherwise) {
   return read(key, otherwise, [&](JsonNode value, const std::string& field) {
     return static_cast<float>(json_number(value, kRequest, field, range.min, range.max));
   });
 }
 
-bool Fields::flag(const char* key, bool otherwise) {
+bool RequestFields::flag(const char* key, bool otherwise) {
   return read(key, otherwise, [&](JsonNode value, const std::string& field) {
     return json_bool(value, kRequest, field);
   });
 }
 
-void Fields::ignore(std::initializer_list<const char*> keys) {
+void RequestFields::ignore(std::initializer_list<const char*> keys) {
   for (const char* key : keys) known_.insert(key);
 }
 
-void Fields::only(const char* key, std::string_view neutral) {
+void RequestFields::only(const char* key, std::string_view neutral) {
   const std::optional<JsonNode> value = find(key);
   if (!value) return;
   const Json values(neutral, key);
@@ -85,7 +88,7 @@ void Fields::only(const char* key, std::string_view neutral) {
   refuse_field(path(key), "not supported, found " + value->describe(), "unsupported_parameter");
 }
 
-void Fields::refuse_others() const {
+void RequestFields::refuse_others() const {
   for (const JsonNode value : object_.members()) {
     const std::string_view key = value.key();
     if (known_.contains(key) || value.is_null()) continue;

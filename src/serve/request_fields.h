@@ -45,10 +45,10 @@ auto reading(const std::string& field, Read read) {
 // The members of one JSON object of a request. Remembers which ones were read, so that it can
 // refuse the others. A member that is null counts as left out. Each function throws ApiError, which
 // names the path of the member.
-class Fields {
+class RequestFields {
  public:
   // path: of the object in the request; "" for the whole request.
-  explicit Fields(JsonNode object, std::string path = "")
+  explicit RequestFields(JsonNode object, std::string path = "")
       : object_(object), path_(std::move(path)) {}
 
   std::string path(std::string_view key) const;

@@ -358,6 +358,7 @@ void Scheduler::choose(Slot& slot, std::span<float> logits, TokenId likeliest) {
     return finish(slot, std::move(event), StopReason::Stopped, problem.what());
   }
   if (next.token) {
+    event.offset = running.visible.characters();
     event.piece = running.visible.push(*next.token);
     if (running.n_top) event.score = score_of(raw_, *next.token, *running.n_top);
     if (running.visible.stopped()) {

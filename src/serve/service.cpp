@@ -1,13 +1,14 @@
 #include "serve/service.h"
 
 #include <array>
-#include <charconv>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "base/ascii.h"
 #include "base/json_text.h"
+#include "base/number.h"
+#include "serve/loopback.h"
 #include "serve/page.h"
 
 namespace stagecraft {
@@ -33,10 +34,8 @@ bool equal_in_constant_time(std::string_view given, std::string_view key) {
 // 127.0.0.1 ("DNS rebinding") and could then read answers. But Host still has that name.
 bool is_local_name(std::string_view header) {
   if (header.empty()) return true;  // HTTP/1.0
-  const bool is_v6 = header.starts_with('[');
-  const std::string host =
-      ascii_lower(header.substr(0, is_v6 ? header.find(']') + 1 : header.find(':')));
-  return host == "localhost" || host == "127.0.0.1" || host == "[::1]";
+  if (!header.starts_with('[')) return is_loopback(std::string(header.substr(0, header.find(':'))));
+  return is_loopback(std::string(header.substr(1, std::max<std::size_t>(header.find(']'), 1) - 1)));
 }
 
 bool is_json(std::string_view content_type) {
@@ -49,11 +48,9 @@ std::string decoded(std::string_view piece) {
   std::string text;
   for (std::size_t i = 0; i < piece.size(); ++i) {
     const std::string_view digits = piece.substr(i + 1).substr(0, 2);
-    unsigned char byte = 0;
-    const char* const end = digits.data() + digits.size();
-    if (piece[i] == '%' && digits.size() == 2 &&
-        std::from_chars(digits.data(), end, byte, 16).ptr == end) {
-      text += static_cast<char>(byte);
+    const auto byte = integer_of<unsigned char>(digits, 16);
+    if (piece[i] == '%' && digits.size() == 2 && byte) {
+      text += static_cast<char>(*byte);
       i += 2;
     } else {
       text += piece[i];

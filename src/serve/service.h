@@ -11,7 +11,8 @@
 #include "serve/completion_writer.h"
 #include "serve/glass_box.h"
 #include "serve/http_server.h"
-#include "serve/responses.h"
+#include "serve/response_request.h"
+#include "serve/response_writer.h"
 #include "serve/scheduler.h"
 
 namespace stagecraft {

@@ -42,6 +42,7 @@ struct TextEvent {
   std::string piece;                // may be empty
   std::optional<TokenScore> score;  // of the token that was just chosen
   std::optional<TextEnd> end;       // set in the last event of a text
+  std::size_t offset = 0;           // where the token of `score` begins in the text, in characters
 };
 
 }  // namespace stagecraft

@@ -54,8 +54,8 @@ void add_special_tokens(const GgufMetadata& metadata, const Tokenizer& tokenizer
                                   {"eos_token", "tokenizer.ggml.eos_token_id"},
                                   {"unk_token", "tokenizer.ggml.unknown_token_id"},
                                   {"pad_token", "tokenizer.ggml.padding_token_id"}}) {
-    const auto id = metadata.find_size(key, 0, SIZE_MAX);
-    // Some files have 4294967295 for "none". llama.cpp ignores ids outside of the vocabulary, too.
+    const auto id = metadata.find_token_id(key, SIZE_MAX);
+    // llama.cpp ignores ids outside of the vocabulary, too.
     if (!id || *id >= tokenizer.vocab_size()) continue;
     source.special_tokens.emplace_back(name, tokenizer.token_of(static_cast<TokenId>(*id)));
   }

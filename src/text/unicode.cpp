@@ -88,6 +88,12 @@ CodePoint last_code_point(std::string_view text) {
   return first_code_point(text.substr(start));
 }
 
+std::size_t count_characters(std::string_view text) {
+  std::size_t count = 0;
+  for (const char c : text) count += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  return count;
+}
+
 void append_utf8(std::string& text, char32_t c) {
   const auto put = [&](char32_t byte) { text.push_back(static_cast<char>(byte)); };
   if (c < 0x80) {

@@ -18,6 +18,7 @@ CodePoint first_code_point(std::string_view text);
 // The last character of `text`, which must not be empty.
 CodePoint last_code_point(std::string_view text);
 void append_utf8(std::string& text, char32_t c);
+std::size_t count_characters(std::string_view text);
 
 // The length in bytes of the first extended grapheme cluster (UAX 29) of `text`, which must not be
 // empty.

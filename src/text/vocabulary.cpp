@@ -66,7 +66,6 @@ bool Vocabulary::add(std::string_view text, TokenId id) {
                                           static_cast<std::uint32_t>(text.size()), true};
   arena_ += text;
   slot = id;
-  ++n_tokens_;
   return true;
 }
 

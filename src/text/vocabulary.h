@@ -29,7 +29,6 @@ class Vocabulary {
   std::string_view text(TokenId id) const;
   bool contains(TokenId id) const;
 
-  std::size_t n_tokens() const { return n_tokens_; }
   std::size_t end_id() const { return texts_.size(); }  // the largest id + 1
 
  private:
@@ -46,7 +45,6 @@ class Vocabulary {
   std::string arena_;
   std::vector<Text> texts_;     // by id
   std::vector<TokenId> slots_;  // its size is a power of two, at most half is in use; -1: free
-  std::size_t n_tokens_ = 0;
 };
 
 }  // namespace stagecraft

@@ -30,6 +30,19 @@ TEST(AtomicFile, IsThereWholeOrNotAtAll) {
   EXPECT_THROW(AtomicFile(path, false), Error);
 }
 
+// Its name has the id of the process, which may come again.
+TEST(AtomicFile, DoesNotWriteIntoAnUnfinishedFileThatIsLeftOver) {
+  const TemporaryFolder folder;
+  const std::filesystem::path other = folder.write("other", "kept");
+  std::filesystem::create_symlink(other, folder.file(fmt::format("a.part-{}", ::getpid())));
+  AtomicFile file(folder.file("a"), false);
+  file.write(std::string_view("new"));
+  file.commit();
+  EXPECT_EQ(read_file(folder.file("a")), "new");
+  EXPECT_FALSE(std::filesystem::is_symlink(folder.file("a")));
+  EXPECT_EQ(read_file(other), "kept");
+}
+
 TEST(AtomicFile, KeepsWhoMayReadTheFileThatItReplaces) {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.write("a", "old");

@@ -23,6 +23,15 @@ TEST(Number, IsTheWholeTextOrNothing) {
   }
 }
 
+TEST(Number, IsAnIntegerOrNothing) {
+  EXPECT_EQ(integer_of<int>("-12"), -12);
+  EXPECT_EQ(integer_of<std::size_t>("012"), 12u);
+  EXPECT_EQ(integer_of<unsigned char>("fF", 16), 255);
+  for (const char* text : {"", "-", "-1", "+1", " 1", "1 ", "1.0", "0x1", "256", "a"}) {
+    EXPECT_EQ(integer_of<unsigned char>(text), std::nullopt) << text;
+  }
+}
+
 TEST(Number, DoesNotDependOnTheHostsLocale) {
   const CommaLocale locale;
   if (!locale.is_set()) GTEST_SKIP() << "no locale with a decimal comma";

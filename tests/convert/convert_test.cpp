@@ -2,6 +2,7 @@
 #include "convert/convert.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
 #include <cmath>
@@ -112,6 +113,16 @@ TEST_F(Convert, ToAFolderWritesOneTypeAndShortNumbers) {
   config = nlohmann::json::parse(read_file(out("b/config.json")));
   EXPECT_EQ(config["torch_dtype"], "float16");
   EXPECT_FALSE(config.contains("dtype"));
+}
+
+// The name of the unfinished folder has the id of the process, which may come again.
+TEST_F(Convert, ToAFolderTakesNothingFromAConversionThatWasKilled) {
+  const std::string left_over = fmt::format("{}.part-{}", out("a").string(), ::getpid());
+  std::filesystem::create_directory(left_over);
+  write_file(left_over + "/model-00002-of-00002.safetensors", "half");
+  convert_to_folder({.model = kGguf + "llama-gqa2.gguf", .out = out("a"), .with_tokenizer = false});
+  EXPECT_TRUE(std::filesystem::exists(out("a/model.safetensors")));
+  EXPECT_FALSE(std::filesystem::exists(out("a/model-00002-of-00002.safetensors")));
 }
 
 TEST_F(Convert, SaysWhereNoTokenEndsAText) {

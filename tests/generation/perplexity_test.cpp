@@ -6,8 +6,11 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/usable_memory.h"
 #include "checkpoint/safetensors.h"
+#include "generation/text_memory.h"
 #include "tests/support/engines.h"
+#include "tests/support/error_of.h"
 #include "tests/support/random_model.h"
 
 namespace stagecraft {
@@ -105,6 +108,18 @@ TEST(Perplexity, RefusesWindowsAndTextsThatGiveNothing) {
   EXPECT_THROW(surprisals(model, std::vector<TokenId>{1, 65, 2}, {8, 4}), Error);
   EXPECT_THROW(surprisals(model, std::vector<TokenId>{1, 65}, {8, 4}), Error);  // only scored
   EXPECT_THROW(surprisals(model, std::vector<TokenId>{1, -1}, {8, 4}), Error);
+}
+
+TEST(Perplexity, SaysThatAWindowDoesNotFitIntoMemory) {
+  Engine model = textbook_engine(kModel);
+  const double a_token = session_bytes(model.plan(), model.options(), 2000) -
+                         session_bytes(model.plan(), model.options(), 1999);
+  const double too_many = usable_memory() / a_token + 1;
+  if (usable_memory() == 0.0 || too_many > 50e6) GTEST_SKIP() << "too much memory to exceed it";
+  const std::vector<TokenId> ids(static_cast<std::size_t>(too_many), 1);
+  const std::string error = error_of([&] { surprisals(model, ids, {ids.size(), 1}); });
+  EXPECT_TRUE(error.starts_with("context: expected at most ")) << error;
+  EXPECT_TRUE(error.ends_with(fmt::format(" GB of memory), found {}", ids.size()))) << error;
 }
 
 }  // namespace

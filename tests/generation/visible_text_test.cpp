@@ -23,6 +23,16 @@ TEST_F(VisibleTextTest, ShowsAtTheEndWhatCouldHaveBecomeAStopText) {
   EXPECT_FALSE(text.stopped());
 }
 
+TEST_F(VisibleTextTest, CountsCharactersThatItHoldsBack) {
+  VisibleText text(tokenizer_, {}, {"fox"});
+  EXPECT_EQ(text.push(id("f")), "");
+  EXPECT_EQ(text.characters(), 1u);
+  EXPECT_EQ(text.push(id("Ã")), "");  // the byte 0xc3
+  EXPECT_EQ(text.characters(), 1u);
+  EXPECT_EQ(text.push(id("©")), "fé");
+  EXPECT_EQ(text.characters(), 2u);
+}
+
 TEST_F(VisibleTextTest, ShowsAtTheEndAReplacementForHalfACharacter) {
   VisibleText text(tokenizer_, {}, {"\xef\xbf\xbdx"});
   EXPECT_EQ(text.push(id("Ã")), "");  // the byte 0xc3

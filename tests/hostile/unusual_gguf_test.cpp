@@ -131,6 +131,20 @@ TEST(UnusualGguf, ChatsWithoutATokenThatIsOutsideOfTheVocabulary) {
   EXPECT_EQ(ChatFormat::open(path, tokenizer).text({{{"user", "Hi!"}}}).bytes(), "False");
 }
 
+TEST(UnusualGguf, OpensWhereTheIdsOfTokensMeanNone) {
+  const TemporaryFolder folder;
+  const auto without = [&](const char* name) {
+    RawGguf raw = RawGguf::read(kFolder + name);
+    for (const char* key : {"eos", "eot", "eom", "unknown"}) {
+      raw.set(fmt::format("tokenizer.ggml.{}_token_id", key), u32(UINT32_MAX));
+    }
+    write_file(folder.file(name), raw.bytes());
+    return folder.file(name);
+  };
+  EXPECT_EQ(describe_model(without("whole.gguf")).plan.eos_ids, std::vector<TokenId>{});
+  EXPECT_GT(Tokenizer::open(without("tokenizer-llama2.gguf")).encode("a", {}).size(), 0u);
+}
+
 // A last layer that predicts a second token is not used.
 TEST(UnusualGguf, LeavesOutLayersThatPredictFurtherTokens) {
   const TemporaryFolder folder;

@@ -93,11 +93,13 @@ TEST_F(CompletionWriterTest, HasNoContentWhereThereAreOnlyCalls) {
   EXPECT_FALSE(message("Hi").contains("tool_calls"));
 }
 
-TEST_F(CompletionWriterTest, CountsWhereATokenBeginsInCharacters) {
+TEST_F(CompletionWriterTest, SaysWhereEachTokenBegins) {
   options_.logprobs = true;
   TextEvent first = piece("é"), second = piece("字a"), third = piece("!");
   first.score = {tokenizer_.id_of("a").value(), -0.5f, {}};
   second.score = third.score = first.score;
+  second.offset = 1;
+  third.offset = 3;
   const json logprobs =
       answer({first, second, third, end(StopReason::EndToken)})["choices"][0]["logprobs"];
   EXPECT_EQ(logprobs["text_offset"], (json{0, 1, 3}));

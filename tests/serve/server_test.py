@@ -113,6 +113,21 @@ class Answers(unittest.TestCase):
             self.assertEqual(logprob, max(top.values()))  # temperature 0 takes the likeliest token
             self.assertTrue(choice["text"][offset:].startswith(token))
 
+    def test_offsets_of_tokens_do_not_depend_on_stop_texts(self):
+        body = {"prompt": "The", "max_tokens": 8, "temperature": 0, "logprobs": 0}
+        whole = self.server.post(COMPLETIONS, body)["choices"][0]
+        # Beginnings of this stop text are held back, and it never comes.
+        body["stop"] = [whole["text"][1:] + "never"]
+        held = self.server.post(COMPLETIONS, body)["choices"][0]
+        self.assertEqual(held["text"], whole["text"])
+        expected = whole["logprobs"]["text_offset"]
+        self.assertEqual(held["logprobs"]["text_offset"], expected)
+        self.assertEqual(expected, sorted(set(expected)))
+        streamed = [offset for event in self.server.events(COMPLETIONS, body)
+                    for choice in event["choices"] if choice["logprobs"]
+                    for offset in choice["logprobs"]["text_offset"]]
+        self.assertEqual(streamed, expected)
+
     def test_texts_are_the_same_whatever_else_runs(self):
         dice = random.Random(4)
         words = "why does the sea taste of salt and who told you so".split()
@@ -225,6 +240,9 @@ class Answers(unittest.TestCase):
                 (f"http://{here}{COMPLETIONS}", here, "application/json", 200),
                 (f"HTTP://{here}{COMPLETIONS}", "evil.example", "application/json", 200),
                 (f"http://evil.example{COMPLETIONS}", here, "application/json", 403),
+                (COMPLETIONS, f"127.0.0.2:{self.server.port}", "application/json", 200),
+                (COMPLETIONS, f"[::1]:{self.server.port}", "application/json", 200),
+                (COMPLETIONS, "127.evil.example", "application/json", 403),
                 (COMPLETIONS, here, "application/jsonp", 415)):
             with self.subTest(target=target, host=host, kind=kind), self.server.connect() as one:
                 one.sendall(f"POST {target} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {kind}\r\n"

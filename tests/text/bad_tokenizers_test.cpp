@@ -240,27 +240,26 @@ const BadTokenizerFile kBadTokenizers[] = {
        j["decoder"] = {{"type", "Strip"}, {"content", " "}, {"start", 4000000000}, {"stop", 0}};
      },
      "decoder.start: expected a count from 0 to 1000, found 4000000000"},
-    {"NormalizersThatEachDoubleTheText",
+    {"AddedTokenThatNormalizationMakesLong",
      [](json& j) {
-       const json twice = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}};
-       j["normalizer"] = {{"type", "Sequence"}, {"normalizers", json::array()}};
-       for (int i = 0; i < 40; ++i) j["normalizer"]["normalizers"].push_back(twice);
+       const json longer = {
+           {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "12345"}};
+       j["normalizer"] = longer;
+       j["added_tokens"][0]["content"] = std::string(1024, 'a');
+       j["added_tokens"][0]["normalized"] = true;
      },
-     "expected steps that make a text at most 1000000 times as long"},
-    {"PreTokenizersThatEachDoubleTheText",
+     "added_tokens[0].content: expected at most 4096 bytes after normalization, found 5120"},
+    {"AddedTokenThatNormalizationMakesEndless",
      [](json& j) {
-       const json twice = {{"type", "ByteLevel"}, {"add_prefix_space", false}};
-       j["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", json::array()}};
-       for (int i = 0; i < 40; ++i) j["pre_tokenizer"]["pretokenizers"].push_back(twice);
+       const json longer = {
+           {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aaaaaaaaaa"}};
+       j["normalizer"] = {{"type", "Sequence"}, {"normalizers", json::array_t(6, longer)}};
+       j["added_tokens"][0]["content"] = std::string(1024, 'a');
+       j["added_tokens"][0]["normalized"] = true;
      },
-     "expected steps that make a text at most 1000000 times as long"},
-    {"DecodersThatEachDoubleTheText",
-     [](json& j) {
-       const json twice = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}};
-       j["decoder"] = {{"type", "Sequence"}, {"decoders", json::array()}};
-       for (int i = 0; i < 40; ++i) j["decoder"]["decoders"].push_back(twice);
-     },
-     "decoder: expected steps that make a token at most 1000000 times as long"},
+     "added_tokens[0].content: normalizer Replace: expected at most 69632 bytes made from a text "
+     "of "
+     "1024 bytes, found more"},
     {"NormalizersWithoutEnd",
      [](json& j) {
        j["normalizer"] = sequence_of("normalizers", {{"type", "NFC"}});

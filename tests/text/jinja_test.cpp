@@ -134,9 +134,11 @@ TEST(Jinja, StopsATemplateThatGoesOnForEver) {
 TEST(Jinja, StopsATemplateThatWantsMoreMemoryThanThereIs) {
   const std::string message =
       "template: line 1: stopped: the template needs more than 128 MiB of memory";
+  std::string variables = "{% for i in range(99999) %}{% macro f() %}{% endmacro %}";
+  for (int i = 0; i < 20; ++i) variables += fmt::format("{{% set v{} = 1 %}}", i);
   for (const std::string& source : std::vector<std::string>{
-           "{{ 'a' * 10 ** 12 }}", "{{ 'a' * 10 ** 18 }}", "{{ [1] * 10 ** 9 }}",
-           "{{ ('a' * 10 ** 5) | replace('a', 'b' * 10 ** 5) }}",
+           variables + "{% endfor %}", "{{ 'a' * 10 ** 12 }}", "{{ 'a' * 10 ** 18 }}",
+           "{{ [1] * 10 ** 9 }}", "{{ ('a' * 10 ** 5) | replace('a', 'b' * 10 ** 5) }}",
            "{{ ('a' * 10 ** 6).replace('', 'b' * 10 ** 5) }}",
            "{{ (['a'] * 10 ** 5) | join('b' * 10 ** 5) }}",
            "{{ ('\\n' * 10 ** 6) | indent(1000, blank=true) }}",

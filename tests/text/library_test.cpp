@@ -104,7 +104,7 @@ json outcome(const std::string& kind, const JsonNode& config, const json& input)
   std::string text = input;
   bool at_start = true;
   const auto normalizer = Normalizer::read(config);
-  if (!text.empty()) normalizer->apply(text, at_start);
+  if (!text.empty()) normalizer->apply(text, at_start, GrowthLimit("text", text.size()));
   return text;
 }
 

@@ -2,6 +2,7 @@
 #include "text/tokenizer.h"
 
 #include <array>
+#include <functional>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -84,6 +85,79 @@ TEST(Tokenizer, SaysWhereTextIsNoUtf8) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "text: expected UTF-8, found the byte 0xff at offset 2");
   }
+}
+
+// A small tokenizer.json with these steps, the tokens "a" (0) and "b" (1), and `more` keys.
+Tokenizer tokenizer_with_steps(const nlohmann::json& more) {
+  auto json = nlohmann::json::parse(
+      R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}})");
+  json.update(more);
+  return tokenizer_of(json.dump());
+}
+
+nlohmann::json repeated(std::string_view list, const nlohmann::json& step, int n) {
+  return {{"type", "Sequence"}, {list, nlohmann::json(std::vector<nlohmann::json>(n, step))}};
+}
+
+void expect_error_end(const std::function<void()>& act, const std::string& end) {
+  try {
+    act();
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_TRUE(std::string(error.what()).ends_with("tokenizer.json: " + end)) << error.what();
+  }
+}
+
+const nlohmann::json kTenfold = {
+    {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aaaaaaaaaa"}};
+
+// 100 kB of a file can describe terabytes of text.
+TEST(Tokenizer, RefusesTextThatItsNormalizerMakesTooLong) {
+  const Tokenizer longer =
+      tokenizer_with_steps({{"normalizer", repeated("normalizers", kTenfold, 6)}});
+  expect_error_end([&] { longer.encode("ba", {}); },
+                   "normalizer Replace: expected at most 4224 bytes made from a text of 2 bytes, "
+                   "found more");
+  const Tokenizer prepends = tokenizer_with_steps(
+      {{"normalizer", {{"type", "Prepend"}, {"prepend", std::string(100'000, 'a')}}}});
+  expect_error_end([&] { prepends.encode("b", {}); },
+                   "normalizer Prepend: expected at most 4160 bytes made from a text of 1 bytes, "
+                   "found more");
+}
+
+// Each text between two added tokens is normalized by itself, but the limit is that of the whole.
+TEST(Tokenizer, RefusesTextThatItsNormalizerMakesTooLongBetweenAddedTokens) {
+  const Tokenizer tokenizer = tokenizer_with_steps(
+      {{"normalizer", {{"type", "Prepend"}, {"prepend", std::string(1000, 'a')}}},
+       {"added_tokens", {{{"id", 2}, {"content", "x"}, {"special", true}}}}});
+  EXPECT_EQ(tokenizer.encode("bxbx", {}).size(), 2004u);
+  std::string text;
+  for (int i = 0; i < 10; ++i) text += "bx";
+  expect_error_end([&] { tokenizer.encode(text, {}); },
+                   "normalizer Prepend: expected at most 5376 bytes made from a text of 20 bytes, "
+                   "found more");
+}
+
+TEST(Tokenizer, RefusesTextThatItsPreTokenizersMakeTooLong) {
+  const nlohmann::json twice = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  const Tokenizer tokenizer =
+      tokenizer_with_steps({{"pre_tokenizer", repeated("pretokenizers", twice, 40)}});
+  expect_error_end([&] { tokenizer.encode(" ", {}); },
+                   "pre_tokenizer ByteLevel: expected at most 4160 bytes made from a text of 1 "
+                   "bytes, found more");
+}
+
+TEST(Tokenizer, RefusesTokensThatItsDecoderMakesTooLong) {
+  const Tokenizer tokenizer =
+      tokenizer_with_steps({{"decoder", repeated("decoders", kTenfold, 6)}});
+  EXPECT_EQ(tokenizer.decode(Ids{1}), "b");
+  expect_error_end(
+      [&] {
+        tokenizer.decode(Ids{1, 0});
+      },
+      "decoder: Replace: expected at most 4352 bytes made from a text of 4 bytes, "
+      "found more");
 }
 
 TEST(Tokenizer, NamesTheCharacterThatItHasNoTokenFor) {

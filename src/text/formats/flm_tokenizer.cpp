@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 
 #include "base/error.h"
+#include "base/number.h"
 #include "base/utf8.h"
 #include "text/formats/description_parts.h"
 #include "text/subwords/byte_tokens.h"
@@ -20,13 +20,7 @@ constexpr std::array<std::string_view, 4> kSpecialIds = {"bos_token_id", "eos_to
 constexpr std::array<std::string_view, 4> kSpecialTexts = {"<s>", "</s>", "<unk>", "<pad>"};
 
 std::optional<std::size_t> id_in(const FlmFile& file, std::string_view key) {
-  const std::string_view text = file.value(key);
-  std::size_t id = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (text.empty() || failed != std::errc() || end != text.data() + text.size()) {
-    return std::nullopt;
-  }
-  return id;
+  return integer_of<std::size_t>(file.value(key));
 }
 
 bool looks_special(std::string_view text) {

@@ -63,7 +63,7 @@ std::vector<VocabularyToken> read_tokens(const GgufMetadata& metadata) {
 
 std::optional<std::size_t> find_id(const GgufMetadata& metadata, std::string_view key,
                                    const std::vector<VocabularyToken>& tokens) {
-  return metadata.find_size(key, 0, tokens.size() - 1);
+  return metadata.find_token_id(key, tokens.size());
 }
 
 // The token that is put before or after every text, if the file says so.

@@ -13,11 +13,6 @@ SentencepieceNormalizer::SentencepieceNormalizer(const SentencepieceModel& model
   }
 }
 
-double SentencepieceNormalizer::growth() const {
-  const auto mark = static_cast<double>(kSpaceMark.size());
-  return mark * (charsmap_ ? charsmap_->growth() : 1) + mark;
-}
-
 // The bytes at the beginning of `text` that are replaced next, and their replacement.
 Charsmap::Rule SentencepieceNormalizer::first(std::string_view text) const {
   if (const std::size_t length = user_defined_.longest_prefix(text); length > 0) {
@@ -30,7 +25,7 @@ Charsmap::Rule SentencepieceNormalizer::first(std::string_view text) const {
   return {length, text.substr(0, length)};
 }
 
-void SentencepieceNormalizer::apply(std::string& text, bool&) const {
+void SentencepieceNormalizer::apply(std::string& text, bool&, const GrowthLimit& limit) const {
   std::string_view rest = text;
   while (remove_extra_whitespaces_ && !rest.empty()) {
     const Charsmap::Rule rule = first(rest);
@@ -51,6 +46,7 @@ void SentencepieceNormalizer::apply(std::string& text, bool&) const {
     while (after_space && rule.text.starts_with(' ')) rule.text.remove_prefix(1);
     if (rule.text.empty()) continue;
     append_marked(out, rule.text);
+    limit.check("normalizer", out.size());
     after_space = remove_extra_whitespaces_ && rule.text.ends_with(' ');
   }
   while (remove_extra_whitespaces_ && out.ends_with(kSpaceMark))

@@ -16,8 +16,7 @@ class SentencepieceNormalizer : public Normalizer {
  public:
   explicit SentencepieceNormalizer(const SentencepieceModel& model);
 
-  void apply(std::string& text, bool& at_start) const override;
-  double growth() const override;
+  void apply(std::string& text, bool& at_start, const GrowthLimit& limit) const override;
 
  private:
   Charsmap::Rule first(std::string_view text) const;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file_kind.h"
 #include "base/mapped_file.h"
+#include "base/number.h"
 #include "text/formats/sentencepiece_model.h"
 #include "text/formats/sentencepiece_normalizer.h"
 #include "text/pipeline/metaspace.h"
@@ -20,15 +21,10 @@ std::optional<Json> read_beside(const std::filesystem::path& path, const char* n
   return Json(read_text_file(file, Json::kMaxBytes), file.string());
 }
 
-std::int64_t number_of(const JsonNode& key) {
-  const std::string_view digits = key.key();
-  std::int64_t number = 0;
-  for (const char c : digits) {
-    if (c < '0' || c > '9' || digits.size() > 9) key.refuse("a token id as its key");
-    number = number * 10 + (c - '0');
-  }
-  if (digits.empty()) key.refuse("a token id as its key");
-  return number;
+std::int64_t id_of(const JsonNode& member) {
+  const auto id = integer_of<std::uint32_t>(member.key());
+  if (!id || *id > 999'999'999) member.refuse("a token id as its key");
+  return *id;
 }
 
 // The "added_tokens" of a tokenizer.json: the control pieces and the unknown piece, which text may
@@ -44,11 +40,11 @@ Json describe_added_tokens(const SentencepieceModel& model, const std::optional<
   const auto decoder = config ? config->root().find("added_tokens_decoder") : std::nullopt;
   if (decoder) {
     for (const JsonNode node : decoder->members()) {
-      tokens[number_of(node)] = {.content = node.at("content").string(),
-                                 .special = node.boolean_or("special", false),
-                                 .lstrip = node.boolean_or("lstrip", false),
-                                 .rstrip = node.boolean_or("rstrip", false),
-                                 .single_word = node.boolean_or("single_word", false)};
+      tokens[id_of(node)] = {.content = node.at("content").string(),
+                             .special = node.boolean_or("special", false),
+                             .lstrip = node.boolean_or("lstrip", false),
+                             .rstrip = node.boolean_or("rstrip", false),
+                             .single_word = node.boolean_or("single_word", false)};
     }
   } else if (added) {
     for (const JsonNode node : added->root().members()) {

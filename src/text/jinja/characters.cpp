@@ -14,12 +14,6 @@ void append_in_case(std::string& text, char32_t c, bool up, bool whole_word_up) 
   }
 }
 
-std::size_t count_characters(std::string_view text) {
-  std::size_t count = 0;
-  for (const char c : text) count += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  return count;
-}
-
 std::size_t byte_of_character(std::string_view text, std::size_t index) {
   std::size_t at = 0;
   for (; index > 0 && at < text.size(); --index) at += first_code_point(text.substr(at)).length;

@@ -12,7 +12,6 @@ bool is_space(char32_t c);  // str.isspace
 // (ligatures, final sigma).
 void append_in_case(std::string& text, char32_t c, bool up, bool whole_word_up);
 
-std::size_t count_characters(std::string_view text);
 // The byte offset at which character `index` begins; text.size() if there are not so many
 // characters.
 std::size_t byte_of_character(std::string_view text, std::size_t index);

@@ -87,8 +87,12 @@ const Value* Scope::find(std::string_view name) const {
   return nullptr;
 }
 
-void Scope::set(const std::string& name, const Value& value) {
+void Scope::set(Runtime& runtime, const std::string& name, const Value& value) {
+  constexpr std::size_t kNode = 4 * sizeof(void*) + sizeof(std::string) + sizeof(Value);
   values_.insert_or_assign(name, value);
+  if (values_.size() <= most_) return;
+  most_ = values_.size();
+  runtime.use_bytes(kNode + name.size());
 }
 
 void Scope::keep() {
@@ -154,7 +158,7 @@ Interpreter::Flow Interpreter::run(const Statement& statement, Scope& scope) {
     }
     return run(with->body, inner);
   } else if (const auto* macro = std::get_if<MacroStatement>(&is)) {
-    scope.set(macro->macro->name, runtime_.object<Macro>(*this, macro->macro, scope));
+    scope.set(runtime_, macro->macro->name, runtime_.object<Macro>(*this, macro->macro, scope));
   } else if (const auto* call = std::get_if<CallStatement>(&is)) {
     run_call(*call, scope);
   } else if (const auto* generation = std::get_if<GenerationStatement>(&is)) {
@@ -201,7 +205,7 @@ Interpreter::Flow Interpreter::run_for(const ForStatement& statement, Scope& sco
     if (turn->is_kept()) turn = &new_scope(scope);
     turn->clear();
     static_cast<Loop*>(loop.object)->go_to(i);
-    turn->set("loop", loop);
+    turn->set(runtime_, "loop", loop);
     assign(statement.target, values[i], *turn);
     if (run(statement.body, *turn) == Flow::Break) break;
   }
@@ -221,7 +225,7 @@ void Interpreter::assign(const Target& target, const Value& value, Scope& scope)
     }
     for (std::size_t i = 0; i < values.size(); ++i) assign(target.parts[i], values[i], scope);
   } else if (runtime_.look_at(target.name.size()); target.attribute.empty()) {
-    scope.set(target.name, value);
+    scope.set(runtime_, target.name, value);
   } else {
     const Value* found = scope.find(target.name);
     auto* space = found != nullptr && found->is(Value::Kind::Object)
@@ -241,7 +245,7 @@ Value Interpreter::call_macro(const MacroBody& macro, Scope& outer, const Argume
   auto named = arguments.by_name;
   const Values& by_place = arguments.by_place;
   if (macro.takes_caller || macro.name == "caller") {
-    if (const auto caller = take(named, "caller")) scope.set("caller", *caller);
+    if (const auto caller = take(named, "caller")) scope.set(runtime_, "caller", *caller);
   }
   for (std::size_t i = 0; i < macro.parameters.size(); ++i) {
     const Parameter& parameter = macro.parameters[i];
@@ -250,19 +254,20 @@ Value Interpreter::call_macro(const MacroBody& macro, Scope& outer, const Argume
     const auto by_name = take(named, parameter.name);
     if (i < by_place.size()) {
       if (by_name) throw Failure("{}: argument '{}' is given twice", macro.name, parameter.name);
-      scope.set(parameter.name, by_place[i]);
+      scope.set(runtime_, parameter.name, by_place[i]);
     } else if (by_name) {
-      scope.set(parameter.name, *by_name);
+      scope.set(runtime_, parameter.name, *by_name);
     } else if (parameter.fallback) {
-      scope.set(parameter.name, evaluate(*parameter.fallback, scope));
+      scope.set(runtime_, parameter.name, evaluate(*parameter.fallback, scope));
     } else {
-      scope.set(parameter.name, runtime_.undefined("argument '" + parameter.name + "'"));
+      scope.set(runtime_, parameter.name, runtime_.undefined("argument '" + parameter.name + "'"));
     }
   }
   if (macro.takes_more) {
     const auto more = std::min(by_place.size(), macro.parameters.size());
-    scope.set("varargs", runtime_.tuple(Values(by_place.begin() + static_cast<std::ptrdiff_t>(more),
-                                               by_place.end())));
+    scope.set(runtime_, "varargs",
+              runtime_.tuple(
+                  Values(by_place.begin() + static_cast<std::ptrdiff_t>(more), by_place.end())));
   } else if (by_place.size() > macro.parameters.size()) {
     throw Failure("{}: expected at most {} arguments, found {}", macro.name,
                   macro.parameters.size(), by_place.size());
@@ -272,7 +277,7 @@ Value Interpreter::call_macro(const MacroBody& macro, Scope& outer, const Argume
     for (const auto& [name, value] : named) {
       dict.items.emplace_back(runtime_.text(MarkedText(name)), value);
     }
-    scope.set("kwargs", runtime_.dict(std::move(dict)));
+    scope.set(runtime_, "kwargs", runtime_.dict(std::move(dict)));
   } else if (!named.empty()) {
     throw Failure("{}: has no argument '{}'", macro.name, printable(named.front().first, 40));
   }

@@ -15,7 +15,8 @@ class Scope {
   explicit Scope(Scope* outer = nullptr) : outer_(outer) {}
 
   const Value* find(std::string_view name) const;
-  void set(const std::string& name, const Value& value);
+  // Counts the memory of a name that the scope did not have.
+  void set(Runtime& runtime, const std::string& name, const Value& value);
   void clear() { values_.clear(); }
 
   // A macro that is defined here looks up variables here when it is called. So this scope and those
@@ -26,6 +27,7 @@ class Scope {
  private:
   Scope* outer_;
   std::map<std::string, Value, std::less<>> values_;  // a template may set thousands
+  std::size_t most_ = 0;  // the most variables so far: clear() does not give their bytes back
   bool is_kept_ = false;
 };
 

@@ -25,7 +25,7 @@ MarkedText Template::render(const Variables& variables, const std::tm& now,
   Interpreter interpreter(runtime);
   try {
     Scope scope;
-    for (const auto& [variable, value] : variables(runtime)) scope.set(variable, value);
+    for (const auto& [variable, value] : variables(runtime)) scope.set(runtime, variable, value);
     Scope& top = runtime.keep(std::make_unique<Scope>(&scope));
     return interpreter.render(parsed_.block, top);
   } catch (const Failure& failure) {

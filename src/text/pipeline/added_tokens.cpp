@@ -11,6 +11,7 @@ namespace {
 
 // A limit is needed: in the worst case, searching takes a token's length at each byte of a text.
 constexpr std::size_t kMaxBytes = 1024;
+constexpr std::size_t kMaxNormalizedBytes = 4 * kMaxBytes;
 
 bool ends_with_word(std::string_view text) {
   return !text.empty() && is_word(last_code_point(text).value);
@@ -144,9 +145,14 @@ void AddedTokens::add(const JsonNode& node, const Vocabulary& vocabulary,
   token.pattern = token.content;
   if (token.normalized && normalizer != nullptr) {
     bool at_start = true;
-    normalizer->apply(token.pattern, at_start);
-    if (token.pattern.empty())
-      node.at("content").refuse("a text that is not empty after normalization");
+    const JsonNode content = node.at("content");
+    const GrowthLimit limit(content.where(), token.pattern.size());
+    normalizer->apply(token.pattern, at_start, limit);
+    if (token.pattern.empty()) content.refuse("a text that is not empty after normalization");
+    if (token.pattern.size() > kMaxNormalizedBytes) {
+      content.refuse(fmt::format("at most {} bytes after normalization", kMaxNormalizedBytes),
+                     fmt::format("{}", token.pattern.size()));
+    }
   }
 
   const auto same_id = by_id_.find(token.id);

@@ -54,7 +54,6 @@ Charsmap::Charsmap(std::string_view blob, std::string where) : where_(std::move(
       throw Error("{}: texts: expected at most {} bytes each, found one of {}", where_, kMaxText,
                   end - begin);
     }
-    growth_ = std::max(growth_, static_cast<double>(end - begin));
     begin = end + 1;
   }
 }

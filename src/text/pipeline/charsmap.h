@@ -28,9 +28,6 @@ class Charsmap {
   std::optional<Rule> longest(std::string_view text) const;
   std::optional<Rule> shortest(std::string_view text) const;
 
-  // The largest possible number of output bytes per input byte.
-  double growth() const { return growth_; }
-
  private:
   template <class Found>
   void walk(std::string_view text, Found found) const;
@@ -40,7 +37,6 @@ class Charsmap {
   std::vector<std::uint32_t> units_;
   std::string texts_;
   std::string where_;
-  double growth_ = 1;
 };
 
 }  // namespace stagecraft

@@ -10,9 +10,6 @@
 namespace stagecraft {
 namespace {
 
-// A limit is needed: replacements that each double a token would exceed any memory.
-constexpr int kMaxGrowth = 1'000'000;
-
 Decoder::Replace read_replace(const JsonNode& node) {
   const JsonNode pattern_node = node.at("pattern");
   const auto literal = pattern_node.find("String");
@@ -48,20 +45,7 @@ Decoder::Replace read_metaspace(const JsonNode& node) {
 
 Decoder::Decoder() : steps_{Join{}} {}
 
-Decoder::Decoder(const JsonNode& node) {
-  read(node);
-  double growth = 1;
-  for (const Step& step : steps_) {
-    const auto* replace = std::get_if<Replace>(&step);
-    if (replace == nullptr || replace->content.size() <= replace->pattern.size()) continue;
-    growth *=
-        static_cast<double>(replace->content.size()) / static_cast<double>(replace->pattern.size());
-  }
-  if (growth > kMaxGrowth) {
-    node.refuse(fmt::format("steps that make a token at most {} times as long", kMaxGrowth),
-                "steps that may exceed this");
-  }
-}
+Decoder::Decoder(const JsonNode& node) : where_(node.where()) { read(node); }
 
 void Decoder::read(const JsonNode& node) {
   const JsonNode type = node.at("type");

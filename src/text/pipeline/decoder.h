@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "text/pipeline/growth_limit.h"
 
 namespace stagecraft {
 
@@ -43,10 +44,12 @@ class Decoder {
   using Step = std::variant<Join, ByteLevel, ByteFallback, Fuse, Replace, Strip, DropFirst>;
   explicit Decoder(std::vector<Step> steps) : steps_(std::move(steps)) {}
   const std::vector<Step>& steps() const { return steps_; }
+  const std::string& where() const { return where_; }  // begins the message of an Error
 
  private:
   void read(const JsonNode& node);
 
+  std::string where_ = "decoder";
   std::vector<Step> steps_;
 };
 
@@ -61,6 +64,7 @@ class Decoding {
   Decoding& operator=(Decoding&&) noexcept;
   ~Decoding();
 
+  // Throws Error if the steps make more from the tokens so far than GrowthLimit allows.
   void push(std::string_view token);
   // Call it after the last token.
   void finish();
@@ -78,6 +82,7 @@ class Decoding {
   class ReplaceStage;
   class StripStage;
 
+  std::unique_ptr<GrowthLimit> limit_;          // for all tokens together
   std::vector<std::unique_ptr<Stage>> stages_;  // from the output back to the first step
   Output* output_;
 };

@@ -123,7 +123,8 @@ class Decoding::ByteFallbackStage : public Stage {
 
 class Decoding::ReplaceStage : public Stage {
  public:
-  ReplaceStage(Stage* next, Decoder::Replace step) : Stage(next), step_(std::move(step)) {}
+  ReplaceStage(Stage* next, Decoder::Replace step, const GrowthLimit& limit)
+      : Stage(next), step_(std::move(step)), limit_(limit) {}
 
   void bytes(std::string_view bytes) override {
     held_ += bytes;
@@ -131,7 +132,7 @@ class Decoding::ReplaceStage : public Stage {
     std::size_t done = 0;
     for (std::size_t found; (found = held_.find(step_.pattern, done)) != std::string::npos;) {
       pass_on(done, found);
-      next().bytes(content);
+      send(content);
       done = found + step_.pattern.size();
     }
     // Keep a beginning of a match at the end.
@@ -149,10 +150,17 @@ class Decoding::ReplaceStage : public Stage {
 
  private:
   void pass_on(std::size_t begin, std::size_t end) {
-    if (begin != end) next().bytes(std::string_view(held_).substr(begin, end - begin));
+    if (begin != end) send(std::string_view(held_).substr(begin, end - begin));
+  }
+  void send(std::string_view bytes) {
+    sent_ += bytes.size();
+    limit_.check("Replace", sent_);
+    next().bytes(bytes);
   }
 
   Decoder::Replace step_;
+  const GrowthLimit& limit_;
+  std::size_t sent_ = 0;
   std::string held_;
   bool first_token_ = true;
 };
@@ -242,7 +250,8 @@ class Decoding::DropFirstStage : public Stage {
   bool dropping_ = true;
 };
 
-Decoding::Decoding(const Decoder& decoder) {
+Decoding::Decoding(const Decoder& decoder)
+    : limit_(std::make_unique<GrowthLimit>(decoder.where())) {
   auto output = std::make_unique<Output>();
   output_ = output.get();
   stages_.push_back(std::move(output));
@@ -259,7 +268,7 @@ Decoding::Decoding(const Decoder& decoder) {
       stage = std::make_unique<ByteFallbackStage>(next);
     }
     if (const auto* replace = std::get_if<Decoder::Replace>(&*step)) {
-      stage = std::make_unique<ReplaceStage>(next, *replace);
+      stage = std::make_unique<ReplaceStage>(next, *replace, *limit_);
     }
     if (const auto* strip = std::get_if<Decoder::Strip>(&*step)) {
       stage = std::make_unique<StripStage>(next, *strip);
@@ -276,6 +285,7 @@ Decoding& Decoding::operator=(Decoding&&) noexcept = default;
 Decoding::~Decoding() = default;
 
 void Decoding::push(std::string_view token) {
+  limit_->add(token.size() + 1);  // 1: a step may put a space between tokens
   stages_.back()->bytes(token);
   stages_.back()->end_token();
 }

@@ -1,6 +1,5 @@
 #include "text/pipeline/normalizer.h"
 
-#include <algorithm>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -18,15 +17,10 @@ class SequenceNormalizer : public Normalizer {
   explicit SequenceNormalizer(const JsonNode& node) {
     for (const JsonNode part : node.at("normalizers").elements()) parts_.push_back(read(part));
   }
-  void apply(std::string& text, bool& at_start) const override {
+  void apply(std::string& text, bool& at_start, const GrowthLimit& limit) const override {
     for (const auto& part : parts_) {
-      if (!text.empty()) part->apply(text, at_start);
+      if (!text.empty()) part->apply(text, at_start, limit);
     }
-  }
-  double growth() const override {
-    double product = 1;
-    for (const auto& part : parts_) product *= part->growth();
-    return product;
   }
 
  private:
@@ -36,7 +30,10 @@ class SequenceNormalizer : public Normalizer {
 class Prepend : public Normalizer {
  public:
   explicit Prepend(const JsonNode& node) : prefix_(node.at("prepend").string()) {}
-  void apply(std::string& text, bool&) const override { text.insert(0, prefix_); }
+  void apply(std::string& text, bool&, const GrowthLimit& limit) const override {
+    limit.check("normalizer Prepend", prefix_.size() + text.size());
+    text.insert(0, prefix_);
+  }
 
  private:
   std::string prefix_;
@@ -47,7 +44,7 @@ class Replace : public Normalizer {
   explicit Replace(const JsonNode& node)
       : pattern_(Pattern::read(node.at("pattern"))), content_(node.at("content").string()) {}
 
-  void apply(std::string& text, bool& at_start) const override {
+  void apply(std::string& text, bool& at_start, const GrowthLimit& limit) const override {
     std::vector<Match> matches;
     pattern_.find_all(text, matches);
     std::string out;
@@ -55,6 +52,7 @@ class Replace : public Normalizer {
     for (const Match& part : matches) {
       const std::string_view old = std::string_view(text).substr(part.begin, part.end - part.begin);
       out += part.matched ? std::string_view(content_) : old;
+      limit.check("normalizer Replace", out.size());
       // Hugging Face aligns the replacement with the last character that it replaces.
       if (part.matched && part.begin == 0 && !old.empty() &&
           (content_.empty() || first_code_point(old).length < old.size())) {
@@ -62,14 +60,6 @@ class Replace : public Normalizer {
       }
     }
     text = std::move(out);
-  }
-
-  double growth() const override {
-    const auto content = static_cast<double>(content_.size());
-    if (const std::string* literal = pattern_.literal()) {
-      return std::max(1.0, content / static_cast<double>(literal->size()));
-    }
-    return 1 + content;  // a regular expression may match the empty text before each byte
   }
 
  private:
@@ -82,7 +72,7 @@ class Strip : public Normalizer {
   explicit Strip(const JsonNode& node)
       : left_(node.at("strip_left").boolean()), right_(node.at("strip_right").boolean()) {}
 
-  void apply(std::string& text, bool& at_start) const override {
+  void apply(std::string& text, bool& at_start, const GrowthLimit&) const override {
     std::string_view rest = text;
     if (left_) {
       while (!rest.empty() && is_whitespace(first_code_point(rest).value)) {
@@ -109,7 +99,7 @@ class CharacterMap : public Normalizer {
   static constexpr char32_t kDropped = 0xffffffff;
   explicit CharacterMap(char32_t (*map)(char32_t)) : map_(map) {}
 
-  void apply(std::string& text, bool& at_start) const override {
+  void apply(std::string& text, bool& at_start, const GrowthLimit&) const override {
     std::string out;
     out.reserve(text.size());
     for (std::size_t at = 0; at < text.size();) {
@@ -144,22 +134,23 @@ char32_t nmt(char32_t c) {
   return blank ? U' ' : c;
 }
 
-// Rewrites the whole text with a function.
+// Rewrites the whole text with a function, which makes at most 11 bytes from one (U+FDFA).
 class Rewrite : public Normalizer {
  public:
-  Rewrite(double growth, std::function<std::string(std::string_view)> rewrite)
-      : growth_(growth), rewrite_(std::move(rewrite)) {}
-  void apply(std::string& text, bool&) const override { text = rewrite_(text); }
-  double growth() const override { return growth_; }
+  Rewrite(std::string_view name, std::function<std::string(std::string_view)> rewrite)
+      : step_(fmt::format("normalizer {}", name)), rewrite_(std::move(rewrite)) {}
+  void apply(std::string& text, bool&, const GrowthLimit& limit) const override {
+    text = rewrite_(text);
+    limit.check(step_, text.size());
+  }
 
  private:
-  double growth_;
+  std::string step_;
   std::function<std::string(std::string_view)> rewrite_;
 };
 
-std::unique_ptr<const Normalizer> to_form(NormalForm form) {
-  constexpr double kGrowth = 11;  // U+FDFA: 3 bytes to 33
-  return std::make_unique<Rewrite>(kGrowth,
+std::unique_ptr<const Normalizer> to_form(std::string_view name, NormalForm form) {
+  return std::make_unique<Rewrite>(name,
                                    [form](std::string_view text) { return normalize(text, form); });
 }
 
@@ -178,15 +169,15 @@ std::unique_ptr<const Normalizer> Normalizer::read(const JsonNode& node) {
   if (name == "Prepend") return std::make_unique<Prepend>(node);
   if (name == "Replace") return std::make_unique<Replace>(node);
   if (name == "Strip") return std::make_unique<Strip>(node);
-  if (name == "NFC") return to_form(NormalForm::kNFC);
-  if (name == "NFD") return to_form(NormalForm::kNFD);
-  if (name == "NFKC") return to_form(NormalForm::kNFKC);
-  if (name == "NFKD") return to_form(NormalForm::kNFKD);
-  if (name == "Lowercase") return std::make_unique<Rewrite>(2, lowercase);
+  if (name == "NFC") return to_form(name, NormalForm::kNFC);
+  if (name == "NFD") return to_form(name, NormalForm::kNFD);
+  if (name == "NFKC") return to_form(name, NormalForm::kNFKC);
+  if (name == "NFKD") return to_form(name, NormalForm::kNFKD);
+  if (name == "Lowercase") return std::make_unique<Rewrite>(name, lowercase);
   if (name == "StripAccents") return std::make_unique<CharacterMap>(without_marks);
   if (name == "Nmt") return std::make_unique<CharacterMap>(nmt);
   if (name == "Precompiled") return std::make_unique<Precompiled>(node);
-  if (name == "ByteLevel") return std::make_unique<Rewrite>(2, to_byte_level);
+  if (name == "ByteLevel") return std::make_unique<Rewrite>(name, to_byte_level);
   type.refuse(
       "a supported normalizer (Sequence, Prepend, Replace, Strip, NFC, NFD, NFKC, NFKD, Lowercase, "
       "StripAccents, Nmt, Precompiled, ByteLevel)");

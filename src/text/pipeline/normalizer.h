@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "text/pipeline/growth_limit.h"
 
 namespace stagecraft {
 
@@ -18,10 +19,8 @@ class Normalizer {
 
   // `text` is UTF-8 and not empty. `at_start`: whether its first character comes from the first
   // character of the input. Implementations update it; Metaspace's "first" needs it later.
-  virtual void apply(std::string& text, bool& at_start) const = 0;
-
-  // The largest possible number of output bytes per input byte.
-  virtual double growth() const { return 1; }
+  // Throws Error if the result is longer than `limit` allows.
+  virtual void apply(std::string& text, bool& at_start, const GrowthLimit& limit) const = 0;
 };
 
 }  // namespace stagecraft

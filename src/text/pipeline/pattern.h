@@ -19,9 +19,6 @@ class Pattern {
   // Like Regex::find_all. An empty String matches between all characters.
   void find_all(std::string_view text, std::vector<Match>& matches) const;
 
-  // The String, or null if this is a Regex.
-  const std::string* literal() const { return std::get_if<std::string>(&what_); }
-
  private:
   explicit Pattern(std::variant<std::string, Regex> what) : what_(std::move(what)) {}
   std::variant<std::string, Regex> what_;

@@ -17,13 +17,8 @@ class SequencePreTokenizer : public PreTokenizer {
   explicit SequencePreTokenizer(const JsonNode& node) {
     for (const JsonNode part : node.at("pretokenizers").elements()) parts_.push_back(read(part));
   }
-  void apply(Pieces& pieces) const override {
-    for (const auto& part : parts_) part->apply(pieces);
-  }
-  double growth() const override {
-    double product = 1;
-    for (const auto& part : parts_) product *= part->growth();
-    return product;
+  void apply(Pieces& pieces, const GrowthLimit& limit) const override {
+    for (const auto& part : parts_) part->apply(pieces, limit);
   }
 
  private:
@@ -34,7 +29,9 @@ class SequencePreTokenizer : public PreTokenizer {
 class Cut : public PreTokenizer {
  public:
   Cut(SplitBehavior behavior, Finder find) : behavior_(behavior), find_(std::move(find)) {}
-  void apply(Pieces& pieces) const override { split_pieces(pieces, behavior_, find_); }
+  void apply(Pieces& pieces, const GrowthLimit&) const override {
+    split_pieces(pieces, behavior_, find_);
+  }
 
  private:
   SplitBehavior behavior_;
@@ -128,7 +125,7 @@ class ByteLevelPreTokenizer : public PreTokenizer {
     if (node.boolean_or("use_regex", true)) regex_.emplace(kGpt2Pattern, node.where());
   }
 
-  void apply(Pieces& pieces) const override {
+  void apply(Pieces& pieces, const GrowthLimit& limit) const override {
     if (add_prefix_space_) prefix_spaces(pieces);
     if (regex_) {
       split_pieces(
@@ -143,10 +140,9 @@ class ByteLevelPreTokenizer : public PreTokenizer {
                         std::string_view(pieces.text).substr(piece.begin, piece.end - piece.begin));
       piece = {begin, text.size(), piece.at_start};
     }
+    limit.check("pre_tokenizer ByteLevel", text.size());
     pieces.text = std::move(text);
   }
-
-  double growth() const override { return 2; }
 
  private:
   static void prefix_spaces(Pieces& pieces) {
@@ -169,7 +165,7 @@ class MetaspacePreTokenizer : public PreTokenizer {
  public:
   explicit MetaspacePreTokenizer(const JsonNode& node) : options_(MetaspaceOptions::read(node)) {}
 
-  void apply(Pieces& pieces) const override {
+  void apply(Pieces& pieces, const GrowthLimit& limit) const override {
     const std::string& mark = options_.replacement;
     std::string text;
     text.reserve(pieces.text.size() + pieces.text.size() / 4);
@@ -184,6 +180,7 @@ class MetaspacePreTokenizer : public PreTokenizer {
       append_marked(text, old, mark);
       piece = {begin, text.size(), piece.at_start};
     }
+    limit.check("pre_tokenizer Metaspace", text.size());
     pieces.text = std::move(text);
     if (!options_.split) return;
     const char32_t wanted = first_code_point(mark).value;
@@ -193,8 +190,6 @@ class MetaspacePreTokenizer : public PreTokenizer {
                        piece, [=](char32_t c) { return c == wanted; }, matches);
                  });
   }
-
-  double growth() const override { return 4; }  // a mark of up to 4 bytes for a space
 
  private:
   MetaspaceOptions options_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "text/pipeline/growth_limit.h"
 
 namespace stagecraft {
 
@@ -29,11 +30,9 @@ class PreTokenizer {
 
   virtual ~PreTokenizer() = default;
 
-  // Cuts each piece further, independently of the others. May also rewrite it.
-  virtual void apply(Pieces& pieces) const = 0;
-
-  // The largest possible number of output bytes per input byte.
-  virtual double growth() const { return 1; }
+  // Cuts each piece further, independently of the others. May also rewrite it. Throws Error if the
+  // result is longer than `limit` allows.
+  virtual void apply(Pieces& pieces, const GrowthLimit& limit) const = 0;
 };
 
 }  // namespace stagecraft

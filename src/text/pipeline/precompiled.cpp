@@ -17,11 +17,12 @@ Charsmap read_charsmap(const JsonNode& node) {
 Precompiled::Precompiled(const JsonNode& node)
     : charsmap_(read_charsmap(node.at("precompiled_charsmap"))) {}
 
-void Precompiled::apply(std::string& text, bool&) const {
+void Precompiled::apply(std::string& text, bool&, const GrowthLimit& limit) const {
   constexpr std::size_t kMaxCluster = 6;
   std::string out;
   out.reserve(text.size());
   for (std::string_view rest = text; !rest.empty();) {
+    limit.check("normalizer Precompiled", out.size());
     std::string_view cluster = rest.substr(0, grapheme_length(rest));
     rest.remove_prefix(cluster.size());
     if (cluster.size() < kMaxCluster) {
@@ -37,6 +38,7 @@ void Precompiled::apply(std::string& text, bool&) const {
       cluster.remove_prefix(character.size());
     }
   }
+  limit.check("normalizer Precompiled", out.size());
   text = std::move(out);
 }
 

@@ -14,8 +14,7 @@ class Precompiled : public Normalizer {
  public:
   explicit Precompiled(const JsonNode& node);
 
-  void apply(std::string& text, bool& at_start) const override;
-  double growth() const override { return charsmap_.growth(); }
+  void apply(std::string& text, bool& at_start, const GrowthLimit& limit) const override;
 
  private:
   Charsmap charsmap_;

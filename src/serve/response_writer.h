@@ -1,28 +1,15 @@
 #pragma once
 
-#include <memory>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "serve/answer.h"
-#include "serve/api_request.h"
 #include "text/tool_calls.h"
 
 namespace stagecraft {
 
-// POST /v1/responses is OpenAI's newer format for chats. The request is rewritten as a chat
-// completion, and the answer is written in the newer format. The server stores nothing between
-// requests.
-
-// parse_response throws ApiError, which names a field as this request names it.
-struct ResponseRequest {
-  CompletionRequest completion;
-  std::string echo;  // a JSON object: the fields of the request that the answer repeats
-};
-ResponseRequest parse_response(std::string_view body, const ServedModel& model,
-                               std::uint64_t random_seed);
-
+// Writes the answer to POST /v1/responses (response_request.h).
 class ResponseWriter : public Answer {
  public:
   struct Options : AnswerHead {

@@ -1,4 +1,4 @@
-#include "serve/responses.h"
+#include "serve/response_request.h"
 
 #include <algorithm>
 #include <map>
@@ -97,7 +97,7 @@ OrderedJson chat_content(std::optional<JsonNode> content) {
 // parser of chat completions checks the values, and finds those that are missing.
 void add_item(JsonNode item, const std::string& where, ChatBody& chat) {
   if (!item.is_object()) expected(where, "an object", item);
-  Fields fields(item, where);
+  RequestFields fields(item, where);
   OrderedJson& messages = chat.json["messages"];
   const std::string message = fmt::format("messages[{}]", messages.size());
   const std::string_view type = fields.find("type") ? type_of(item) : "message";
@@ -135,7 +135,7 @@ void add_item(JsonNode item, const std::string& where, ChatBody& chat) {
   fields.refuse_others();
 }
 
-void add_messages(Fields& fields, ChatBody& chat) {
+void add_messages(RequestFields& fields, ChatBody& chat) {
   OrderedJson& messages = chat.json["messages"] = OrderedJson::array();
   const auto add = [&](const char* role, const char* field, JsonNode content) {
     const std::string message = fmt::format("messages[{}]", messages.size());
@@ -163,7 +163,7 @@ OrderedJson nested_function(JsonNode flat) {
 // {"format": {"type": "json_schema", "name", "schema", ...}}
 OrderedJson response_format(JsonNode text) {
   if (!text.is_object()) expected("text", "an object", text);
-  Fields fields(text, "text");
+  RequestFields fields(text, "text");
   const std::optional<JsonNode> format = fields.find("format");
   fields.refuse_others();
   if (!format || type_of(*format) != "json_schema") return ordered(format);
@@ -171,7 +171,7 @@ OrderedJson response_format(JsonNode text) {
 }
 
 ChatBody chat_body(JsonNode request) {
-  Fields fields(request);
+  RequestFields fields(request);
   for (const char* key : {"previous_response_id", "conversation", "prompt"}) {
     fields.only(key, "[]");
   }
@@ -192,7 +192,7 @@ ChatBody chat_body(JsonNode request) {
   if (const auto text = fields.find("text")) body["response_format"] = response_format(*text);
   if (const auto reasoning = fields.find("reasoning")) {
     if (!reasoning->is_object()) expected("reasoning", "an object", reasoning);
-    Fields members(*reasoning, "reasoning");
+    RequestFields members(*reasoning, "reasoning");
     body["reasoning_effort"] = ordered(members.find("effort"));
     members.only("summary", "[]");
     members.refuse_others();
@@ -233,29 +233,6 @@ OrderedJson echo_of(JsonNode request) {
   return echo;
 }
 
-nlohmann::json message_item(const std::string& id, const std::string& text, bool is_done) {
-  nlohmann::json content = nlohmann::json::array();
-  if (is_done)
-    content.push_back({{"type", "output_text"},
-                       {"text", text},
-                       {"annotations", nlohmann::json::array()},
-                       {"logprobs", nlohmann::json::array()}});
-  return {{"type", "message"},
-          {"id", id},
-          {"status", is_done ? "completed" : "in_progress"},
-          {"role", "assistant"},
-          {"content", std::move(content)}};
-}
-
-nlohmann::json call_item(const std::string& id, const ToolCall& call, bool is_done) {
-  return {{"type", "function_call"},
-          {"id", "fc_" + id},
-          {"call_id", "call_" + id},
-          {"name", call.name},
-          {"arguments", is_done ? call.arguments : ""},
-          {"status", is_done ? "completed" : "in_progress"}};
-}
-
 }  // namespace
 
 ResponseRequest parse_response(std::string_view body, const ServedModel& model,
@@ -271,144 +248,6 @@ ResponseRequest parse_response(std::string_view body, const ServedModel& model,
   result.completion.grammar_field = chat.clients_name(result.completion.grammar_field);
   result.echo = echo_of(request.root()).dump();
   return result;
-}
-
-// Builds the JSON objects of an answer, and the events of a stream.
-struct ResponseWriter::Builder {
-  ResponseWriter& writer;
-  std::string said;
-
-  std::string item_id() const {
-    return fmt::format("{}_{}", writer.options_.id, writer.items_.size());
-  }
-
-  void say(const char* type, nlohmann::json event) {
-    if (!writer.options_.stream) return;
-    event["type"] = type;
-    event["sequence_number"] = writer.sequence_++;
-    said += fmt::format("event: {}\ndata: {}\n\n", type, json_text(event));
-  }
-  // Adds an event about the item that is being written.
-  void say_of_item(const char* type, nlohmann::json event) {
-    event["output_index"] = writer.items_.size();
-    say(type, std::move(event));
-  }
-
-  nlohmann::json response(const char* status) const {
-    const Options& options = writer.options_;
-    nlohmann::json json = json_value(options.echo);
-    json.update({{"id", "resp_" + options.id},
-                 {"object", "response"},
-                 {"created_at", options.created},
-                 {"status", status},
-                 {"model", options.model},
-                 {"error", nullptr},
-                 {"incomplete_details", nullptr},
-                 {"usage", nullptr},
-                 {"output", nlohmann::json::array()}});
-    for (const std::string& item : writer.items_) json["output"].push_back(json_value(item));
-    if (!writer.ended_) return json;
-    const TextEnd& end = writer.end_;
-    json["usage"] = {{"input_tokens", end.prompt_tokens},
-                     {"input_tokens_details", {{"cached_tokens", end.cached_tokens}}},
-                     {"output_tokens", end.new_tokens},
-                     {"output_tokens_details", {{"reasoning_tokens", 0}}},
-                     {"total_tokens", end.prompt_tokens + end.new_tokens}};
-    if (status == std::string_view("incomplete")) {
-      json["incomplete_details"] = {{"reason", "max_output_tokens"}};
-    }
-    if (const auto error = writer.error()) {
-      // "invalid_prompt" is the one code of OpenAI's list that stands for a wrong request.
-      json["error"] = {{"code", error->status() == 400 ? "invalid_prompt" : "server_error"},
-                       {"message", error->what()}};
-    }
-    return json;
-  }
-};
-
-ResponseWriter::ResponseWriter(const Options& options)
-    : options_(options), reader_(options.tool_form) {}
-
-std::optional<ApiError> ResponseWriter::error() const {
-  if (end_.error.empty()) return std::nullopt;
-  return error_of(end_, options_.grammar_field);
-}
-
-std::string ResponseWriter::begin() {
-  Builder builder{*this, {}};
-  builder.say("response.created", {{"response", builder.response("in_progress")}});
-  builder.say("response.in_progress", {{"response", builder.response("in_progress")}});
-  return builder.said;
-}
-
-std::string ResponseWriter::add(std::size_t, const TextEvent& event) {
-  Builder builder{*this, {}};
-  take(reader_.push(event.piece), builder);
-  if (!event.end) return builder.said;
-  take(reader_.finish(), builder);
-  close_text(builder);
-  end_ = *event.end;
-  ended_ = true;
-  return builder.said;
-}
-
-void ResponseWriter::take(const ToolCallReader::Found& found, Builder& builder) {
-  if (!found.text.empty()) {
-    const std::string id = "msg_" + builder.item_id();
-    if (!in_text_) {
-      in_text_ = true;
-      builder.say_of_item("response.output_item.added", {{"item", message_item(id, "", false)}});
-      builder.say_of_item("response.content_part.added",
-                          {{"item_id", id},
-                           {"content_index", 0},
-                           {"part", message_item(id, "", true)["content"][0]}});
-    }
-    text_ += found.text;
-    builder.say_of_item("response.output_text.delta", {{"item_id", id},
-                                                       {"content_index", 0},
-                                                       {"delta", found.text},
-                                                       {"logprobs", nlohmann::json::array()}});
-  }
-  for (const ToolCall& call : found.calls) {
-    close_text(builder);
-    const std::string id = builder.item_id();
-    builder.say_of_item("response.output_item.added", {{"item", call_item(id, call, false)}});
-    builder.say_of_item("response.function_call_arguments.delta",
-                        {{"item_id", "fc_" + id}, {"delta", call.arguments}});
-    builder.say_of_item(
-        "response.function_call_arguments.done",
-        {{"item_id", "fc_" + id}, {"name", call.name}, {"arguments", call.arguments}});
-    const nlohmann::json item = call_item(id, call, true);
-    builder.say_of_item("response.output_item.done", {{"item", item}});
-    items_.push_back(json_text(item));
-  }
-}
-
-void ResponseWriter::close_text(Builder& builder) {
-  if (!in_text_) return;
-  in_text_ = false;
-  const std::string id = "msg_" + builder.item_id();
-  const nlohmann::json item = message_item(id, text_, true);
-  builder.say_of_item("response.output_text.done", {{"item_id", id},
-                                                    {"content_index", 0},
-                                                    {"text", text_},
-                                                    {"logprobs", nlohmann::json::array()}});
-  builder.say_of_item("response.content_part.done",
-                      {{"item_id", id}, {"content_index", 0}, {"part", item["content"][0]}});
-  builder.say_of_item("response.output_item.done", {{"item", item}});
-  items_.push_back(json_text(item));
-  text_.clear();
-}
-
-std::string ResponseWriter::finish() {
-  Builder builder{*this, {}};
-  const char* status = !end_.error.empty()   ? "failed"
-                       : is_cut(end_.reason) ? "incomplete"
-                                             : "completed";
-  const nlohmann::json whole = builder.response(status);
-  if (!options_.stream) return json_text(whole) + "\n";
-  builder.say(fmt::format("response.{}", status).c_str(), {{"response", whole}});
-  return builder.said;
 }
 
 }  // namespace stagecraft

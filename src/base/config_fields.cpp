@@ -1,4 +1,4 @@
-#include "model/config_fields.h"
+#include "base/config_fields.h"
 
 namespace stagecraft {
 
