@@ -14,8 +14,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from commands import mine  # noqa: E402
+from grading import score  # noqa: E402
 from mine import call_counts, mine_objects, real_gpu, real_program  # noqa: E402
-from rules import links, score  # noqa: E402
+from rules import links  # noqa: E402
 from shared import course  # noqa: E402
 from testing import building  # noqa: E402
 from testing import progress  # noqa: E402
