@@ -303,7 +303,7 @@ class Judge(Attacked):
         """Starts a Python program and kills it with kill -9; returns those of its descendants that still run 10 s
         later."""
         head = f"import sys; sys.path[:0] = [{str(ROOT / 'course')!r}, {str(ROOT / 'tools')!r}]\n"
-        head += "import pathlib\nfrom sandbox import confine, limited\nfrom shared import building, course, gate\n"
+        head += "import pathlib\nfrom sandbox import confine, limited\nfrom shared import course\nfrom testing import building, gate\n"
         head += f"course.BUILD = pathlib.Path({str(course.BUILD)!r})\n"
         child = subprocess.Popen([sys.executable, "-B", "-c", head + program], stdout=subprocess.DEVNULL)
         self.addCleanup(child.wait)
