@@ -1,5 +1,5 @@
-"""A teacher's corrections: overrides.csv beside the roster or in the folder of the class. A line replaces the mark of one stage of one student, and
-stays valid until it is removed, whatever is graded later.
+"""A teacher's corrections: overrides.csv beside the roster or in the folder of the class. A line replaces the mark of
+one stage of one student, and stays valid until it is removed, whatever is graded later.
 
     id,stage,points,reason
     ann,3,30,her compiler was newer than ours

@@ -260,22 +260,22 @@ def from_git(folder, stages, source=None):
     return handed_in
 
 
-def not_cloned(url, complaints):
-    """The Problem that git cannot read this URL. complaints: a file with what git said, which may be hostile."""
-    complaints.seek(0)
-    lines = complaints.read(MAX_BYTES).decode("utf-8", "replace").splitlines()
+def ask(url, *words):
+    """The output of a git command that reads this URL. Raises a Problem with git's reason if it fails."""
+    with tempfile.TemporaryFile() as complaints:
+        said = run_git(*words, protocols=REMOTE, complaints=complaints)
+        if said is not None:
+            return said
+        complaints.seek(0)
+        lines = complaints.read(MAX_BYTES).decode("utf-8", "replace").splitlines()  # may be hostile
     named = next((line for line in lines if line.startswith(("fatal:", "ssh:"))), lines[-1] if lines else "")
     reason = "".join(letter if letter.isprintable() else " " for letter in named[:MOST_REASON]).strip()
-    return course.Problem(course.say("grade_no_clone", url, f": {reason}" if reason else ""))
+    raise course.Problem(course.say("grade_no_clone", url, f": {reason}" if reason else ""))
 
 
 def head_of(url):
     """The commit of HEAD at a URL; "" if there is none."""
-    with tempfile.TemporaryFile() as complaints:
-        said = run_git("ls-remote", "--", url, "HEAD", protocols=REMOTE, complaints=complaints)
-        if said is None:
-            raise not_cloned(url, complaints)
-    return said.decode("ascii", "replace").partition("\t")[0].strip()
+    return ask(url, "ls-remote", "--", url, "HEAD").decode("ascii", "replace").partition("\t")[0].strip()
 
 
 def branches_of(url):
@@ -286,12 +286,10 @@ def branches_of(url):
 @contextlib.contextmanager
 def fetched(url):
     """A git folder with that commit. Nothing in it was run; submodules and large files were not fetched."""
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as complaints:
+    with tempfile.TemporaryDirectory() as folder:
         clone = pathlib.Path(folder) / "clone"
         asked = ("--depth", "1", "--no-tags", "--filter=blob:limit=1m", "--", url, "+HEAD:refs/heads/main")
-        if (run_git("init", "-q", "--bare", "--template=", str(clone), complaints=complaints) is None or
-                run_git(*FETCHING, "-C", str(clone), "fetch", "-q", *asked, protocols=REMOTE,
-                        complaints=complaints) is None):
-            raise not_cloned(url, complaints)
+        ask(url, "init", "-q", "--bare", "--template=", str(clone))
+        ask(url, *FETCHING, "-C", str(clone), "fetch", "-q", *asked)
         (clone / "HEAD").write_text("ref: refs/heads/main\n")
         yield clone

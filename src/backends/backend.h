@@ -105,9 +105,9 @@ class Backend {
   // The bits of a sequence's logits do not depend on the other inputs, on how its text is cut into
   // passes, or on the number of threads, if all keys and values are finite. (A row is multiplied
   // with the keys and values of later tokens of its pass, too, times 0; and 0 times infinity is
-  // NaN.) Throws Error if a token is not in the vocabulary, if a
-  // sequence has no room, or if sizes are wrong: no token, more than max_rows() tokens, more scored
-  // tokens than tokens, or logits of another shape. Then no sequence has changed.
+  // NaN.) Throws Error if a token is not in the vocabulary, if a sequence has no room, or if sizes
+  // are wrong: no token, more than max_rows() tokens, more scored tokens than tokens, or logits of
+  // another shape. Then no sequence has changed.
   virtual void forward(std::span<const Input> inputs, MatrixView<float> logits) = 0;
 
   // Like forward, for a caller that needs only the likeliest next token of each row: the token with
