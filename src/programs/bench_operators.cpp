@@ -91,17 +91,15 @@ double time_tiles(const Kernels& k, WeightLayout layout, const LargeMemory& weig
   const std::size_t blocks = shape.inputs / kQuantBlock;
   const std::vector<float> scales(shape.rows * blocks, 0.01f);
   const std::vector<BlockSums> sums(shape.rows * blocks, {3, 1});
-  const std::size_t strides[] = {f32_stride(shape.inputs), bf16_stride(shape.inputs),
-                                 q8_stride(shape.inputs)};
-  const auto type = static_cast<std::size_t>(kernel.activation_type);
-  const std::size_t row_bytes = strides[type] * bytes_of(kernel.activation_type);
+  const std::size_t stride = row_stride(kernel.activation_type, shape.inputs);
+  const std::size_t row_bytes = stride * bytes_of(kernel.activation_type);
   const LargeMemory rows = some_numbers(shape.rows * row_bytes);
   alignas(64) float out[kMostTileRows * kPanelOutputs];
   return time_panels(shape, most, [&](std::size_t panel, std::size_t r, std::size_t n) {
     TileArgs args{.panel = matrix.panel(panel),
                   .inputs = shape.inputs,
                   .rows = rows.data() + r * row_bytes,
-                  .row_stride = strides[type],
+                  .row_stride = stride,
                   .scales = &scales[r * blocks],
                   .sums = &sums[r * blocks],
                   .block_stride = blocks,

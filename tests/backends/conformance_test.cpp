@@ -75,15 +75,17 @@ RoundRow rounding(const Plan& plan, const Checkpoint& checkpoint, const Kernels&
   return [&plan, &checkpoint, &table](WeightId id, std::span<double> row, std::span<double> doubt) {
     const Weight& weight = plan.weight(id);
     const auto layout = packed_layout(weight, *checkpoint.find(weight.name), is_large(checkpoint));
-    if (table.matmul(layout).activation_type != ActivationType::Q8) return;
-    round_to_bytes(row, doubt);
+    const ActivationType type = table.matmul(layout).activation_type;
+    if (type == ActivationType::Q8) round_to_bytes(row, doubt, kQuantBlock);
+    if (type == ActivationType::Q8_K) round_to_bytes(row, doubt, Q8KBlock::kSize);
   };
 }
 
-// Whether these kernels round queries and probabilities to bf16.
-bool rounds_to_bf16(const Kernels& table, const CacheFormat& cache) {
+// How a cache of this format is computed with by these kernels, which may round queries and
+// probabilities to bf16.
+CacheNumbers cache_numbers(const Kernels& table, const CacheFormat& cache) {
   const auto type = table.matmul(cache.layout).activation_type;
-  return type == ActivationType::BF16;
+  return type == ActivationType::BF16 ? CacheNumbers::BF16Rows : cache.on_cpu;
 }
 
 // A random case, and what its backends share.
@@ -97,10 +99,9 @@ struct Drawn {
   std::mt19937& random;
 
   const CacheFormat& cache() const { return kept == nullptr ? *cache_format(DType::F32) : *kept; }
-  // All tables round rows of activations in the same way.
-  OracleResult expected(CacheNumbers numbers) const {
-    return run_oracle(one.plan, weights, one.tokens,
-                      rounding(one.plan, checkpoint, *runnable_kernels().front()), numbers);
+  OracleResult expected(const Kernels& table) const {
+    return run_oracle(one.plan, weights, one.tokens, rounding(one.plan, checkpoint, table),
+                      cache_numbers(table, cache()));
   }
 };
 
@@ -169,10 +170,8 @@ TEST(Conformance, EveryStepOnEveryBackendIsItsFormula) {
       row_of("textbook").note(one, relative_error(on_textbook(one, checkpoint, random), exact));
     }
     const CacheFormat& cache = drawn.cache();
-    const OracleResult usual = drawn.expected(cache.on_cpu);
     for (const Kernels* table : runnable_kernels()) {
-      const OracleResult expected =
-          rounds_to_bf16(*table, cache) ? drawn.expected(CacheNumbers::BF16Rows) : usual;
+      const OracleResult expected = drawn.expected(*table);
       Row& row = row_of(fmt::format("cpu {}", table->name));
       const Logits got = on_cpu(one, checkpoint, *table, cache.layout, random, row.same);
       row.note(one, relative_error(got, expected));
@@ -436,6 +435,13 @@ Kernels broken_table(std::size_t which) {
         good->to_q8(x, n, bytes, scales, sums);
         for (std::size_t b = 0; b < n / kQuantBlock; ++b) sums[b].first_half = sums[b].all / 2;
       };
+      if (good->to_q8_k == nullptr) break;
+      table.to_q8_k = [](const float* x, std::size_t n, Q8KBlock* out) {
+        good->to_q8_k(x, n, out);
+        for (std::size_t b = 0; b < n / Q8KBlock::kSize; ++b) {
+          for (BlockSums& sums : out[b].sums) sums.first_half = sums.all / 2;
+        }
+      };
       break;
     case 36:  // in a cache of bytes, the value of the last position is left out
       break_tiles<WeightLayout::Q8ByInput, [](Tile tile, TileArgs args, std::size_t n) {
@@ -460,8 +466,7 @@ TEST(Conformance, NoticesEveryKernelThatIsBrokenOnPurpose) {
   std::vector<std::string> noticed(count);
   draw_cases(seed, shapes, kBreakable, [&](const Drawn& drawn) {
     const CacheFormat& cache = drawn.cache();
-    const OracleResult expected =
-        drawn.expected(rounds_to_bf16(*good, cache) ? CacheNumbers::BF16Rows : cache.on_cpu);
+    const OracleResult expected = drawn.expected(*good);
     bool all = true;
     for (std::size_t which = 0; which < count; ++which) {
       if (!noticed[which].empty()) continue;

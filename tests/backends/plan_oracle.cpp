@@ -36,10 +36,10 @@ double as_bf16(double value) {
 
 enum class ScalesIn { F32, F16 };
 
-void round_blocks(std::span<double> row, std::span<double> doubt, ScalesIn format) {
-  constexpr std::size_t kBlock = 32;
-  for (std::size_t first = 0; first < row.size(); first += kBlock) {
-    const std::size_t end = std::min(first + kBlock, row.size());
+void round_blocks(std::span<double> row, std::span<double> doubt, ScalesIn format,
+                  std::size_t block = 32) {
+  for (std::size_t first = 0; first < row.size(); first += block) {
+    const std::size_t end = std::min(first + block, row.size());
     double largest = 0.0;
     for (std::size_t i = first; i < end; ++i) largest = std::max(largest, std::abs(row[i]));
     if (largest == 0.0) continue;
@@ -374,7 +374,7 @@ class Oracle {
         const auto asked = std::span(buffer(s.q)[t]).subspan(at, shape.head_dim);
         std::vector<double> query(asked.begin(), asked.end()), query_doubt(shape.head_dim);
         const bool rounds_rows = cache_numbers_ == CacheNumbers::BF16Rows;
-        if (cache_numbers_ == CacheNumbers::Q8) round_to_bytes(query, query_doubt);
+        if (cache_numbers_ == CacheNumbers::Q8) round_to_bytes(query, query_doubt, 32);
         if (rounds_rows) keep_halves(query, query_doubt, as_bf16);
         const std::size_t first = s.window != 0 && t + 1 > s.window ? t + 1 - s.window : 0;
         const std::size_t last = std::max(t + 1, prompt_);
@@ -541,8 +541,8 @@ class Oracle {
 
 }  // namespace
 
-void round_to_bytes(std::span<double> row, std::span<double> doubt) {
-  round_blocks(row, doubt, ScalesIn::F32);
+void round_to_bytes(std::span<double> row, std::span<double> doubt, std::size_t block) {
+  round_blocks(row, doubt, ScalesIn::F32, block);
 }
 
 OracleResult run_oracle(const Plan& plan, const PlanWeights& weights,

@@ -26,9 +26,10 @@ struct OracleResult {
 using RoundRow =
     std::function<void(WeightId weight, std::span<double> row, std::span<double> doubt)>;
 
-// Rounds like Q8_0: 32 neighbouring numbers become bytes that share a scale; the largest is 127.
-// doubt: for a number halfway between two bytes, the distance of these bytes.
-void round_to_bytes(std::span<double> row, std::span<double> doubt);
+// Rounds like Q8_0 (block: 32) or Q8_K (256): the neighbouring numbers of a block become bytes that
+// share a scale; the largest is 127. doubt: for a number halfway between two bytes, the distance of
+// these bytes.
+void round_to_bytes(std::span<double> row, std::span<double> doubt, std::size_t block);
 
 // How keys and values are rounded. BF16Rows: to bf16; queries and probabilities are rounded to
 // bf16, too. Q8: as on the CPU, to bytes; the scales of keys are f16, and queries are rounded to

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -63,6 +64,8 @@ struct Stored {
   }
 };
 
+float as_float(std::uint16_t bf16) { return std::bit_cast<float>(std::uint32_t{bf16} << 16); }
+
 // Rows in the ActivationType of a kernel, and their values as floats.
 struct Rows {
   std::vector<float> values;
@@ -70,23 +73,28 @@ struct Rows {
   std::vector<std::int8_t> bytes;
   std::vector<float> scales;
   std::vector<BlockSums> sums;
+  std::vector<Q8KBlock> q8_k;
 
   Rows(const Kernels& k, ActivationType type, std::size_t n, std::size_t inputs)
       : values(random_floats(n * inputs, 4)),
         bf16(values.size()),
         bytes(values.size()),
         scales(values.size() / kQuantBlock),
-        sums(scales.size()) {
+        sums(scales.size()),
+        q8_k(values.size() / Q8KBlock::kSize) {
     if (type == ActivationType::BF16) {
       k.to_bf16(values.data(), values.size(), bf16.data());
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        const std::uint32_t bits = std::uint32_t{bf16[i]} << 16;
-        std::memcpy(&values[i], &bits, sizeof bits);
-      }
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = as_float(bf16[i]);
     } else if (type == ActivationType::Q8) {
       k.to_q8(values.data(), values.size(), bytes.data(), scales.data(), sums.data());
       for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = scales[i / kQuantBlock] * static_cast<float>(bytes[i]);
+      }
+    } else if (type == ActivationType::Q8_K) {
+      k.to_q8_k(values.data(), values.size(), q8_k.data());
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const Q8KBlock& block = q8_k[i / Q8KBlock::kSize];
+        values[i] = block.scale * static_cast<float>(block.bytes[i % Q8KBlock::kSize]);
       }
     }
   }
@@ -110,16 +118,19 @@ void expect_product(const Kernels& k, WeightLayout layout, const std::vector<std
                     std::size_t inputs, bool add, Weight weight) {
   const auto [tile, most, type] = k.matmul(layout);
   const Rows rows(k, type, most, inputs);
+  const bool is_k = type == ActivationType::Q8_K;
   const void* data = type == ActivationType::F32    ? static_cast<const void*>(rows.values.data())
                      : type == ActivationType::BF16 ? static_cast<const void*>(rows.bf16.data())
+                     : is_k                         ? static_cast<const void*>(rows.q8_k.data())
                                                     : rows.bytes.data();
+  const std::size_t row_stride = is_k ? inputs / Q8KBlock::kSize : inputs;
   constexpr float kBefore = -7.0f;
   std::vector<float> whole;
   for (std::size_t n = most; n >= 1; --n) {
     if (n > 40 && n < most - 1 && n % 16 > 1) continue;  // much the same as others
     constexpr std::size_t kStride = kPanelOutputs + 3;
     std::vector<float> out(n * kStride, kBefore);
-    tile({panel.data(), inputs, data, inputs, rows.scales.data(), rows.sums.data(),
+    tile({panel.data(), inputs, data, row_stride, rows.scales.data(), rows.sums.data(),
           inputs / kQuantBlock, out.data(), kStride, add},
          n);
     const bool first = whole.empty();
@@ -233,6 +244,7 @@ TEST(Kernels, OfBytesGiveTheSameBitsWhateverInstructionsSumThem) {
     pack_panel(stored.tensor, layout, 0, panel);
     const auto expected = products(*tables.front(), layout, panel, rows, kRows, kInputs);
     for (const Kernels* k : tables) {
+      if (k->matmul(layout).activation_type != ActivationType::Q8) continue;
       EXPECT_EQ(products(*k, layout, panel, rows, kRows, kInputs), expected)
           << dtype_name(dtype) << ", " << k->name << " and " << tables.front()->name;
     }
@@ -348,6 +360,63 @@ TEST_P(EveryTable, LosesNoNumberThatIsNone) {
       std::vector<float> out(32);
       k_.matmul(WeightLayout::Q8_0)
           .tile({panel.data(), 96, bytes.data(), 96, scales, sums, 3, out.data(), 32}, 1);
+      for (const float got : out) EXPECT_TRUE(std::isnan(got));
+    }
+  }
+}
+
+// The sums of a block of Q8_K, as numbers and as bf16.
+void expect_sums(const Q8KBlock& block) {
+  for (std::size_t i = 0; i < Q8KBlock::kSize; i += 16) {
+    const int sum = std::accumulate(block.bytes + i, block.bytes + i + 16, 0);
+    const auto& [sixteens, rest] = block.sums_as_bf16[i / 16];
+    EXPECT_EQ(as_float(sixteens) + as_float(rest), static_cast<float>(sum));
+    const BlockSums& sums = block.sums[i / kQuantBlock];
+    EXPECT_EQ(i % kQuantBlock == 0 ? sums.first_half : sums.all - sums.first_half, sum);
+  }
+}
+
+TEST_P(EveryTable, QuantisesBlocksOf256) {
+  if (k_.to_q8_k == nullptr) GTEST_SKIP() << "not needed by this table";
+  constexpr std::size_t kSize = Q8KBlock::kSize;
+  for (const float factor : {1.0f, 1e-38f, 0.0f, 1e37f}) {
+    std::vector<float> x = random_floats(2 * kSize, 9);
+    for (float& value : x) value *= factor;
+    std::fill_n(x.begin() + 32, 32, 3.0f * factor);  // the largest sums
+    std::vector<Q8KBlock> blocks(2);
+    k_.to_q8_k(x.data(), x.size(), blocks.data());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const Q8KBlock& block = blocks[i / kSize];
+      const float rounded = block.scale * static_cast<float>(block.bytes[i % kSize]);
+      if (factor == 1e-38f) {
+        EXPECT_EQ(rounded, 0.0f);
+      } else {
+        EXPECT_LE(std::abs(x[i] - rounded), block.scale * 0.5001f);
+      }
+    }
+    for (const Q8KBlock& block : blocks) expect_sums(block);
+  }
+  for (const float bad : {NAN, -NAN, INFINITY, -INFINITY}) {
+    std::vector<float> x = random_floats(2 * kSize, 9);
+    x[kSize + 77] = bad;
+    std::vector<Q8KBlock> blocks(2);
+    k_.to_q8_k(x.data(), x.size(), blocks.data());
+    EXPECT_TRUE(std::isfinite(blocks[0].scale) && std::isnan(blocks[1].scale));
+    for (const Q8KBlock& block : blocks) expect_sums(block);
+    for (const std::size_t rows : {1u, 20u}) {
+      const Stored stored(DType::Q4_K, 32, kSize);
+      std::vector<std::byte> panel(panel_bytes(WeightLayout::Q4_K, kSize));
+      pack_panel(stored.tensor, WeightLayout::Q4_K, 0, panel);
+      const std::vector<Q8KBlock> all(rows, blocks[1]);
+      std::vector<float> out(rows * 32);
+      k_.matmul(WeightLayout::Q4_K)
+          .tile({.panel = panel.data(),
+                 .inputs = kSize,
+                 .rows = all.data(),
+                 .row_stride = 1,
+                 .out = out.data(),
+                 .out_stride = 32},
+                rows);
       for (const float got : out) EXPECT_TRUE(std::isnan(got));
     }
   }

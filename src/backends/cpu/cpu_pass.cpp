@@ -159,11 +159,12 @@ class Pass {
   }
 
   // The rounded formats in which the kernels of these linears need their rows; empty if there are
-  // no linears, or if one of them needs floats.
+  // no linears, or if one of them needs floats, or Q8_K: its blocks are wider than a panel.
   ActivationTypes rounded_types(std::span<const WeightId> readers) const {
     ActivationTypes types = {};
     for (const WeightId reader : readers) slice_.add_type(weights_.matrix(reader), types);
-    return types[static_cast<std::size_t>(ActivationType::F32)] ? ActivationTypes{} : types;
+    const bool later = has(types, ActivationType::F32) || has(types, ActivationType::Q8_K);
+    return later ? ActivationTypes{} : types;
   }
 
   void compute(const RouteStep& step) {

@@ -72,6 +72,7 @@ struct Sizes {
 };
 
 std::size_t blocks_of(std::size_t width) { return width / kQuantBlock; }
+bool needs_q8_k(const Kernels& kernels) { return kernels.to_q8_k != nullptr; }
 
 // The numbers in the largest of some sizes.
 template <class Stride>
@@ -84,14 +85,15 @@ std::size_t largest(std::initializer_list<RowsSize> sizes, Stride stride) {
 }  // namespace
 
 // Each matrix is one piece of memory; its users divide it into rows.
-RoundedRows::RoundedRows(std::initializer_list<RowsSize> sizes)
+RoundedRows::RoundedRows(const Kernels& kernels, std::initializer_list<RowsSize> sizes)
     : bf16(1, largest(sizes, bf16_stride)),
       q8(1, largest(sizes, q8_stride)),
       scales(1, largest(sizes, blocks_of)),
-      sums(1, largest(sizes, blocks_of)) {}
+      sums(1, largest(sizes, blocks_of)),
+      q8_k(1, needs_q8_k(kernels) ? largest(sizes, q8_k_stride) : 0) {}
 
-PreparedRows::PreparedRows(std::initializer_list<RowsSize> sizes)
-    : RoundedRows(sizes), f32(1, largest(sizes, f32_stride)) {}
+PreparedRows::PreparedRows(const Kernels& kernels, std::initializer_list<RowsSize> sizes)
+    : RoundedRows(kernels, sizes), f32(1, largest(sizes, f32_stride)) {}
 
 CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kernels& table,
                            std::size_t rows, std::size_t n_threads)
@@ -121,20 +123,20 @@ CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kerne
   const Sizes sizes(plan, fused, rows);
   const std::size_t padded = round_up(head_dim, kPanelOutputs);
   hidden = Matrix<float>(sizes.hidden.rows, sizes.hidden.width);
-  gated = RoundedRows({sizes.gated});
+  gated = RoundedRows(table, {sizes.gated});
   joined = AttentionSums(kFewRows * n_heads, padded);
   turns = std::vector<ThreadPool::Count>(kFewRows * n_kv_heads);
-  if (n_threads > 1) prepared = PreparedRows({sizes.dense, sizes.slots});
+  if (n_threads > 1) prepared = PreparedRows(table, {sizes.dense, sizes.slots});
   for (Scratch& one : scratch) {
     const bool first = &one == &scratch.front();  // computes short passes alone
     const std::size_t widest = std::max(sizes.dense.width, sizes.slots.width);
-    one.prepared =
-        first ? PreparedRows({sizes.dense, sizes.slots}) : PreparedRows({{kFewRows, widest}});
+    one.prepared = first ? PreparedRows(table, {sizes.dense, sizes.slots})
+                         : PreparedRows(table, {{kFewRows, widest}});
     one.slots.rows.reserve(sizes.slots.rows);
     one.slots.experts.reserve(sizes.experts);
     one.tile = Matrix<float>(2 * kMostTileRows, kPanelOutputs);
-    one.queries = PreparedRows({{queries, padded}});
-    one.scores = PreparedRows({{queries, kScoreStride}});
+    one.queries = PreparedRows(table, {{queries, padded}});
+    one.scores = PreparedRows(table, {{queries, kScoreStride}});
     one.segment = AttentionSums(queries, padded);
     one.whole = AttentionSums(queries, padded);
   }
@@ -148,8 +150,10 @@ double cpu_workspace_bytes(const Plan& plan, const FusedPlan& fused, std::size_t
   }
   for (const Frequencies& table : plan.frequencies) row += 2.0 * count(table.values.size());
   const auto rounded = [&](std::initializer_list<RowsSize> sizes) {  // bytes of RoundedRows
+    const double q8_k = count(sizeof(Q8KBlock)) * count(largest(sizes, q8_k_stride));
     return 2.0 * count(largest(sizes, bf16_stride)) + count(largest(sizes, q8_stride)) +
-           count(sizeof(float) + sizeof(BlockSums)) * count(largest(sizes, blocks_of));
+           count(sizeof(float) + sizeof(BlockSums)) * count(largest(sizes, blocks_of)) +
+           (needs_q8_k(kernels()) ? q8_k : 0.0);
   };
   const Sizes sizes(plan, fused, 1);  // all of them are proportional to the rows
   row += count(sizes.hidden.width + largest({sizes.dense, sizes.slots}, f32_stride));

@@ -17,7 +17,7 @@ namespace stagecraft {
 // for the other threads.
 constexpr std::size_t kFewRows = 4;
 
-// The strides of rows, in numbers: odd numbers of cache lines. Then the rows that a kernel
+// The strides of rows, in elements: odd numbers of cache lines (a Q8KBlock has seven). Then the rows that a kernel
 // multiplies at a time lie in different sets of the L1 cache. Rows of 8,192 bytes would all lie in
 // one of its 64 sets, which has room for only 8 to 12 of them: so 12 rows of floats were multiplied
 // 10% slower on a Zen 4.
@@ -27,6 +27,14 @@ constexpr std::size_t odd_lines(std::size_t width, std::size_t per_line) {
 constexpr std::size_t f32_stride(std::size_t width) { return odd_lines(width, 16); }
 constexpr std::size_t bf16_stride(std::size_t width) { return odd_lines(width, 32); }
 constexpr std::size_t q8_stride(std::size_t width) { return odd_lines(width, 64); }
+constexpr std::size_t q8_k_stride(std::size_t width) { return width / Q8KBlock::kSize | 1; }
+
+// The stride of rows of `width` activations, in elements of TileArgs::rows.
+constexpr std::size_t row_stride(ActivationType type, std::size_t width) {
+  const std::size_t strides[kActivationTypes] = {f32_stride(width), bf16_stride(width),
+                                                 q8_stride(width), q8_k_stride(width)};
+  return strides[static_cast<std::size_t>(type)];
+}
 
 // A matrix of floats whose stride is f32_stride(width).
 class FloatRows {
@@ -50,18 +58,19 @@ struct RowsSize {
 // the sizes.
 struct RoundedRows {
   RoundedRows() = default;
-  RoundedRows(std::initializer_list<RowsSize> sizes);
+  RoundedRows(const Kernels& kernels, std::initializer_list<RowsSize> sizes);
 
   Matrix<std::uint16_t> bf16;  // stride: bf16_stride(width)
   Matrix<std::int8_t> q8;      // stride: q8_stride(width)
   Matrix<float> scales;        // of q8; stride: width / 32
   Matrix<BlockSums> sums;      // of the same blocks
+  Matrix<Q8KBlock> q8_k;       // stride: q8_k_stride(width); empty if the kernels do not need it
 };
 
 // The same rows also as floats.
 struct PreparedRows : RoundedRows {
   PreparedRows() = default;
-  PreparedRows(std::initializer_list<RowsSize> sizes);
+  PreparedRows(const Kernels& kernels, std::initializer_list<RowsSize> sizes);
 
   Matrix<float> f32;  // stride: f32_stride(width)
 };
@@ -126,7 +135,7 @@ struct CpuWorkspace {
   ThreadPool threads;
 };
 
-// The memory in bytes of a workspace with one thread.
+// The memory in bytes of a workspace with one thread and the kernels of this processor.
 double cpu_workspace_bytes(const Plan& plan, const FusedPlan& fused, std::size_t max_rows);
 
 }  // namespace stagecraft

@@ -28,8 +28,8 @@ void write_gated(const Kernels& k, const ThreadSlice& slice, const GatedProduct&
     return;
   }
   join(0, rows.size() * kPanelOutputs, gate);
-  for (const ActivationType type : {ActivationType::BF16, ActivationType::Q8}) {
-    if (!out.types[static_cast<std::size_t>(type)]) continue;
+  for (const ActivationType type : kRoundedTypes) {
+    if (!has(out.types, type)) continue;
     for (std::size_t r = 0; r < rows.size(); ++r) {
       slice.round_part(gate + r * kPanelOutputs, type, rows.begin + r, columns,
                        product.gate.outputs, *out.rounded);

@@ -11,8 +11,7 @@ Rows ThreadSlice::prepare(MatrixView<const float> x, const PackedNorm& norm, Act
   const Range mine = together ? share(n) : Range{0, n};
   const MatrixView<float> f32(p.f32.data(), n, width, f32_stride(width));
   const bool keeps_f32 = types[static_cast<std::size_t>(ActivationType::F32)];
-  const bool rounds = types[static_cast<std::size_t>(ActivationType::BF16)] ||
-                      types[static_cast<std::size_t>(ActivationType::Q8)];
+  const bool rounds = is_rounded(types);
   if (!norm && order.empty() && !rounds) return {&p, x};
   for (std::size_t r = mine.begin; r < mine.end; ++r) {
     const float* row = x.row(order.empty() ? r : order[r]).data();
@@ -25,7 +24,7 @@ Rows ThreadSlice::prepare(MatrixView<const float> x, const PackedNorm& norm, Act
     } else if (!order.empty() && keeps_f32) {
       std::copy_n(row, width, f32.row(r).data());
     }
-    for (const ActivationType type : {ActivationType::BF16, ActivationType::Q8}) {
+    for (const ActivationType type : kRoundedTypes) {
       if (types[static_cast<std::size_t>(type)]) round_row(row, type, r, width, p);
     }
   }
@@ -35,21 +34,28 @@ Rows ThreadSlice::prepare(MatrixView<const float> x, const PackedNorm& norm, Act
 
 void ThreadSlice::round_part(const float* x, ActivationType type, std::size_t r, Range columns,
                              std::size_t width, RoundedRows& p) const {
-  if (type == ActivationType::BF16) {
-    k_.to_bf16(x, columns.size(), &p.bf16.data()[r * bf16_stride(width) + columns.begin]);
+  switch (type) {
+    case ActivationType::F32:
+      return;
+    case ActivationType::BF16:
+      return k_.to_bf16(x, columns.size(), &p.bf16.data()[r * bf16_stride(width) + columns.begin]);
+    case ActivationType::Q8: {
+      const std::size_t block = r * (width / kQuantBlock) + columns.begin / kQuantBlock;
+      return k_.to_q8(x, columns.size(), &p.q8.data()[r * q8_stride(width) + columns.begin],
+                      &p.scales.data()[block], &p.sums.data()[block]);
+    }
+    case ActivationType::Q8_K:
+      return k_.to_q8_k(x, columns.size(),
+                        &p.q8_k.data()[r * q8_k_stride(width) + columns.begin / Q8KBlock::kSize]);
   }
-  if (type != ActivationType::Q8) return;
-  const std::size_t block = r * (width / kQuantBlock) + columns.begin / kQuantBlock;
-  k_.to_q8(x, columns.size(), &p.q8.data()[r * q8_stride(width) + columns.begin],
-           &p.scales.data()[block], &p.sums.data()[block]);
 }
 
 // With fewer than kEnough rows at a time, reading all weights again and again would take longer
 // than reading rows from beyond L2.
 std::size_t ThreadSlice::rows_together(const PanelMatrix& m) const {
   constexpr std::size_t kBytes = std::size_t{1} << 20, kEnough = 96;
-  const std::size_t row_bytes = m.inputs * bytes_of(activation_type(m));
-  return std::max(kEnough, kBytes / row_bytes);
+  const ActivationType type = activation_type(m);
+  return std::max(kEnough, kBytes / (row_stride(type, m.inputs) * bytes_of(type)));
 }
 
 void ThreadSlice::multiply(const Rows& x, Range rows, std::span<const Product> products) const {
@@ -116,22 +122,28 @@ void ThreadSlice::multiply_panel(const Rows& x, const Product& product, std::siz
 
 void ThreadSlice::tiles(const PanelMatrix& m, Range panels, const Rows& x, std::size_t first,
                         std::size_t n, const TileOut& out, Range all, const std::byte* next) const {
-  TileArgs args{.inputs = m.inputs, .out = out.data, .out_stride = out.stride, .add = out.add};
-  switch (activation_type(m)) {
+  const ActivationType type = activation_type(m);
+  TileArgs args{.inputs = m.inputs,
+                .row_stride = row_stride(type, m.inputs),
+                .out = out.data,
+                .out_stride = out.stride,
+                .add = out.add};
+  switch (type) {
     case ActivationType::F32:
       args.rows = x.f32.row(first).data();
       args.row_stride = x.f32.stride();
       break;
     case ActivationType::BF16:
-      args.row_stride = bf16_stride(m.inputs);
       args.rows = &x.prepared->bf16.data()[first * args.row_stride];
       break;
     case ActivationType::Q8:
-      args.row_stride = q8_stride(m.inputs);
       args.rows = &x.prepared->q8.data()[first * args.row_stride];
       args.block_stride = m.inputs / kQuantBlock;
       args.scales = &x.prepared->scales.data()[first * args.block_stride];
       args.sums = &x.prepared->sums.data()[first * args.block_stride];
+      break;
+    case ActivationType::Q8_K:
+      args.rows = &x.prepared->q8_k.data()[first * args.row_stride];
       break;
   }
   const Tile kernel = k_.matmul(m.layout).tile;

@@ -29,7 +29,15 @@ struct TileOut {
 };
 
 // The number formats of activations that the kernels of some matrices need, by ActivationType.
-using ActivationTypes = std::array<bool, 3>;
+using ActivationTypes = std::array<bool, kActivationTypes>;
+constexpr ActivationType kRoundedTypes[] = {ActivationType::BF16, ActivationType::Q8,
+                                            ActivationType::Q8_K};
+constexpr bool has(const ActivationTypes& types, ActivationType type) {
+  return types[static_cast<std::size_t>(type)];
+}
+constexpr bool is_rounded(const ActivationTypes& types) {
+  return std::ranges::any_of(kRoundedTypes, [&](ActivationType type) { return has(types, type); });
+}
 
 // out[r] = f(weight * row r + bias), or out[r] += that.
 struct Product {
@@ -72,8 +80,8 @@ class ThreadSlice {
                  RoundedRows& p) const {
     round_part(row, type, r, {0, width}, width, p);
   }
-  // The same for only these columns of the row; their numbers are at x. Q8: a whole number of
-  // blocks.
+  // The same for only these columns of the row; their numbers are at x. Q8 and Q8_K: a whole
+  // number of blocks.
   void round_part(const float* x, ActivationType type, std::size_t r, Range columns,
                   std::size_t width, RoundedRows& p) const;
 

@@ -13,7 +13,7 @@ TokenCost token_cost(const Plan& plan, const Checkpoint& checkpoint) {
   const std::vector<const StoredTensor*> stored = find_weights(plan, checkpoint);
   const bool large = is_large(checkpoint);
   TokenCost cost;
-  std::array<double, 3> elements = {};  // by ActivationType
+  std::array<double, kActivationTypes> elements = {};  // by ActivationType
   bool selected = false;
   for (const FusedStep& step : fuse(plan).steps) {
     std::vector<FusedMatrix> matrices = matrices_of(step);

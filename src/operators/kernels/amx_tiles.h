@@ -253,9 +253,9 @@ void tile_amx_bf16(const TileArgs& t, std::size_t n) {
 
 // ---- bytes --------------------------------------------------------------------------------------
 
-// Bytes have a scale per 32 inputs (Q2_K, Q3_K and Q6_K: per 16), so a tile has that many bytes per
-// row: one block. Its sums are exact, so they have the same bits as those of dot_q8 and dot_small,
-// which multiply the rows that do not fill a tile.
+// Bytes have a scale per 32 inputs, so a tile has that many bytes per row: one block. Its sums are
+// exact, so they have the same bits as those of dot_q8 and dot_small, which multiply the rows that
+// do not fill a tile.
 //
 // A step takes 16 rows and 8 blocks, and has two phases: AMX instructions multiply the blocks, then
 // vector instructions add the products to the sums of the rows. If the two kinds of instructions
@@ -294,12 +294,11 @@ STAGECRAFT_INLINE void store_dots(std::size_t i, Dots& dots) {
 // Multiplies 16 rows with n blocks, from block `first` on. Each product is stored one block later:
 // a store right behind its product would wait for it, and so would the AMX instructions behind the
 // store. So each of two neighbouring blocks has registers of its own.
-template <std::size_t kInputs>
 STAGECRAFT_INLINE void make_dots(const std::int8_t* rows, std::size_t row_stride,
-                                 const Blocks<kInputs>& blocks, std::size_t first, std::size_t n,
+                                 const Blocks& blocks, std::size_t first, std::size_t n,
                                  Dots& dots) {
-  rows += first * kInputs;
-  for (std::size_t i = 0; i < n; ++i, rows += kInputs) {
+  rows += first * kQuantBlock;
+  for (std::size_t i = 0; i < n; ++i, rows += kQuantBlock) {
     if (i % 2 == 0) {
       STAGECRAFT_DOTS(0, 1, 4, rows, row_stride, blocks.weights[first + i]);
     } else {
@@ -312,11 +311,11 @@ STAGECRAFT_INLINE void make_dots(const std::int8_t* rows, std::size_t row_stride
 #undef STAGECRAFT_DOTS
 
 // For a row, the sums of up to 256 inputs: one per block, times the scale of the row.
-using RowSums = float[kKBlock / 16];
+using RowSums = float[Blocks::kMaxBlocks];
 
 // The scales of 16 rows for up to 256 inputs, side by side: in the workspace, they are so far apart
 // that reading them from there takes longer than copying them first.
-using RowScales = float[kAmxRows][kKBlock / kQuantBlock];
+using RowScales = float[kAmxRows][Blocks::kMaxBlocks];
 
 STAGECRAFT_INLINE void copy_scales(const float* from, std::size_t stride, std::size_t n,
                                    RowScales& scales) {
@@ -339,9 +338,8 @@ struct StepSums {
 // blocks from block `first` on.
 template <WeightLayout kLayout>
 STAGECRAFT_INLINE void add_dots(const TileArgs& t, const Dots& dots, std::size_t first,
-                                std::size_t n, const Blocks<Unpacking<kLayout>::kInputs>& blocks,
-                                const RowScales& scales, const RowSums* row_sums,
-                                const StepSums& step) {
+                                std::size_t n, const Blocks& blocks, const RowScales& scales,
+                                const RowSums* row_sums, const StepSums& step) {
   for (std::size_t v = 0; v < kVecs; ++v) {
     const std::size_t lane = v * kLanes;
     Vec acc[kAmxRows] = {};
@@ -350,11 +348,11 @@ STAGECRAFT_INLINE void add_dots(const TileArgs& t, const Dots& dots, std::size_t
       for (std::size_t r = 0; r < kAmxRows; ++r) acc[r] = load(&step.sums[r][lane]);
     }
     for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t block = first + i, b = block * Unpacking<kLayout>::kInputs / kQuantBlock;
+      const std::size_t block = first + i;
       const Vec d = load(&blocks.scales[block][lane]);
       STAGECRAFT_UNROLL
       for (std::size_t r = 0; r < kAmxRows; ++r) {
-        acc[r] = fma(to_float(load_ints(dots[i][v][r])), d * broadcast(scales[r][b]), acc[r]);
+        acc[r] = fma(to_float(load_ints(dots[i][v][r])), d * broadcast(scales[r][block]), acc[r]);
       }
       if constexpr (Unpacking<kLayout>::kMinima) {
         const Vec minimum = load(&blocks.minima[block][lane]);
@@ -372,58 +370,47 @@ STAGECRAFT_INLINE void add_dots(const TileArgs& t, const Dots& dots, std::size_t
   }
 }
 
-// sums[r][i] = scale times the sum of the bytes of block i of row r. The blocks have kInputs
-// inputs; the first one begins at input 32 * first, and together they have 32 * n.
-template <std::size_t kInputs>
+// sums[r][i] = scale times the sum of the bytes of block first + i of row r, for n blocks.
 STAGECRAFT_INLINE void sum_blocks(const TileArgs& t, std::size_t n_rows, std::size_t first,
                                   std::size_t n, RowSums* sums) {
-  static_assert(sizeof(BlockSums) * kKBlock / kQuantBlock == sizeof(__m512i));
+  static_assert(sizeof(BlockSums) * Blocks::kMaxBlocks == sizeof(__m512i));
   const auto some = static_cast<__mmask8>((1u << n) - 1);
   for (std::size_t r = 0; r < n_rows; ++r) {
     const std::size_t i = r * t.block_stride + first;
     const __m512i both = _mm512_maskz_loadu_epi64(some, &t.sums[i]);  // all, first_half, all ...
     const __m256 scales = _mm256_maskz_loadu_ps(some, &t.scales[i]);
-    if constexpr (kInputs == kQuantBlock) {
-      const __m256 all = _mm256_cvtepi32_ps(_mm512_cvtepi64_epi32(both));
-      _mm256_storeu_ps(sums[r], _mm256_mul_ps(scales, all));
-    } else {
-      const __m512i swapped = _mm512_shuffle_epi32(both, _MM_PERM_CDAB);  // first_half, all ...
-      const __m512i halves = _mm512_mask_sub_epi32(swapped, 0xaaaa, swapped, both);
-      const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
-      const __m512 scales_twice = _mm512_permutexvar_ps(twice, _mm512_zextps256_ps512(scales));
-      _mm512_storeu_ps(sums[r], _mm512_mul_ps(scales_twice, _mm512_cvtepi32_ps(halves)));
-    }
+    const __m256 all = _mm256_cvtepi32_ps(_mm512_cvtepi64_epi32(both));
+    _mm256_storeu_ps(sums[r], _mm256_mul_ps(scales, all));
   }
 }
 
 // n: a multiple of 16.
 template <WeightLayout kLayout>
 void tile_amx_blocks(const TileArgs& t, std::size_t n) {
-  constexpr std::size_t kInputs = Unpacking<kLayout>::kInputs;
   TileShapes shapes;
   for (const int tile : {0, 1, 2, 3}) TileShapes::set(shapes, tile, kAmxRows, kAmxRowBytes);
-  for (const int tile : {4, 5}) TileShapes::set(shapes, tile, kAmxRows, kInputs);
-  for (const int tile : {6, 7}) TileShapes::set(shapes, tile, kInputs / 4, kAmxRowBytes);
+  for (const int tile : {4, 5}) TileShapes::set(shapes, tile, kAmxRows, kQuantBlock);
+  for (const int tile : {6, 7}) TileShapes::set(shapes, tile, kQuantBlock / 4, kAmxRowBytes);
   set_tiles(shapes);
   alignas(64) float sums[kAmxMostRows][kPanelOutputs];
   RowSums row_sums[kAmxMostRows];
-  Blocks<kInputs> blocks;
+  Blocks blocks;
   RowScales scales;
   alignas(64) Dots dots;
   const std::byte* at = t.panel;
   Ahead ahead{t.ahead, t.ahead_step * std::min(t.inputs, kKBlock) / (n / kAmxRows)};
   for (std::size_t first = 0; first < t.inputs; first += kKBlock) {
     const std::size_t inputs = std::min(kKBlock, t.inputs - first);
-    const std::size_t n_blocks = inputs / kInputs, n_scales = inputs / kQuantBlock;
-    at = Unpacking<kLayout>::template unpack<true>(at, n_blocks, blocks);
+    const std::size_t n_blocks = inputs / kQuantBlock;
+    at = unpack<true, Unpacking<kLayout>>(at, n_blocks, blocks);
     if constexpr (Unpacking<kLayout>::kMinima) {
-      sum_blocks<kInputs>(t, n, first / kQuantBlock, n_scales, row_sums);
+      sum_blocks(t, n, first / kQuantBlock, n_blocks, row_sums);
     }
     finish_writes(&blocks);
     for (std::size_t r = 0; r < n; r += kAmxRows) {
       Ahead::fetch(ahead);
       const auto* const rows = static_cast<const std::int8_t*>(t.rows) + r * t.row_stride + first;
-      copy_scales(&t.scales[r * t.block_stride + first / kQuantBlock], t.block_stride, n_scales,
+      copy_scales(&t.scales[r * t.block_stride + first / kQuantBlock], t.block_stride, n_blocks,
                   scales);
       for (std::size_t i = 0; i < n_blocks; i += kStepBlocks) {
         const std::size_t n_step = std::min(kStepBlocks, n_blocks - i);

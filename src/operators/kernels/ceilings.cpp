@@ -55,7 +55,7 @@ double measure_read(const Kernels& kernels, ThreadPool& threads) {
 
 Ceilings measure_ceilings(const Kernels& kernels, ThreadPool& threads) {
   Ceilings result{};
-  for (std::size_t type = 0; type < 3; ++type) {
+  for (std::size_t type = 0; type < kActivationTypes; ++type) {
     result.operations[type] = measure_operations(kernels.peak[type], threads);
   }
   result.read = measure_read(kernels, threads);

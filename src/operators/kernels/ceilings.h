@@ -7,7 +7,7 @@ namespace stagecraft {
 
 // The limits of this machine with these threads. measure_ceilings measures them.
 struct Ceilings {
-  double operations[3];  // per second, for rows of each ActivationType; a multiply-add is two
+  double operations[kActivationTypes];  // per second, for rows of each ActivationType; a multiply-add is two
   double read;           // bytes per second from memory that is not in a cache
 };
 Ceilings measure_ceilings(const Kernels& kernels, ThreadPool& threads);

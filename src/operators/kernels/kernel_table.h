@@ -3,6 +3,7 @@
 // One table of kernels. CMake compiles this once per line of instruction_sets.txt, with
 // STAGECRAFT_ISA set to the name of the instruction set.
 #if defined(__AMX_BF16__)
+#include "operators/kernels/amx_k_quants.h"
 #include "operators/kernels/amx_tiles.h"
 #endif
 #include "operators/kernels/dot_examples.h"
@@ -41,6 +42,12 @@ namespace stagecraft::STAGECRAFT_ISA {
                     STAGECRAFT_TILES(kByteTile.rows, tile, WeightLayout::layout)>, \
         kUnpackedMost, ActivationType::Q8                                          \
   }
+#if defined(__AMX_BF16__)
+#define STAGECRAFT_K_QUANT(layout, tile) \
+  { tile_amx_k<WeightLayout::layout>, kAmxMostRows, ActivationType::Q8_K }
+#else
+#define STAGECRAFT_K_QUANT(layout, tile) STAGECRAFT_UNPACKED(layout, tile)
+#endif
 
 namespace {
 
@@ -57,6 +64,7 @@ constexpr ActivationType kRoundedRows = ActivationType::BF16;
 constexpr std::size_t kRoundedMost = kAmxMostRows, kRowsPerShare = 96;
 constexpr Tile kRoundedTile = tile_amx_bf16;
 constexpr auto kPeakBf16 = peak_amx_bf16;
+constexpr auto kToQ8K = to_q8_k;
 template <WeightLayout kLayout, Tile kFew>
 constexpr Tile kTileOfBytes = kAmxTile<kLayout, tile_in_parts<kFew>>;
 template <WeightLayout kLayout, Tile kFew>
@@ -74,6 +82,7 @@ constexpr Tile kRoundedTile = STAGECRAFT_TILES(kHalfTile.rows, tile_bf16);
 constexpr auto kPeakBf16 = peak_f32;
 #endif
 #if !defined(__AMX_BF16__)
+constexpr decltype(Kernels::to_q8_k) kToQ8K = nullptr;
 template <WeightLayout, Tile kFew>
 constexpr Tile kTileOfBytes = kFew;
 template <WeightLayout kLayout, Tile kFew>
@@ -98,18 +107,19 @@ const Kernels table = {
                 STAGECRAFT_UNPACKED(Q5_1, tile_blocks),
                 STAGECRAFT_UNPACKED(IQ4_NL, tile_blocks),
                 STAGECRAFT_UNPACKED(MXFP4, tile_blocks),
-                STAGECRAFT_UNPACKED(Q2_K, tile_of_halves),
-                STAGECRAFT_UNPACKED(Q3_K, tile_of_halves),
-                STAGECRAFT_UNPACKED(Q4_K, tile_of_minima),
-                STAGECRAFT_UNPACKED(Q5_K, tile_of_minima),
-                STAGECRAFT_UNPACKED(Q6_K, tile_of_halves),
-                STAGECRAFT_UNPACKED(IQ4_XS, tile_iq4_xs),
+                STAGECRAFT_K_QUANT(Q2_K, tile_of_halves),
+                STAGECRAFT_K_QUANT(Q3_K, tile_of_halves),
+                STAGECRAFT_K_QUANT(Q4_K, tile_of_minima),
+                STAGECRAFT_K_QUANT(Q5_K, tile_of_minima),
+                STAGECRAFT_K_QUANT(Q6_K, tile_of_halves),
+                STAGECRAFT_K_QUANT(IQ4_XS, tile_iq4_xs),
                 {STAGECRAFT_TILES(kHalfTile.rows, tile_q8_by_input), kHalfTile.rows,
                  ActivationType::F32}},
     .rows_per_share = kRowsPerShare,
     .to_bf16 = to_bf16,
     .to_f16 = to_f16,
     .to_q8 = to_q8,
+    .to_q8_k = kToQ8K,
     .rms_norm = rms_norm,
     .layer_norm = layer_norm,
     .l2_norm = l2_norm,
@@ -128,7 +138,7 @@ const Kernels table = {
     .softmax_block = softmax_block,
     .scale = scale,
     .sum = sum_of,
-    .peak = {peak_f32, kPeakBf16, peak_bytes},
+    .peak = {peak_f32, kPeakBf16, peak_bytes, peak_bytes},
     .dot = {dot_of_numbers, dot_of_vectors<1>, dot_of_vectors<4>},
 };
 

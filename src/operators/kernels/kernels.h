@@ -41,15 +41,29 @@ constexpr std::size_t kQuantBlock = 32;     // inputs that share a scale
 constexpr std::size_t kMostTileRows = 256;  // the largest max_rows of all kernels
 
 // The number format of the activations that a kernel multiplies with a panel.
-enum class ActivationType : std::uint8_t { F32, BF16, Q8 };
-constexpr std::size_t bytes_of(ActivationType type) {
-  return type == ActivationType::F32 ? 4 : type == ActivationType::BF16 ? 2 : 1;
-}
+enum class ActivationType : std::uint8_t { F32, BF16, Q8, Q8_K };
+constexpr std::size_t kActivationTypes = 4;
 
 // The sums of the bytes of a block: of all 32, and of the first 16.
 struct BlockSums {
   std::int32_t all, first_half;
 };
+
+// A block of Q8_K: 256 activations that share a scale, and sums of their bytes.
+struct alignas(64) Q8KBlock {
+  static constexpr std::size_t kSize = 256;
+  std::int8_t bytes[kSize];
+  // Of each 16 bytes: the sum as a multiple of 16, and the rest. bf16 holds both exactly.
+  std::uint16_t sums_as_bf16[kSize / 16][2];
+  BlockSums sums[kSize / 32];
+  float scale;
+};
+
+// Bytes of an element of TileArgs::rows.
+constexpr std::size_t bytes_of(ActivationType type) {
+  constexpr std::size_t kBytes[kActivationTypes] = {4, 2, 1, sizeof(Q8KBlock)};
+  return kBytes[static_cast<std::size_t>(type)];
+}
 
 // How a loop prefetches weights that it reads from the first byte to the last
 // (fetch_straight_on in matmul_tiles.h).
@@ -63,7 +77,7 @@ enum class StraightOn : std::uint8_t {
 struct TileArgs {
   const std::byte* panel = nullptr;
   std::size_t inputs = 0;  // BF16: even; Q8_0 to MXFP4: a multiple of 32; Q2_K to IQ4_XS: of 256
-  const void* rows = nullptr;  // float, bf16 or int8: the kernel's ActivationType
+  const void* rows = nullptr;  // float, bf16, int8 or Q8KBlock: the kernel's ActivationType
   std::size_t row_stride = 0;  // elements from row to row
   // For Q8 rows only, [n_rows][block_stride]: the scale of each block, and the sums of its bytes.
   const float* scales = nullptr;
@@ -122,6 +136,8 @@ struct Kernels {
   // rounded; the bytes are 0 if max |x| is below 1e-36. A block with a NaN or an infinity gets NaN
   // as its scale, and bytes of 0.
   void (*to_q8)(const float* x, std::size_t n, std::int8_t* bytes, float* scales, BlockSums* sums);
+  // The same in blocks of 256 (n: a multiple of 256). Null if no kernel of the table needs it.
+  void (*to_q8_k)(const float* x, std::size_t n, Q8KBlock* out);
 
   // out = weight * x / sqrt(mean(x^2) + eps); out may be x. A null weight is all 1.
   void (*rms_norm)(const float* x, const float* weight, std::size_t n, float eps, float* out);
@@ -173,7 +189,7 @@ struct Kernels {
   // The peak speed for rows of each ActivationType: multiply-adds on registers; `rounds` sets how
   // many. Returns the number of operations. *sink must be 1; the result is written to it, so that
   // the compiler cannot drop the loop.
-  double (*peak[3])(std::size_t rounds, float* sink);
+  double (*peak[kActivationTypes])(std::size_t rounds, float* sink);
   // Rungs 0 to 2 of docs/kernels.md: the dot product of a and b. For benchmarks and tests only.
   float (*dot[3])(const float* a, const float* b, std::size_t n);
 };

@@ -13,13 +13,35 @@
 namespace stagecraft::STAGECRAFT_ISA {
 namespace {
 
-// Up to 256 inputs of a panel, unpacked: each weight is a byte.
-template <std::size_t kInputs>
+// Up to 256 inputs of a panel, unpacked: each weight is a byte. A weight is scale * byte + minimum.
 struct Blocks {
-  static constexpr std::size_t kMaxBlocks = kKBlock / kInputs;
-  alignas(64) std::int8_t weights[kMaxBlocks][kInputs / 4][kPanelOutputs][4];
-  alignas(64) float scales[kMaxBlocks][kPanelOutputs];
-  alignas(64) float minima[kMaxBlocks][kPanelOutputs];  // added, times the sum of a row's block
+  static constexpr std::size_t kMaxBlocks = kKBlock / kQuantBlock;
+  alignas(64) std::int8_t weights[kMaxBlocks][kQuantBlock / 4][kPanelOutputs][4];
+  alignas(64) float scales[kMaxBlocks][kPanelOutputs], minima[kMaxBlocks][kPanelOutputs];
+
+  STAGECRAFT_INLINE Vec scale(const Blocks& blocks, std::size_t i, std::size_t lane) {
+    return load(&blocks.scales[i][lane]);
+  }
+  STAGECRAFT_INLINE Vec minimum(const Blocks& blocks, std::size_t i, std::size_t lane) {
+    return load(&blocks.minima[i][lane]);
+  }
+};
+
+// 256 inputs of a panel of K-quants, in blocks of kInputs. A weight is
+// d * scale * byte - dmin * minimum.
+template <std::size_t kInputs>
+struct KBlocks {
+  static constexpr std::size_t kBlocks = kKBlock / kInputs;
+  alignas(64) std::int8_t weights[kBlocks][kInputs / 4][kPanelOutputs][4];
+  alignas(64) std::int32_t scales[kBlocks][kPanelOutputs], minima[kBlocks][kPanelOutputs];
+  alignas(64) float d[kPanelOutputs], dmin[kPanelOutputs];
+
+  STAGECRAFT_INLINE Vec scale(const KBlocks& blocks, std::size_t i, std::size_t lane) {
+    return load(&blocks.d[lane]) * to_float(load_ints(&blocks.scales[i][lane]));
+  }
+  STAGECRAFT_INLINE Vec minimum(const KBlocks& blocks, std::size_t i, std::size_t lane) {
+    return -(load(&blocks.dmin[lane]) * to_float(load_ints(&blocks.minima[i][lane])));
+  }
 };
 
 // Stores kLanes words of four bytes. kSigned: after subtracting `bias` from each byte.
@@ -30,76 +52,93 @@ STAGECRAFT_INLINE void put(void* to, Ints weights, std::int32_t bias) {
   std::memcpy(to, &weights, sizeof weights);
 }
 
-// How a type is unpacked: kInputs inputs per block; kMinima: whether there are minima; kBytes bytes
-// of the panel per 256 inputs. An unpacked weight is a weight + kBias; kWholeBytes: for dot_q8.
-// unpack(at, n, blocks) unpacks the n blocks at `at` and returns where the next one begins;
-// kSigned: without the bias.
+// How a type is unpacked, to Unpacked: kInputs inputs per block; kMinima: whether there are minima;
+// kBytes bytes of the panel per 256 inputs. An unpacked weight is a weight + kBias; kWholeBytes:
+// for dot_q8. read_head reads what stands before up to 256 inputs, unpack_one unpacks block b of
+// them; kSigned: without the bias. Both return where the next one begins.
 //
 // Q8_0 to MXFP4, see Block in block_weights.h.
 template <WeightLayout kLayout>
 struct Unpacking {
   using Packed = Block<kLayout>;
+  using Unpacked = Blocks;
   static constexpr std::size_t kInputs = kQuantBlock;
   static constexpr bool kMinima = Packed::kMinima, kWholeBytes = Packed::kWholeBytes;
   static constexpr std::int32_t kBias = Packed::kBias;
   static constexpr std::size_t kBytes = kKBlock / kQuantBlock * Packed::kBytes;
 
+  STAGECRAFT_INLINE const std::byte* read_head(const std::byte* at, Unpacked&) { return at; }
+
   template <bool kSigned>
-  STAGECRAFT_INLINE const std::byte* unpack(const std::byte* at, std::size_t n,
-                                            Blocks<kInputs>& blocks) {
-    for (std::size_t b = 0; b < n; ++b, at += Packed::kBytes) {
-      for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
-        for (int group = 0; group < (Packed::kNibbles ? 4 : 8); ++group) {
-          if constexpr (Packed::kNibbles) {
-            const auto [first, second] = Packed::weights(at, group, lane);
-            put<kSigned>(blocks.weights[b][group][lane], first, kBias);
-            put<kSigned>(blocks.weights[b][4 + group][lane], second, kBias);
-          } else {
-            const Ints bytes = load_ints(at + 4 * (kPanelOutputs * group + lane));
-            put<kSigned>(blocks.weights[b][group][lane], bytes, kBias);
-          }
+  STAGECRAFT_INLINE const std::byte* unpack_one(const std::byte* at, std::size_t b,
+                                                Unpacked& blocks) {
+    for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+      for (int group = 0; group < (Packed::kNibbles ? 4 : 8); ++group) {
+        if constexpr (Packed::kNibbles) {
+          const auto [first, second] = Packed::weights(at, group, lane);
+          put<kSigned>(blocks.weights[b][group][lane], first, kBias);
+          put<kSigned>(blocks.weights[b][4 + group][lane], second, kBias);
+        } else {
+          const Ints bytes = load_ints(at + 4 * (kPanelOutputs * group + lane));
+          put<kSigned>(blocks.weights[b][group][lane], bytes, kBias);
         }
-        store(&blocks.scales[b][lane], Packed::scales(at, lane));
-        if constexpr (kMinima) store(&blocks.minima[b][lane], Packed::minima(at, lane));
       }
+      store(&blocks.scales[b][lane], Packed::scales(at, lane));
+      if constexpr (kMinima) store(&blocks.minima[b][lane], Packed::minima(at, lane));
     }
-    return at;
+    return at + Packed::kBytes;
   }
 };
 
-// Q4_K and Q5_K, see k_quant_panel.h: 256 inputs at a time.
+STAGECRAFT_INLINE void store_ints(std::int32_t* to, Ints numbers) {
+  std::memcpy(to, &numbers, sizeof numbers);
+}
+
+// Reads [32] f16.
+STAGECRAFT_INLINE void read_halves(const std::byte* at, float (&to)[kPanelOutputs]) {
+  const auto* const halves = reinterpret_cast<const std::uint16_t*>(at);
+  for (std::size_t i = 0; i < kPanelOutputs; i += kLanes) store(to + i, load_f16(halves + i));
+}
+
+// K-quants, see k_quant_panel.h.
+//
+// Q4_K and Q5_K
 template <bool kFifthBit>
 struct UnpackingOfMinima {
+  using Unpacked = KBlocks<kQuantBlock>;
   static constexpr std::size_t kInputs = kQuantBlock;
   static constexpr bool kMinima = true, kWholeBytes = false;
   static constexpr std::int32_t kBias = 0;
   static constexpr std::size_t kBlockBytes = kKNibbles + (kFifthBit ? kKBits : 0);
   static constexpr std::size_t kBytes = 2 * kKHalves + 4 * (kKSixes + 2 * kBlockBytes);
 
+  STAGECRAFT_INLINE const std::byte* read_head(const std::byte* at, Unpacked& blocks) {
+    read_halves(at, blocks.d);
+    read_halves(at + kKHalves, blocks.dmin);
+    return at + 2 * kKHalves;
+  }
+
   template <bool kSigned>
-  STAGECRAFT_INLINE const std::byte* unpack(const std::byte* at, std::size_t n,
-                                            Blocks<kInputs>& blocks) {
-    ScalesAndMinima<kVecs> numbers;
-    const std::byte* d = at;
-    at += 2 * kKHalves;
-    for (std::size_t b = 0; b < n; ++b) {
-      if (b % 2 == 0) {
-        ScalesAndMinima<kVecs>::read(d, at, numbers);
-        at += kKSixes;
-      }
+  STAGECRAFT_INLINE const std::byte* unpack_one(const std::byte* at, std::size_t b,
+                                                Unpacked& blocks) {
+    if (b % 2 == 0) {
       for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
-        store(&blocks.scales[b][lane], load(&numbers.scale[b % 2][lane]));
-        store(&blocks.minima[b][lane], -load(&numbers.minimum[b % 2][lane]));
-        for (int group = 0; group < 4; ++group) {
-          const auto [low, high] =
-              kFifthBit ? five_bits(at, group, lane) : nibbles(at, group, lane);
-          put<kSigned>(blocks.weights[b][group][lane], low, kBias);
-          put<kSigned>(blocks.weights[b][4 + group][lane], high, kBias);
+        const auto [number] = FourNumbers::read(at + lane);
+        for (std::size_t i = 0; i < 2; ++i) {
+          store_ints(&blocks.scales[b + i][lane], number[2 * i]);
+          store_ints(&blocks.minima[b + i][lane], number[2 * i + 1]);
         }
       }
-      at += kBlockBytes;
+      at += kKSixes;
     }
-    return at;
+    for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+      for (int group = 0; group < 4; ++group) {
+        const auto [low, high] = kFifthBit ? five_bits(at, group, lane) : nibbles(at, group, lane);
+        put<kSigned>(blocks.weights[b][group][lane], low, kBias);
+        put<kSigned>(blocks.weights[b][4 + group][lane], high, kBias);
+      }
+    }
+    return at + kBlockBytes;
   }
 };
 
@@ -112,39 +151,59 @@ struct Unpacking<WeightLayout::Q5_K> : UnpackingOfMinima<true> {};
 template <WeightLayout kLayout>
 struct UnpackingOfHalves {
   using Weights = WeightsOfHalves<kLayout>;
-  using Scales = ScalesOfHalves<kLayout, kVecs>;
+  using Unpacked = KBlocks<kQuantBlock / 2>;
   static constexpr std::size_t kInputs = kQuantBlock / 2;
   static constexpr bool kMinima = Weights::kMinima, kWholeBytes = false;
   static constexpr std::int32_t kBias = Weights::kBias;
+  // Per kScales scales: their bytes, then the weights of kScales / 2 blocks.
+  static constexpr std::size_t kScales = kLayout == WeightLayout::Q3_K ? 4 : 2;
+  static constexpr std::size_t kScaleBytes =
+      kLayout == WeightLayout::Q3_K ? kKSixes : 2 * kPanelOutputs;
   static constexpr std::size_t kBytes =
-      Weights::kHeadBytes + 8 * Weights::kBytes + 8 / Scales::kBlocks * Scales::kBytes;
+      Weights::kHeadBytes + 8 * Weights::kBytes + 16 / kScales * kScaleBytes;
+
+  // The scales and minima of the blocks from i on.
+  STAGECRAFT_INLINE void read_scales(const std::byte* at, std::size_t i, Unpacked& blocks) {
+    for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+      if constexpr (kLayout == WeightLayout::Q3_K) {
+        const auto [number] = FourNumbers::read(at + lane);
+        for (std::size_t s = 0; s < kScales; ++s) {
+          store_ints(&blocks.scales[i + s][lane], number[s] - 32);
+        }
+        continue;
+      }
+      for (std::size_t s = 0; s < kScales; ++s) {
+        const Ints number = load_u8(at + kPanelOutputs * s + lane);
+        if constexpr (kMinima) {
+          store_ints(&blocks.scales[i + s][lane], number & 15);
+          store_ints(&blocks.minima[i + s][lane], number >> 4);
+        } else {
+          store_ints(&blocks.scales[i + s][lane], number << 24 >> 24);  // signed
+        }
+      }
+    }
+  }
+
+  STAGECRAFT_INLINE const std::byte* read_head(const std::byte* at, Unpacked& blocks) {
+    read_halves(at, blocks.d);
+    if constexpr (kMinima) read_halves(at + kKHalves, blocks.dmin);
+    return at + Weights::kHeadBytes;
+  }
 
   template <bool kSigned>
-  STAGECRAFT_INLINE const std::byte* unpack(const std::byte* at, std::size_t n,
-                                            Blocks<kInputs>& blocks) {
-    const auto* const d = reinterpret_cast<const std::uint16_t*>(at);
-    at += Weights::kHeadBytes;
-    Scales scales;
-    for (std::size_t b = 0; b < n; ++b) {
-      const std::size_t of_scales = b % (2 * Scales::kBlocks);
-      if (of_scales == 0) {
-        Scales::read(d, at, scales);
-        at += Scales::kBytes;
-      }
-      for (std::size_t v = 0; v < kVecs; ++v) {
-        const std::size_t lane = v * kLanes;
-        store(&blocks.scales[b][lane], Scales::scale(scales, of_scales, v));
-        if constexpr (kMinima) {
-          store(&blocks.minima[b][lane], -Scales::minimum(scales, of_scales, v));
-        }
-        for (int group = 0; group < 4; ++group) {
-          const Ints four = Weights::four(at, static_cast<int>(b % 2), group, lane);
-          put<kSigned>(blocks.weights[b][group][lane], four, kBias);
-        }
-      }
-      if (b % 2 == 1) at += Weights::kBytes;
+  STAGECRAFT_INLINE const std::byte* unpack_one(const std::byte* at, std::size_t b,
+                                                Unpacked& blocks) {
+    if (b % kScales == 0) {
+      read_scales(at, b, blocks);
+      at += kScaleBytes;
     }
-    return at;
+    for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+      for (int group = 0; group < 4; ++group) {
+        const Ints four = Weights::four(at, static_cast<int>(b % 2), group, lane);
+        put<kSigned>(blocks.weights[b][group][lane], four, kBias);
+      }
+    }
+    return b % 2 == 0 ? at : at + Weights::kBytes;
   }
 };
 
@@ -157,46 +216,57 @@ struct Unpacking<WeightLayout::Q6_K> : UnpackingOfHalves<WeightLayout::Q6_K> {};
 
 template <>
 struct Unpacking<WeightLayout::IQ4_XS> {
+  using Unpacked = KBlocks<kQuantBlock>;
   static constexpr std::size_t kInputs = kQuantBlock;
   static constexpr bool kMinima = false, kWholeBytes = true;
   static constexpr std::int32_t kBias = kByteBias;
   static constexpr std::size_t kBytes = kKHalves + 2 * (kKSixes + 4 * kKNibbles);
 
+  STAGECRAFT_INLINE const std::byte* read_head(const std::byte* at, Unpacked& blocks) {
+    read_halves(at, blocks.d);
+    return at + kKHalves;
+  }
+
   template <bool kSigned>
-  STAGECRAFT_INLINE const std::byte* unpack(const std::byte* at, std::size_t n,
-                                            Blocks<kInputs>& blocks) {
-    const auto* const d = reinterpret_cast<const std::uint16_t*>(at);
-    at += kKHalves;
-    for (std::size_t b = 0; b < n; ++b) {
-      if (b % 4 == 0) {
-        for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
-          const auto [number] = FourNumbers::read(at + lane);
-          for (std::size_t i = 0; i < 4; ++i) {
-            store(&blocks.scales[b + i][lane], load_f16(d + lane) * to_float(number[i] - 32));
-          }
-        }
-        at += kKSixes;
-      }
-      for (int group = 0; group < 4; ++group) {
-        for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
-          const auto [low, high] = looked_up(kNonlinearBytes, at, group, lane);
-          put<kSigned>(blocks.weights[b][group][lane], low, kBias);
-          put<kSigned>(blocks.weights[b][4 + group][lane], high, kBias);
+  STAGECRAFT_INLINE const std::byte* unpack_one(const std::byte* at, std::size_t b,
+                                                Unpacked& blocks) {
+    if (b % 4 == 0) {
+      for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+        const auto [number] = FourNumbers::read(at + lane);
+        for (std::size_t i = 0; i < 4; ++i) {
+          store_ints(&blocks.scales[b + i][lane], number[i] - 32);
         }
       }
-      at += kKNibbles;
+      at += kKSixes;
     }
-    return at;
+    for (int group = 0; group < 4; ++group) {
+      for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+        const auto [low, high] = looked_up(kNonlinearBytes, at, group, lane);
+        put<kSigned>(blocks.weights[b][group][lane], low, kBias);
+        put<kSigned>(blocks.weights[b][4 + group][lane], high, kBias);
+      }
+    }
+    return at + kKNibbles;
   }
 };
+
+// Unpacks the n blocks at `at` and returns where the next one begins.
+template <bool kSigned, class Unpacking>
+STAGECRAFT_INLINE const std::byte* unpack(const std::byte* at, std::size_t n,
+                                          typename Unpacking::Unpacked& blocks) {
+  at = Unpacking::read_head(at, blocks);
+  for (std::size_t b = 0; b < n; ++b) at = Unpacking::template unpack_one<kSigned>(at, b, blocks);
+  return at;
+}
 
 // Multiplies Rows rows with n unpacked blocks, the first of which begins at input `first` of the
 // rows. sums: those of these rows so far.
 template <WeightLayout kLayout, int Rows>
 STAGECRAFT_INLINE void add_unpacked(const TileArgs& t, std::size_t first, std::size_t n,
-                                    const Blocks<Unpacking<kLayout>::kInputs>& blocks,
+                                    const typename Unpacking<kLayout>::Unpacked& blocks,
                                     float (*sums)[kPanelOutputs]) {
   using Unpacking = Unpacking<kLayout>;
+  using Unpacked = typename Unpacking::Unpacked;
   constexpr std::size_t Vecs = kByteTile.vecs_of(Rows);
   for (std::size_t lane = 0; lane < kPanelOutputs; lane += Vecs * kLanes) {
     Vec acc[Rows][Vecs];
@@ -227,9 +297,9 @@ STAGECRAFT_INLINE void add_unpacked(const TileArgs& t, std::size_t first, std::s
       STAGECRAFT_UNROLL
       for (std::size_t v = 0; v < Vecs; ++v) {
         const std::size_t output = lane + kLanes * v;
-        add_scaled_dots(t, b, v, load(&blocks.scales[i][output]), dot, acc);
+        add_scaled_dots(t, b, v, Unpacked::scale(blocks, i, output), dot, acc);
         if constexpr (Unpacking::kMinima) {
-          add_minima(t, b, v, -load(&blocks.minima[i][output]), sum_of, acc);
+          add_minima(t, b, v, -Unpacked::minimum(blocks, i, output), sum_of, acc);
         }
       }
     }
@@ -274,12 +344,12 @@ void tile_unpacked(const TileArgs& t, std::size_t n) {
   using Unpacking = Unpacking<kLayout>;
   alignas(64) float sums[kUnpackedRows][kPanelOutputs];
   std::memset(sums, 0, n * sizeof sums[0]);
-  Blocks<Unpacking::kInputs> blocks;
+  typename Unpacking::Unpacked blocks;
   const std::byte* at = t.panel;
   for (std::size_t first = 0; first < t.inputs; first += kKBlock) {
     const std::size_t inputs = std::min(kKBlock, t.inputs - first);
     const std::size_t n_blocks = inputs / Unpacking::kInputs;
-    at = Unpacking::template unpack<false>(at, n_blocks, blocks);
+    at = unpack<false, Unpacking>(at, n_blocks, blocks);
     for (std::size_t r = 0; r < n; r += kByteTile.rows) {
       const TileArgs some = some_rows(t, r, r + kByteTile.rows, n);
       add_unpacked<kLayout, kByteTile.rows>(some, first, n_blocks, blocks, sums + r);

@@ -1,0 +1,311 @@
+#pragma once
+
+#include <algorithm>
+
+#include "operators/kernels/amx_tiles.h"
+#include "operators/kernels/row_kernels.h"
+#include "operators/kernels/unpacked_blocks.h"
+
+// Products of K-quants, for processors with AMX. Their scales are whole numbers times d, and d
+// belongs to 256 inputs. The bytes of rows get a scale per 256 inputs, too (Q8KBlock). So the
+// products of 256 inputs are added as whole numbers:
+//
+//     d * scale of the row * sum of (scale * weight * byte)
+//     - dmin * scale of the row * sum of (minimum * sum of bytes)
+//
+// Both sums are exact, so AMX and vector instructions get the same bits. For AMX, scale * weight is
+// one number of up to 13 bits, in two bytes: 128 * high + low.
+
+namespace stagecraft::STAGECRAFT_ISA {
+namespace {
+
+// ---- rows ---------------------------------------------------------------------------------------
+
+// The bf16 of two whole numbers, `first` in the lower half of each word. bf16 must hold both
+// exactly.
+STAGECRAFT_INLINE void put_pair(Ints first, Ints second, void* to) {
+  const auto bits = [](Ints number) STAGECRAFT_INLINED { return as_ints(to_float(number)); };
+  const Ints pair = (Ints)((Words)bits(first) >> 16) | bits(second);
+  std::memcpy(to, &pair, sizeof pair);
+}
+
+void to_q8_k(const float* x, std::size_t n, Q8KBlock* out) {
+  constexpr float kSmallest = 1e-36f;  // 127 / top would overflow
+  for (Q8KBlock* const end = out + n / kKBlock; out != end; ++out, x += kKBlock) {
+    Ints largest = {};
+    for (std::size_t i = 0; i < kKBlock; i += kLanes) {
+      largest = max(largest, as_ints(abs(load(x + i))));
+    }
+    const float top = __builtin_bit_cast(float, max(largest));
+    const bool finite = top <= __FLT_MAX__;
+    const Vec inverse = broadcast(top < kSmallest || !finite ? 0.0f : 127.0f / top);
+    for (std::size_t b = 0; b < kKBlock / kQuantBlock; ++b) {
+      Ints q[kVecsOfBlock] = {};
+      STAGECRAFT_UNROLL
+      for (std::size_t v = 0; finite && v < kVecsOfBlock; ++v) {
+        q[v] = to_nearest_ints(load(x + b * kQuantBlock + v * kLanes) * inverse);
+      }
+      out->sums[b] = put_block(q, out->bytes + b * kQuantBlock);
+    }
+    out->scale = finite ? top / 127.0f : __builtin_nanf("");
+    const __m512i both = (__m512i)load_ints(out->sums);  // all, first_half, all, first_half ...
+    const __m512i swapped = _mm512_shuffle_epi32(both, _MM_PERM_CDAB);  // first_half, all ...
+    const Ints halves = (Ints)_mm512_mask_sub_epi32(swapped, 0xaaaa, swapped, both);
+    const Ints sixteens = (halves + 8) & -16;
+    put_pair(sixteens, halves - sixteens, out->sums_as_bf16);
+  }
+}
+
+// ---- one to four rows ---------------------------------------------------------------------------
+
+template <int Rows, WeightLayout kLayout>
+void tile_few_k(const TileArgs& t) {
+  using Unpacking = Unpacking<kLayout>;
+  using Unpacked = typename Unpacking::Unpacked;
+  constexpr std::size_t kInputs = Unpacking::kInputs, kPerSum = kQuantBlock / kInputs;
+  Unpacked blocks;
+  const auto block_of = [&](int r, std::size_t k) STAGECRAFT_INLINED -> const Q8KBlock& {
+    return static_cast<const Q8KBlock*>(t.rows)[r * t.row_stride + k];
+  };
+  tile<Rows, kVecs>(t, [&](std::size_t, Vec(&acc)[Rows][kVecs]) STAGECRAFT_INLINED {
+    const std::byte* at = t.panel;
+    for (std::size_t k = 0; k < t.inputs / kKBlock; ++k) {
+      at = Unpacking::read_head(at, blocks);
+      Ints products[Rows][kVecs] = {}, minima[Rows][kVecs] = {};
+      for (std::size_t i = 0; i < Unpacked::kBlocks; ++i) {
+        constexpr std::size_t kStep = Unpacking::kBytes / Unpacked::kBlocks;
+        fetch_straight_on<Rows, kStep>(t, at);
+        at = Unpacking::template unpack_one<false>(at, i, blocks);
+        const auto sum_of = [&](int r) STAGECRAFT_INLINED {
+          const BlockSums& of = block_of(r, k).sums[i / kPerSum];
+          if constexpr (kPerSum == 1) return of.all;
+          return i % 2 == 0 ? of.first_half : of.all - of.first_half;
+        };
+        Ints dot[Rows][kVecs];
+        begin_dots(Unpacking::kBias, sum_of, dot);
+        STAGECRAFT_UNROLL
+        for (std::size_t g = 0; g < kInputs / 4; ++g) {
+          STAGECRAFT_UNROLL
+          for (int r = 0; r < Rows; ++r) {
+            const Ints x =
+                broadcast(load_as<std::int32_t>(block_of(r, k).bytes + i * kInputs + 4 * g));
+            STAGECRAFT_UNROLL
+            for (std::size_t v = 0; v < kVecs; ++v) {
+              dot[r][v] = dot_q8(dot[r][v], load_ints(blocks.weights[i][g][kLanes * v]), x);
+            }
+          }
+        }
+        STAGECRAFT_UNROLL
+        for (std::size_t v = 0; v < kVecs; ++v) {
+          const Ints scale = load_ints(&blocks.scales[i][kLanes * v]);
+          STAGECRAFT_UNROLL
+          for (int r = 0; r < Rows; ++r) products[r][v] += scale * dot[r][v];
+          if constexpr (Unpacking::kMinima) {
+            const Ints minimum = load_ints(&blocks.minima[i][kLanes * v]);
+            STAGECRAFT_UNROLL
+            for (int r = 0; r < Rows; ++r) minima[r][v] += minimum * broadcast(sum_of(r));
+          }
+        }
+      }
+      STAGECRAFT_UNROLL
+      for (int r = 0; r < Rows; ++r) {
+        const Vec scale = broadcast(block_of(r, k).scale);
+        STAGECRAFT_UNROLL
+        for (std::size_t v = 0; v < kVecs; ++v) {
+          const Vec d = load(&blocks.d[kLanes * v]);
+          acc[r][v] = fma(to_float(products[r][v]), d * scale, acc[r][v]);
+          if constexpr (Unpacking::kMinima) {
+            const Vec dmin = load(&blocks.dmin[kLanes * v]);
+            acc[r][v] = fma(to_float(minima[r][v]), -(dmin * scale), acc[r][v]);
+          }
+        }
+      }
+    }
+  });
+}
+
+// ---- more rows ----------------------------------------------------------------------------------
+
+// 256 inputs of a panel for AMX: the two bytes of scale * weight, and the minimum of each 16 inputs
+// as bf16, twice: for both parts of Q8KBlock::sums_as_bf16.
+struct KPanel {
+  static constexpr std::size_t kMinima = kKBlock / 16;
+  alignas(64) std::int8_t high[kKBlock / 4][kPanelOutputs][4], low[kKBlock / 4][kPanelOutputs][4];
+  alignas(64) std::byte minima[kMinima][kBf16PairBytes];
+};
+
+// The bytes 0, 2, 4 ... of `even`, and the bytes 1, 3, 5 ... of `odd`.
+STAGECRAFT_INLINE __m512i even_bytes(__m512i even, __m512i odd) {
+  constexpr int kSelect = 0xca;  // the first argument chooses between the others, bit by bit
+  return _mm512_ternarylogic_epi32(_mm512_set1_epi16(0xff), even, odd, kSelect);
+}
+
+template <WeightLayout kLayout>
+STAGECRAFT_INLINE const std::byte* unpack_for_amx(const std::byte* at,
+                                                  typename Unpacking<kLayout>::Unpacked& blocks,
+                                                  KPanel& panel) {
+  using Unpacking = Unpacking<kLayout>;
+  constexpr std::size_t kGroups = Unpacking::kInputs / 4;
+  constexpr std::size_t kBlocks = Unpacking::Unpacked::kBlocks;
+  at = unpack<true, Unpacking>(at, kBlocks, blocks);
+  for (std::size_t i = 0; i < kBlocks; ++i) {
+    for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+      const Ints scale = load_ints(&blocks.scales[i][lane]);
+      const auto twice = (__m512i)((scale & 0xffff) | (scale << 16));
+      STAGECRAFT_UNROLL
+      for (std::size_t g = 0; g < kGroups; ++g) {
+        const auto four = (__m512i)load_ints(blocks.weights[i][g][lane]);
+        const __m512i even = _mm512_mullo_epi16(
+            _mm512_srai_epi16(_mm512_slli_epi16(four, 8), 8), twice);  // of the inputs 0 and 2
+        const __m512i odd = _mm512_mullo_epi16(_mm512_srai_epi16(four, 8), twice);  // of 1 and 3
+        const __m512i high = even_bytes(_mm512_srai_epi16(even, 7), _mm512_slli_epi16(odd, 1));
+        const __m512i low = _mm512_and_si512(even_bytes(even, _mm512_slli_epi16(odd, 8)),
+                                             _mm512_set1_epi8(0x7f));
+        _mm512_store_si512(panel.high[kGroups * i + g][lane], high);
+        _mm512_store_si512(panel.low[kGroups * i + g][lane], low);
+      }
+      if constexpr (Unpacking::kMinima) {
+        const Ints minimum = load_ints(&blocks.minima[i][lane]);
+        constexpr std::size_t kTimes = KPanel::kMinima / kBlocks;
+        for (std::size_t j = 0; j < kTimes; ++j) {
+          put_pair(minimum, minimum, panel.minima[kTimes * i + j] + 4 * lane);
+        }
+      }
+    }
+  }
+  return at;
+}
+
+// The sums of 256 inputs for 16 rows and 32 outputs, before scales are applied.
+struct KSums {
+  alignas(64) std::int32_t high[kAmxRows][kPanelOutputs], low[kAmxRows][kPanelOutputs];
+  alignas(64) float minima[kAmxRows][kPanelOutputs];
+};
+
+// Adds the sums of up to 16 rows, the first of which is row `first` of t, to the results.
+template <class Unpacked>
+struct KStep {
+  const TileArgs& t;
+  const Unpacked& blocks;
+  std::size_t k;  // of the block of 256 inputs
+  float (*results)[kPanelOutputs];  // of all rows of t, before the last inputs
+
+  template <bool kMinima>
+  STAGECRAFT_INLINE void add(const KStep& s, const KSums& sums, std::size_t first,
+                             std::size_t begin, std::size_t end) {
+    const bool is_last = s.k + 1 == s.t.inputs / kKBlock;
+    for (std::size_t r = begin; r < end; ++r) {
+      const std::size_t row = first + r;
+      const auto* const rows = static_cast<const Q8KBlock*>(s.t.rows);
+      const Vec scale = broadcast(rows[row * s.t.row_stride + s.k].scale);
+      STAGECRAFT_UNROLL
+      for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+        float* const result = &s.results[row][lane];
+        const Ints product = (load_ints(&sums.high[r][lane]) << 7) + load_ints(&sums.low[r][lane]);
+        Vec acc = s.k == 0 ? Vec{} : load(result);
+        acc = fma(to_float(product), load(&s.blocks.d[lane]) * scale, acc);
+        if constexpr (kMinima) {
+          acc = fma(load(&sums.minima[r][lane]), -(load(&s.blocks.dmin[lane]) * scale), acc);
+        }
+        if (is_last) {
+          write_sum(s.t.add, acc, s.t.out + row * s.t.out_stride + lane);
+        } else {
+          store(result, acc);
+        }
+      }
+    }
+  }
+};
+
+// Sets the registers for up to 16 rows: 0 to 5 for sums, 6 for rows, 7 for weights.
+STAGECRAFT_INLINE void set_k_tiles(std::size_t rows) {
+  TileShapes shapes;
+  for (int tile = 0; tile < 7; ++tile) TileShapes::set(shapes, tile, rows, kAmxRowBytes);
+  TileShapes::set(shapes, 7, kAmxRows, kAmxRowBytes);
+  set_tiles(shapes);
+}
+
+constexpr std::size_t kFewK = 4;
+
+template <WeightLayout kLayout>
+void tile_amx_k(const TileArgs& t, std::size_t n) {
+  if (n <= kFewK) {
+    static constexpr void (*kFew[])(const TileArgs&) = {
+        tile_few_k<1, kLayout>, tile_few_k<2, kLayout>, tile_few_k<3, kLayout>,
+        tile_few_k<4, kLayout>};
+    return kFew[n - 1](t);
+  }
+  using Unpacking = Unpacking<kLayout>;
+  using Step = KStep<typename Unpacking::Unpacked>;
+  constexpr std::size_t kParts = kKBlock / kAmxRowBytes, kRowsPerPart = kAmxRows / kParts;
+  constexpr std::size_t kStride = 4 * kPanelOutputs;  // bytes per four inputs of a panel
+  const std::size_t groups = (n + kAmxRows - 1) / kAmxRows;
+  const TileArgs all = fetching_next_panel(t, Unpacking::kBytes * t.inputs / kKBlock);
+  Ahead ahead{all.ahead, all.ahead_step * kKBlock / (groups * kParts)};
+  alignas(64) float results[kAmxMostRows][kPanelOutputs];
+  KSums sums[2];
+  KPanel panel;
+  typename Unpacking::Unpacked blocks;
+  const std::byte* at = t.panel;
+  std::size_t set_rows = 0;  // rows for which the registers are set
+  for (std::size_t k = 0; k < t.inputs / kKBlock; ++k) {
+    at = unpack_for_amx<kLayout>(at, blocks, panel);
+    finish_writes(&panel);
+    const Step step{t, blocks, k, results};
+    std::size_t before = 0;  // rows of the group before
+    for (std::size_t r = 0; r < n; r += kAmxRows) {
+      const std::size_t rows = std::min(n - r, kAmxRows);
+      if (rows != set_rows) set_k_tiles(rows);
+      set_rows = rows;
+      const Q8KBlock* const a = static_cast<const Q8KBlock*>(t.rows) + r * t.row_stride + k;
+      const std::size_t a_stride = t.row_stride * sizeof(Q8KBlock);
+      KSums& mine = sums[r / kAmxRows % 2];
+      const KSums& others = sums[(r / kAmxRows + 1) % 2];
+      _tile_zero(0);
+      _tile_zero(1);
+      _tile_zero(2);
+      _tile_zero(3);
+      for (std::size_t part = 0; part < kParts; ++part) {
+        Ahead::fetch(ahead);
+        const auto* const high = panel.high[part * kAmxRows];
+        const auto* const low = panel.low[part * kAmxRows];
+        _tile_stream_loadd(6, a->bytes + part * kAmxRowBytes, a_stride);
+        _tile_loadd(7, high, kStride);
+        _tile_dpbssd(0, 6, 7);
+        _tile_loadd(7, high + kAmxOutputs, kStride);
+        _tile_dpbssd(1, 6, 7);
+        _tile_loadd(7, low, kStride);
+        _tile_dpbssd(2, 6, 7);
+        _tile_loadd(7, low + kAmxOutputs, kStride);
+        _tile_dpbssd(3, 6, 7);
+        // Meanwhile, vector instructions add the sums of the group before.
+        Step::template add<Unpacking::kMinima>(step, others, r - before, part * kRowsPerPart,
+                                               std::min(before, (part + 1) * kRowsPerPart));
+      }
+      if constexpr (Unpacking::kMinima) {
+        _tile_stream_loadd(6, a->sums_as_bf16, a_stride);
+        _tile_loadd(7, panel.minima[0], kStride);
+        _tile_zero(4);
+        _tile_dpbf16ps(4, 6, 7);
+        _tile_loadd(7, panel.minima[0] + kAmxRowBytes, kStride);
+        _tile_zero(5);
+        _tile_dpbf16ps(5, 6, 7);
+      }
+      _tile_stored(0, mine.high[0], kStride);
+      _tile_stored(1, mine.high[0] + kAmxOutputs, kStride);
+      _tile_stored(2, mine.low[0], kStride);
+      _tile_stored(3, mine.low[0] + kAmxOutputs, kStride);
+      if constexpr (Unpacking::kMinima) {
+        _tile_stored(4, mine.minima[0], kStride);
+        _tile_stored(5, mine.minima[0] + kAmxOutputs, kStride);
+      }
+      finish_writes(&mine);
+      before = rows;
+    }
+    Step::template add<Unpacking::kMinima>(step, sums[(groups + 1) % 2], n - before, 0, before);
+  }
+  _tile_release();
+}
+
+}  // namespace
+}  // namespace stagecraft::STAGECRAFT_ISA
