@@ -17,10 +17,10 @@ namespace stagecraft {
 // for the other threads.
 constexpr std::size_t kFewRows = 4;
 
-// The strides of rows, in elements: odd numbers of cache lines (a Q8KBlock has seven). Then the rows that a kernel
-// multiplies at a time lie in different sets of the L1 cache. Rows of 8,192 bytes would all lie in
-// one of its 64 sets, which has room for only 8 to 12 of them: so 12 rows of floats were multiplied
-// 10% slower on a Zen 4.
+// The strides of rows, in elements: odd numbers of cache lines (a Q8KBlock has seven). Then the
+// rows that a kernel multiplies at a time lie in different sets of the L1 cache. Rows of 8,192
+// bytes would all lie in one of its 64 sets, which has room for only 8 to 12 of them: so 12 rows of
+// floats were multiplied 10% slower on a Zen 4.
 constexpr std::size_t odd_lines(std::size_t width, std::size_t per_line) {
   return (round_up(width, per_line) / per_line | 1) * per_line;
 }

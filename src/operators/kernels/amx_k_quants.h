@@ -56,7 +56,9 @@ void to_q8_k(const float* x, std::size_t n, Q8KBlock* out) {
   }
 }
 
-// ---- one to four rows ---------------------------------------------------------------------------
+// ---- few rows -----------------------------------------------------------------------------------
+
+constexpr int kFewK = 8;  // for more rows, unpacking for AMX takes less time
 
 template <int Rows, WeightLayout kLayout>
 void tile_few_k(const TileArgs& t) {
@@ -155,12 +157,12 @@ STAGECRAFT_INLINE const std::byte* unpack_for_amx(const std::byte* at,
       STAGECRAFT_UNROLL
       for (std::size_t g = 0; g < kGroups; ++g) {
         const auto four = (__m512i)load_ints(blocks.weights[i][g][lane]);
-        const __m512i even = _mm512_mullo_epi16(
-            _mm512_srai_epi16(_mm512_slli_epi16(four, 8), 8), twice);  // of the inputs 0 and 2
+        const __m512i even = _mm512_mullo_epi16(_mm512_srai_epi16(_mm512_slli_epi16(four, 8), 8),
+                                                twice);  // of the inputs 0 and 2
         const __m512i odd = _mm512_mullo_epi16(_mm512_srai_epi16(four, 8), twice);  // of 1 and 3
         const __m512i high = even_bytes(_mm512_srai_epi16(even, 7), _mm512_slli_epi16(odd, 1));
-        const __m512i low = _mm512_and_si512(even_bytes(even, _mm512_slli_epi16(odd, 8)),
-                                             _mm512_set1_epi8(0x7f));
+        const __m512i low =
+            _mm512_and_si512(even_bytes(even, _mm512_slli_epi16(odd, 8)), _mm512_set1_epi8(0x7f));
         _mm512_store_si512(panel.high[kGroups * i + g][lane], high);
         _mm512_store_si512(panel.low[kGroups * i + g][lane], low);
       }
@@ -187,7 +189,7 @@ template <class Unpacked>
 struct KStep {
   const TileArgs& t;
   const Unpacked& blocks;
-  std::size_t k;  // of the block of 256 inputs
+  std::size_t k;                    // of the block of 256 inputs
   float (*results)[kPanelOutputs];  // of all rows of t, before the last inputs
 
   template <bool kMinima>
@@ -225,16 +227,9 @@ STAGECRAFT_INLINE void set_k_tiles(std::size_t rows) {
   set_tiles(shapes);
 }
 
-constexpr std::size_t kFewK = 4;
-
-template <WeightLayout kLayout>
+template <WeightLayout kLayout, Tile kFew>
 void tile_amx_k(const TileArgs& t, std::size_t n) {
-  if (n <= kFewK) {
-    static constexpr void (*kFew[])(const TileArgs&) = {
-        tile_few_k<1, kLayout>, tile_few_k<2, kLayout>, tile_few_k<3, kLayout>,
-        tile_few_k<4, kLayout>};
-    return kFew[n - 1](t);
-  }
+  if (n <= kFewK) return kFew(t, n);
   using Unpacking = Unpacking<kLayout>;
   using Step = KStep<typename Unpacking::Unpacked>;
   constexpr std::size_t kParts = kKBlock / kAmxRowBytes, kRowsPerPart = kAmxRows / kParts;

@@ -43,8 +43,11 @@ namespace stagecraft::STAGECRAFT_ISA {
         kUnpackedMost, ActivationType::Q8                                          \
   }
 #if defined(__AMX_BF16__)
-#define STAGECRAFT_K_QUANT(layout, tile) \
-  { tile_amx_k<WeightLayout::layout>, kAmxMostRows, ActivationType::Q8_K }
+#define STAGECRAFT_K_QUANT(layout, tile)                                                         \
+  {                                                                                              \
+    tile_amx_k<WeightLayout::layout, STAGECRAFT_TILES(kFewK, tile_few_k, WeightLayout::layout)>, \
+        kAmxMostRows, ActivationType::Q8_K                                                       \
+  }
 #else
 #define STAGECRAFT_K_QUANT(layout, tile) STAGECRAFT_UNPACKED(layout, tile)
 #endif
