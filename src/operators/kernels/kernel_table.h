@@ -67,6 +67,7 @@ constexpr ActivationType kRoundedRows = ActivationType::BF16;
 constexpr std::size_t kRoundedMost = kAmxMostRows, kRowsPerShare = 96;
 constexpr Tile kRoundedTile = tile_amx_bf16;
 constexpr auto kPeakBf16 = peak_amx_bf16;
+constexpr auto kPeakQ8K = peak_amx_bf16;  // twice as many products of bytes, but two per weight
 constexpr auto kToQ8K = to_q8_k;
 template <WeightLayout kLayout, Tile kFew>
 constexpr Tile kTileOfBytes = kAmxTile<kLayout, tile_in_parts<kFew>>;
@@ -86,6 +87,7 @@ constexpr auto kPeakBf16 = peak_f32;
 #endif
 #if !defined(__AMX_BF16__)
 constexpr decltype(Kernels::to_q8_k) kToQ8K = nullptr;
+constexpr auto kPeakQ8K = peak_bytes;
 template <WeightLayout, Tile kFew>
 constexpr Tile kTileOfBytes = kFew;
 template <WeightLayout kLayout, Tile kFew>
@@ -141,7 +143,7 @@ const Kernels table = {
     .softmax_block = softmax_block,
     .scale = scale,
     .sum = sum_of,
-    .peak = {peak_f32, kPeakBf16, peak_bytes, peak_bytes},
+    .peak = {peak_f32, kPeakBf16, peak_bytes, kPeakQ8K},
     .dot = {dot_of_numbers, dot_of_vectors<1>, dot_of_vectors<4>},
 };
 
