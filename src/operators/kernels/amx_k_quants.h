@@ -77,7 +77,7 @@ void tile_few_k(const TileArgs& t) {
       for (std::size_t i = 0; i < Unpacked::kBlocks; ++i) {
         constexpr std::size_t kStep = Unpacking::kBytes / Unpacked::kBlocks;
         fetch_straight_on<Rows, kStep>(t, at);
-        at = Unpacking::template unpack_one<false>(at, i, blocks);
+        at = Unpacking::read_scales(at, i, blocks);
         const auto sum_of = [&](int r) STAGECRAFT_INLINED {
           const BlockSums& of = block_of(r, k).sums[i / kPerSum];
           if constexpr (kPerSum == 1) return of.all;
@@ -86,17 +86,23 @@ void tile_few_k(const TileArgs& t) {
         Ints dot[Rows][kVecs];
         begin_dots(Unpacking::kBias, sum_of, dot);
         STAGECRAFT_UNROLL
-        for (std::size_t g = 0; g < kInputs / 4; ++g) {
+        for (int j = 0; j < kTwos<Unpacking>; ++j) {
+          const std::size_t input = kInputs * i + first_of<Unpacking>(j);
+          TwoFours two[kVecs];
+          STAGECRAFT_UNROLL
+          for (std::size_t v = 0; v < kVecs; ++v) two[v] = Unpacking::two(at, i, j, kLanes * v);
           STAGECRAFT_UNROLL
           for (int r = 0; r < Rows; ++r) {
-            const Ints x =
-                broadcast(load_as<std::int32_t>(block_of(r, k).bytes + i * kInputs + 4 * g));
+            const std::int8_t* const bytes = block_of(r, k).bytes + input;
+            const Ints x = broadcast(load_as<std::int32_t>(bytes));
+            const Ints y = broadcast(load_as<std::int32_t>(bytes + Unpacking::kApart));
             STAGECRAFT_UNROLL
             for (std::size_t v = 0; v < kVecs; ++v) {
-              dot[r][v] = dot_q8(dot[r][v], load_ints(blocks.weights[i][g][kLanes * v]), x);
+              dot[r][v] = dot_q8(dot_q8(dot[r][v], two[v].first, x), two[v].second, y);
             }
           }
         }
+        at = Unpacking::end_of(at, i);
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < kVecs; ++v) {
           const Ints scale = load_ints(&blocks.scales[i][kLanes * v]);

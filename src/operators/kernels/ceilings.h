@@ -7,8 +7,9 @@ namespace stagecraft {
 
 // The limits of this machine with these threads. measure_ceilings measures them.
 struct Ceilings {
-  double operations[kActivationTypes];  // per second, for rows of each ActivationType; a multiply-add is two
-  double read;           // bytes per second from memory that is not in a cache
+  double operations[kActivationTypes];  // per second, for rows of each ActivationType; a
+                                        // multiply-add is two
+  double read;                          // bytes per second from memory that is not in a cache
 };
 Ceilings measure_ceilings(const Kernels& kernels, ThreadPool& threads);
 

@@ -19,6 +19,8 @@ struct Blocks {
   alignas(64) std::int8_t weights[kMaxBlocks][kQuantBlock / 4][kPanelOutputs][4];
   alignas(64) float scales[kMaxBlocks][kPanelOutputs], minima[kMaxBlocks][kPanelOutputs];
 
+  template <bool kMinima>
+  STAGECRAFT_INLINE void make_floats(Blocks&) {}  // they are floats
   STAGECRAFT_INLINE Vec scale(const Blocks& blocks, std::size_t i, std::size_t lane) {
     return load(&blocks.scales[i][lane]);
   }
@@ -26,6 +28,10 @@ struct Blocks {
     return load(&blocks.minima[i][lane]);
   }
 };
+
+STAGECRAFT_INLINE void store_ints(std::int32_t* to, Ints numbers) {
+  std::memcpy(to, &numbers, sizeof numbers);
+}
 
 // 256 inputs of a panel of K-quants, in blocks of kInputs. A weight is
 // d * scale * byte - dmin * minimum.
@@ -36,11 +42,25 @@ struct KBlocks {
   alignas(64) std::int32_t scales[kBlocks][kPanelOutputs], minima[kBlocks][kPanelOutputs];
   alignas(64) float d[kPanelOutputs], dmin[kPanelOutputs];
 
+  // Replaces each scale by d * scale and each minimum by -dmin * minimum, as floats in the same
+  // place. After that, scale() and minimum() return them.
+  template <bool kMinima>
+  STAGECRAFT_INLINE void make_floats(KBlocks& blocks) {
+    for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+      const auto multiply = [&](Vec d, std::int32_t* numbers) STAGECRAFT_INLINED {
+        store_ints(numbers, as_ints(d * to_float(load_ints(numbers))));
+      };
+      for (std::size_t i = 0; i < kBlocks; ++i) {
+        multiply(load(&blocks.d[lane]), &blocks.scales[i][lane]);
+        if constexpr (kMinima) multiply(-load(&blocks.dmin[lane]), &blocks.minima[i][lane]);
+      }
+    }
+  }
   STAGECRAFT_INLINE Vec scale(const KBlocks& blocks, std::size_t i, std::size_t lane) {
-    return load(&blocks.d[lane]) * to_float(load_ints(&blocks.scales[i][lane]));
+    return as_float(load_ints(&blocks.scales[i][lane]));
   }
   STAGECRAFT_INLINE Vec minimum(const KBlocks& blocks, std::size_t i, std::size_t lane) {
-    return -(load(&blocks.dmin[lane]) * to_float(load_ints(&blocks.minima[i][lane])));
+    return as_float(load_ints(&blocks.minima[i][lane]));
   }
 };
 
@@ -52,47 +72,47 @@ STAGECRAFT_INLINE void put(void* to, Ints weights, std::int32_t bias) {
   std::memcpy(to, &weights, sizeof weights);
 }
 
-// How a type is unpacked, to Unpacked: kInputs inputs per block; kMinima: whether there are minima;
-// kBytes bytes of the panel per 256 inputs. An unpacked weight is a weight + kBias; kWholeBytes:
-// for dot_q8. read_head reads what stands before up to 256 inputs, unpack_one unpacks block b of
-// them; kSigned: without the bias. Both return where the next one begins.
+// How a type is unpacked, in blocks of kInputs inputs:
+//
+//   kMinima      whether there are minima
+//   kBytes       bytes of the panel per 256 inputs
+//   kBias        two() returns weights + kBias; kWholeBytes: for dot_q8
+//   read_head    reads what stands before 256 inputs
+//   read_scales  reads the scales and minima of block b, if they are not yet read
+//   two          the i-th eight weights of block b, whose weights are at `at`, for kLanes outputs:
+//                those of the inputs from first_of(i) on, and those kApart inputs later
+//   end_of       the end of block b
+//
+// All but two() return where the next part of the panel begins.
 //
 // Q8_0 to MXFP4, see Block in block_weights.h.
 template <WeightLayout kLayout>
 struct Unpacking {
   using Packed = Block<kLayout>;
   using Unpacked = Blocks;
-  static constexpr std::size_t kInputs = kQuantBlock;
+  static constexpr std::size_t kInputs = kQuantBlock, kApart = Packed::kNibbles ? 16 : 4;
   static constexpr bool kMinima = Packed::kMinima, kWholeBytes = Packed::kWholeBytes;
   static constexpr std::int32_t kBias = Packed::kBias;
   static constexpr std::size_t kBytes = kKBlock / kQuantBlock * Packed::kBytes;
 
   STAGECRAFT_INLINE const std::byte* read_head(const std::byte* at, Unpacked&) { return at; }
-
-  template <bool kSigned>
-  STAGECRAFT_INLINE const std::byte* unpack_one(const std::byte* at, std::size_t b,
-                                                Unpacked& blocks) {
+  STAGECRAFT_INLINE const std::byte* read_scales(const std::byte* at, std::size_t b,
+                                                 Unpacked& blocks) {
     for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
-      for (int group = 0; group < (Packed::kNibbles ? 4 : 8); ++group) {
-        if constexpr (Packed::kNibbles) {
-          const auto [first, second] = Packed::weights(at, group, lane);
-          put<kSigned>(blocks.weights[b][group][lane], first, kBias);
-          put<kSigned>(blocks.weights[b][4 + group][lane], second, kBias);
-        } else {
-          const Ints bytes = load_ints(at + 4 * (kPanelOutputs * group + lane));
-          put<kSigned>(blocks.weights[b][group][lane], bytes, kBias);
-        }
-      }
       store(&blocks.scales[b][lane], Packed::scales(at, lane));
       if constexpr (kMinima) store(&blocks.minima[b][lane], Packed::minima(at, lane));
     }
+    return at;
+  }
+  STAGECRAFT_INLINE TwoFours two(const std::byte* at, std::size_t, int i, std::size_t lane) {
+    if constexpr (Packed::kNibbles) return Packed::weights(at, i, lane);
+    const std::byte* const fours = at + 4 * (2 * kPanelOutputs * i + lane);
+    return {load_ints(fours), load_ints(fours + 4 * kPanelOutputs)};
+  }
+  STAGECRAFT_INLINE const std::byte* end_of(const std::byte* at, std::size_t) {
     return at + Packed::kBytes;
   }
 };
-
-STAGECRAFT_INLINE void store_ints(std::int32_t* to, Ints numbers) {
-  std::memcpy(to, &numbers, sizeof numbers);
-}
 
 // Reads [32] f16.
 STAGECRAFT_INLINE void read_halves(const std::byte* at, float (&to)[kPanelOutputs]) {
@@ -100,13 +120,11 @@ STAGECRAFT_INLINE void read_halves(const std::byte* at, float (&to)[kPanelOutput
   for (std::size_t i = 0; i < kPanelOutputs; i += kLanes) store(to + i, load_f16(halves + i));
 }
 
-// K-quants, see k_quant_panel.h.
-//
-// Q4_K and Q5_K
+// Q4_K and Q5_K, see k_quant_panel.h, as all K-quants.
 template <bool kFifthBit>
 struct UnpackingOfMinima {
   using Unpacked = KBlocks<kQuantBlock>;
-  static constexpr std::size_t kInputs = kQuantBlock;
+  static constexpr std::size_t kInputs = kQuantBlock, kApart = 16;
   static constexpr bool kMinima = true, kWholeBytes = false;
   static constexpr std::int32_t kBias = 0;
   static constexpr std::size_t kBlockBytes = kKNibbles + (kFifthBit ? kKBits : 0);
@@ -117,27 +135,22 @@ struct UnpackingOfMinima {
     read_halves(at + kKHalves, blocks.dmin);
     return at + 2 * kKHalves;
   }
-
-  template <bool kSigned>
-  STAGECRAFT_INLINE const std::byte* unpack_one(const std::byte* at, std::size_t b,
-                                                Unpacked& blocks) {
-    if (b % 2 == 0) {
-      for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
-        const auto [number] = FourNumbers::read(at + lane);
-        for (std::size_t i = 0; i < 2; ++i) {
-          store_ints(&blocks.scales[b + i][lane], number[2 * i]);
-          store_ints(&blocks.minima[b + i][lane], number[2 * i + 1]);
-        }
-      }
-      at += kKSixes;
-    }
+  STAGECRAFT_INLINE const std::byte* read_scales(const std::byte* at, std::size_t b,
+                                                 Unpacked& blocks) {
+    if (b % 2 != 0) return at;
     for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
-      for (int group = 0; group < 4; ++group) {
-        const auto [low, high] = kFifthBit ? five_bits(at, group, lane) : nibbles(at, group, lane);
-        put<kSigned>(blocks.weights[b][group][lane], low, kBias);
-        put<kSigned>(blocks.weights[b][4 + group][lane], high, kBias);
+      const auto [number] = FourNumbers::read(at + lane);
+      for (std::size_t i = 0; i < 2; ++i) {
+        store_ints(&blocks.scales[b + i][lane], number[2 * i]);
+        store_ints(&blocks.minima[b + i][lane], number[2 * i + 1]);
       }
     }
+    return at + kKSixes;
+  }
+  STAGECRAFT_INLINE TwoFours two(const std::byte* at, std::size_t, int i, std::size_t lane) {
+    return kFifthBit ? five_bits(at, i, lane) : nibbles(at, i, lane);
+  }
+  STAGECRAFT_INLINE const std::byte* end_of(const std::byte* at, std::size_t) {
     return at + kBlockBytes;
   }
 };
@@ -152,57 +165,45 @@ template <WeightLayout kLayout>
 struct UnpackingOfHalves {
   using Weights = WeightsOfHalves<kLayout>;
   using Unpacked = KBlocks<kQuantBlock / 2>;
-  static constexpr std::size_t kInputs = kQuantBlock / 2;
+  static constexpr std::size_t kInputs = kQuantBlock / 2, kApart = 4;
   static constexpr bool kMinima = Weights::kMinima, kWholeBytes = false;
   static constexpr std::int32_t kBias = Weights::kBias;
-  // Per kScales scales: their bytes, then the weights of kScales / 2 blocks.
+  // Per kScales scales: their bytes, then the weights of kScales blocks.
   static constexpr std::size_t kScales = kLayout == WeightLayout::Q3_K ? 4 : 2;
   static constexpr std::size_t kScaleBytes =
       kLayout == WeightLayout::Q3_K ? kKSixes : 2 * kPanelOutputs;
   static constexpr std::size_t kBytes =
       Weights::kHeadBytes + 8 * Weights::kBytes + 16 / kScales * kScaleBytes;
 
-  // The scales and minima of the blocks from i on.
-  STAGECRAFT_INLINE void read_scales(const std::byte* at, std::size_t i, Unpacked& blocks) {
-    for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
-      if constexpr (kLayout == WeightLayout::Q3_K) {
-        const auto [number] = FourNumbers::read(at + lane);
-        for (std::size_t s = 0; s < kScales; ++s) {
-          store_ints(&blocks.scales[i + s][lane], number[s] - 32);
-        }
-        continue;
-      }
-      for (std::size_t s = 0; s < kScales; ++s) {
-        const Ints number = load_u8(at + kPanelOutputs * s + lane);
-        if constexpr (kMinima) {
-          store_ints(&blocks.scales[i + s][lane], number & 15);
-          store_ints(&blocks.minima[i + s][lane], number >> 4);
-        } else {
-          store_ints(&blocks.scales[i + s][lane], number << 24 >> 24);  // signed
-        }
-      }
-    }
-  }
-
   STAGECRAFT_INLINE const std::byte* read_head(const std::byte* at, Unpacked& blocks) {
     read_halves(at, blocks.d);
     if constexpr (kMinima) read_halves(at + kKHalves, blocks.dmin);
     return at + Weights::kHeadBytes;
   }
-
-  template <bool kSigned>
-  STAGECRAFT_INLINE const std::byte* unpack_one(const std::byte* at, std::size_t b,
-                                                Unpacked& blocks) {
-    if (b % kScales == 0) {
-      read_scales(at, b, blocks);
-      at += kScaleBytes;
-    }
+  STAGECRAFT_INLINE const std::byte* read_scales(const std::byte* at, std::size_t b,
+                                                 Unpacked& blocks) {
+    if (b % kScales != 0) return at;
     for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
-      for (int group = 0; group < 4; ++group) {
-        const Ints four = Weights::four(at, static_cast<int>(b % 2), group, lane);
-        put<kSigned>(blocks.weights[b][group][lane], four, kBias);
+      if constexpr (kLayout == WeightLayout::Q3_K) {
+        const auto [number] = FourNumbers::read(at + lane);
+        for (std::size_t i = 0; i < kScales; ++i) {
+          store_ints(&blocks.scales[b + i][lane], number[i] - 32);
+        }
+      } else {
+        for (std::size_t i = 0; i < kScales; ++i) {
+          const Ints byte = load_u8(at + kPanelOutputs * i + lane);
+          store_ints(&blocks.scales[b + i][lane], kMinima ? byte & 15 : byte << 24 >> 24);
+          if constexpr (kMinima) store_ints(&blocks.minima[b + i][lane], byte >> 4);
+        }
       }
     }
+    return at + kScaleBytes;
+  }
+  STAGECRAFT_INLINE TwoFours two(const std::byte* at, std::size_t b, int i, std::size_t lane) {
+    const int half = static_cast<int>(b % 2);
+    return {Weights::four(at, half, 2 * i, lane), Weights::four(at, half, 2 * i + 1, lane)};
+  }
+  STAGECRAFT_INLINE const std::byte* end_of(const std::byte* at, std::size_t b) {
     return b % 2 == 0 ? at : at + Weights::kBytes;
   }
 };
@@ -217,7 +218,7 @@ struct Unpacking<WeightLayout::Q6_K> : UnpackingOfHalves<WeightLayout::Q6_K> {};
 template <>
 struct Unpacking<WeightLayout::IQ4_XS> {
   using Unpacked = KBlocks<kQuantBlock>;
-  static constexpr std::size_t kInputs = kQuantBlock;
+  static constexpr std::size_t kInputs = kQuantBlock, kApart = 16;
   static constexpr bool kMinima = false, kWholeBytes = true;
   static constexpr std::int32_t kBias = kByteBias;
   static constexpr std::size_t kBytes = kKHalves + 2 * (kKSixes + 4 * kKNibbles);
@@ -226,36 +227,49 @@ struct Unpacking<WeightLayout::IQ4_XS> {
     read_halves(at, blocks.d);
     return at + kKHalves;
   }
-
-  template <bool kSigned>
-  STAGECRAFT_INLINE const std::byte* unpack_one(const std::byte* at, std::size_t b,
-                                                Unpacked& blocks) {
-    if (b % 4 == 0) {
-      for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
-        const auto [number] = FourNumbers::read(at + lane);
-        for (std::size_t i = 0; i < 4; ++i) {
-          store_ints(&blocks.scales[b + i][lane], number[i] - 32);
-        }
-      }
-      at += kKSixes;
+  STAGECRAFT_INLINE const std::byte* read_scales(const std::byte* at, std::size_t b,
+                                                 Unpacked& blocks) {
+    if (b % 4 != 0) return at;
+    for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+      const auto [number] = FourNumbers::read(at + lane);
+      for (std::size_t i = 0; i < 4; ++i) store_ints(&blocks.scales[b + i][lane], number[i] - 32);
     }
-    for (int group = 0; group < 4; ++group) {
-      for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
-        const auto [low, high] = looked_up(kNonlinearBytes, at, group, lane);
-        put<kSigned>(blocks.weights[b][group][lane], low, kBias);
-        put<kSigned>(blocks.weights[b][4 + group][lane], high, kBias);
-      }
-    }
+    return at + kKSixes;
+  }
+  STAGECRAFT_INLINE TwoFours two(const std::byte* at, std::size_t, int i, std::size_t lane) {
+    return looked_up(kNonlinearBytes, at, i, lane);
+  }
+  STAGECRAFT_INLINE const std::byte* end_of(const std::byte* at, std::size_t) {
     return at + kKNibbles;
   }
 };
 
-// Unpacks the n blocks at `at` and returns where the next one begins.
+// How many times two() is called per block.
+template <class Unpacking>
+constexpr int kTwos = Unpacking::kInputs / 8;
+template <class Unpacking>
+constexpr std::size_t first_of(int i) {
+  return static_cast<std::size_t>(i) * (Unpacking::kApart == 4 ? 8 : 4);
+}
+
+// Unpacks the n blocks at `at` and returns where the next one begins. kSigned: without the bias.
 template <bool kSigned, class Unpacking>
 STAGECRAFT_INLINE const std::byte* unpack(const std::byte* at, std::size_t n,
                                           typename Unpacking::Unpacked& blocks) {
   at = Unpacking::read_head(at, blocks);
-  for (std::size_t b = 0; b < n; ++b) at = Unpacking::template unpack_one<kSigned>(at, b, blocks);
+  for (std::size_t b = 0; b < n; ++b) {
+    at = Unpacking::read_scales(at, b, blocks);
+    for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+      for (int i = 0; i < kTwos<Unpacking>; ++i) {
+        const auto [first, second] = Unpacking::two(at, b, i, lane);
+        const std::size_t four = first_of<Unpacking>(i) / 4;
+        put<kSigned>(blocks.weights[b][four][lane], first, Unpacking::kBias);
+        put<kSigned>(blocks.weights[b][four + Unpacking::kApart / 4][lane], second,
+                     Unpacking::kBias);
+      }
+    }
+    at = Unpacking::end_of(at, b);
+  }
   return at;
 }
 
@@ -350,6 +364,7 @@ void tile_unpacked(const TileArgs& t, std::size_t n) {
     const std::size_t inputs = std::min(kKBlock, t.inputs - first);
     const std::size_t n_blocks = inputs / Unpacking::kInputs;
     at = unpack<false, Unpacking>(at, n_blocks, blocks);
+    Unpacking::Unpacked::template make_floats<Unpacking::kMinima>(blocks);
     for (std::size_t r = 0; r < n; r += kByteTile.rows) {
       const TileArgs some = some_rows(t, r, r + kByteTile.rows, n);
       add_unpacked<kLayout, kByteTile.rows>(some, first, n_blocks, blocks, sums + r);
