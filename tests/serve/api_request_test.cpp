@@ -230,6 +230,14 @@ TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
       refused(with(R"([{"role": "user", "content": [{"type": "image_url"}]}])"), true),
       "messages[0].content|request: 'messages[0].content': expected parts of the type 'text', "
       "found \"image_url\"");
+  EXPECT_EQ(refused(with(R"([{"role": "user", "content": [{"type": "text", "text": "x"},
+                              {"type": "text", "text": "x", "tone": 1}]}])"),
+                    true),
+            "messages[0].content[1].tone|request: 'messages[0].content[1].tone': unknown field");
+  EXPECT_EQ(refused(with(R"([{"role": "user", "content": [{"type": "text", "text": "x",
+                              "cache_control": {"type": "ephemeral"}}]}])"),
+                    true),
+            "accepted");
   EXPECT_EQ(refused(with(R"([{"role": "user"}])"), true),
             "messages[0].content|request: 'messages[0].content': expected a string or an array, "
             "found none");
@@ -386,7 +394,13 @@ TEST_F(ApiRequest, TakesAGrammarFromAnyFieldThatSaysOne) {
        "tools[0]|request: 'tools[0]': expected an object of the type 'function', found "
        "\"web_search\""},
       {R"("tools": [{"type": "function"}])",
-       "tools[0]|request: 'tools[0]': expected an object of the type 'function', found an object"},
+       "tools[0].function|request: 'tools[0].function': expected an object, found none"},
+      {R"("tools": [{"type": "function", "function": {"name": "f"}, "nmae": 1}])",
+       "tools[0].nmae|request: 'tools[0].nmae': unknown field"},
+      {R"("tools": [{"type": "function", "cache_control": {"type": "ephemeral"},
+                     "function": {"name": "f", "strict": true}}])",
+       "tools|request: 'tools': not supported: the chat template of this model has no known "
+       "format of tool calls"},
       {R"("tools": [{"type": "function", "function": {"name": "f g"}}])",
        "tools[0].function.name|request: 'tools[0].function.name': expected 1 to 64 letters, "
        "digits, "

@@ -345,6 +345,12 @@ class Structure(unittest.TestCase):
                 [call] = message["tool_calls"]
                 self.assertEqual((call["type"], call["function"]["name"]),
                                  ("function", "get_weather"))
+                for path, choice in (
+                        ("tool_choice.nmae", {**named["tool_choice"], "nmae": 1}),
+                        ("tool_choice.function.nmae",
+                         {"type": "function", "function": {"name": "get_weather", "nmae": 1}})):
+                    error = server.post(CHATS, {**named, "tool_choice": choice}, 400)["error"]
+                    self.assertEqual((error["param"], error["code"]), (path, "unknown_parameter"))
                 deltas = [one["choices"][0]["delta"] for one in server.events(CHATS, named)]
                 [[streamed]] = [one["tool_calls"] for one in deltas if "tool_calls" in one]
                 self.assertEqual(streamed["function"], call["function"])
@@ -600,8 +606,8 @@ class Limits(unittest.TestCase):
     @contextlib.contextmanager
     def busy(self, program):
         """A server that is writing an answer for many seconds."""
-        body = json.dumps({"prompt": "Once", "n": 64, "max_tokens": 3000, "temperature": 2,
-                           "stream": True}).encode()
+        body = json.dumps({"prompt": "Once", "n": 16, "max_tokens": 1000, "stream": True,
+                           "grammar": "root ::= [a-z]{3000,}"}).encode()
         server = Server(program, ["--model", MODELS / "chat", "-c", 4000])
         try:
             with server.connect() as connection:
