@@ -165,10 +165,10 @@ void GenerationFlags::add_to(CLI::App& command, std::string_view default_tokens,
       ->check(whole_in_range(1, kMostTokens))
       ->type_name("N");
   command
-      .add_option(
-          "-c,--context", context,
-          fmt::format("Size of the context: at most N tokens, prompt included (default: {})",
-                      default_context))
+      .add_option("-c,--context", context,
+                  fmt::format("Size of the context: the model reads at most N tokens, prompt "
+                              "included (default: {})",
+                              default_context))
       ->check(whole_in_range(1, kMostTokens))
       ->type_name("N");
   add_threads_to(command);
