@@ -203,6 +203,27 @@ TEST_F(ApiRequest, RefusesByNameWhatWouldChangeTheAnswer) {
             "n|request: 'n': expected at most 16 texts in all, found 20");
 }
 
+TEST_F(ApiRequest, RefusesAPromptThatTheModelCannotBegin) {
+  model_.prompt_rule = PromptRule{.end = 5, .masks = {7, 6}};
+  EXPECT_EQ(refused(R"({"prompt": [1, 7, 5]})"), "accepted");
+  EXPECT_EQ(refused(R"({"prompt": [1, 6, 5, 2]})"), "accepted");
+  EXPECT_EQ(
+      refused(R"({"prompt": [1, 7]})"),
+      "prompt|request: 'prompt': expected the whole prompt, up to token 5, at once (its tokens "
+      "also attend to later ones), found none");
+  EXPECT_EQ(
+      refused(R"({"prompt": [1, 5]})"),
+      "prompt|request: 'prompt': expected mask token 7 (the place of the answer) before token "
+      "5, found none");
+  try {
+    parse_glass(R"({"tokens": [1, 5]})", model_, GlassView::Choices);
+    ADD_FAILURE() << "not refused";
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.status(), 400);
+    EXPECT_EQ(error.param(), "tokens");
+  }
+}
+
 TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
   const auto with = [](const std::string& messages, const std::string& more = "") {
     return R"({"messages": )" + messages + more + "}";
