@@ -4,8 +4,8 @@ namespace stagecraft {
 
 // While an InterruptGuard exists, the first Ctrl-C is only noted, so that a command can end its
 // line and report how far it came. The second signal ends the program as usual. A signal that was
-// ignored before stays ignored: nohup ignores SIGHUP, a shell ignores SIGINT in background jobs of a
-// script. At most one guard may exist.
+// ignored before stays ignored: nohup ignores SIGHUP, a shell ignores SIGINT in background jobs of
+// a script. At most one guard may exist.
 class InterruptGuard {
  public:
   // kEndToo: also notes SIGTERM (from `kill`) and SIGHUP (the terminal was closed).

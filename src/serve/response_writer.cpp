@@ -120,7 +120,8 @@ void ResponseWriter::take(const ToolCallReader::Found& found, Builder& builder) 
     const std::string id = "msg_" + builder.item_id();
     if (!in_text_) {
       in_text_ = true;
-      builder.say_of_item("response.output_item.added", {{"item", message_item(id, "", kInProgress)}});
+      builder.say_of_item("response.output_item.added",
+                          {{"item", message_item(id, "", kInProgress)}});
       builder.say_of_item("response.content_part.added",
                           {{"item_id", id},
                            {"content_index", 0},

@@ -46,8 +46,7 @@ TEST_F(ResponseWriterTest, CallsATextThatWasCutIncomplete) {
 
 TEST_F(ResponseWriterTest, OnlyTheItemThatWasCutIsIncomplete) {
   const std::string call = R"(<tool_call>{"name": "f", "arguments": {}}</tool_call>)";
-  const nlohmann::json items =
-      answer({"one", call, "tw"}, end_of(StopReason::MaxTokens))["output"];
+  const nlohmann::json items = answer({"one", call, "tw"}, end_of(StopReason::MaxTokens))["output"];
   ASSERT_EQ(items.size(), 3u);
   EXPECT_EQ(items[0]["status"], "completed");
   EXPECT_EQ(items[1]["status"], "completed");
