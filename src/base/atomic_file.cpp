@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::filesystem::path path, bool replace) : path_(std::move(path)) {
+AtomicFile::AtomicFile(std::filesystem::path path, bool replace)
+    : path_(std::move(path)), replace_(replace) {
   if (!replace) refuse_existing(path_);
   refuse_other_kinds(path_, fs::file_type::regular);
   if (fs::is_symlink(path_)) path_ = fs::canonical(path_);
@@ -55,7 +56,12 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 
 void AtomicFile::commit() {
   if (std::fflush(file_) != 0 || ::fsync(::fileno(file_)) != 0) refuse();
-  if (std::rename(unfinished_.c_str(), path_.c_str()) != 0) refuse();
+  if (!replace_ && ::link(unfinished_.c_str(), path_.c_str()) == 0) {
+    ::unlink(unfinished_.c_str());
+  } else {
+    if (!replace_) refuse_existing(path_);  // if nothing is there, the disk has no hard links
+    if (std::rename(unfinished_.c_str(), path_.c_str()) != 0) refuse();
+  }
   std::fclose(file_);
   file_ = nullptr;
 }

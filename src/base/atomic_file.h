@@ -14,8 +14,8 @@ namespace stagecraft {
 class AtomicFile {
  public:
   // A symbolic link to a regular file is followed: the file it points to is replaced, the link
-  // stays. Throws Error if `path` exists and `replace` is false, if it is anything but a regular
-  // file (a device, a FIFO, a folder), or if it cannot be written.
+  // stays. Throws Error if `path` exists and `replace` is false (commit() does so, too), if it is
+  // anything but a regular file (a device, a FIFO, a folder), or if it cannot be written.
   AtomicFile(std::filesystem::path path, bool replace);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -32,6 +32,7 @@ class AtomicFile {
   [[noreturn]] void refuse() const;
 
   std::filesystem::path path_;
+  bool replace_;
   std::filesystem::path unfinished_;
   std::FILE* file_ = nullptr;
   std::size_t size_ = 0;

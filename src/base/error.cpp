@@ -18,15 +18,15 @@ std::string printable(std::string_view text, std::size_t max_bytes) {
   std::size_t at = 0;
   while (at < text.size()) {
     if (out.size() >= max_bytes) return out + "...";
-    const std::size_t length = utf8_sequence_length(text.substr(at));
-    const auto byte = static_cast<unsigned char>(text[at]);
-    if (length == 0 || byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
-      at += 1;
+    const std::string_view rest = text.substr(at);
+    const std::size_t length = utf8_sequence_length(rest);
+    const std::string_view character = rest.substr(0, std::max<std::size_t>(1, length));
+    if (length == 0 || utf8_controls_terminal(rest)) {
+      for (const char c : character) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     } else {
-      out += text.substr(at, length);
-      at += length;
+      out += character;
     }
+    at += character.size();
   }
   return out;
 }

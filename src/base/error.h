@@ -24,8 +24,9 @@ class Error : public std::runtime_error {
   Error(fmt::format_args args, fmt::string_view format);
 };
 
-// Makes a name or text from an untrusted file fit for one line of a terminal: control characters
-// and broken UTF-8 are escaped, and the text is cut after about `max_bytes`.
+// Makes a name or text from an untrusted file fit for one line of a terminal: what a terminal
+// would obey (utf8_controls_terminal) and broken UTF-8 are escaped, and the text is cut after about
+// `max_bytes`.
 std::string printable(std::string_view text, std::size_t max_bytes = 80);
 
 }  // namespace stagecraft

@@ -6,6 +6,8 @@
 #include <xlocale.h>
 #endif
 
+#include "base/ascii.h"
+
 namespace stagecraft {
 
 std::optional<double> number_of(const std::string& text) {
@@ -14,6 +16,12 @@ std::optional<double> number_of(const std::string& text) {
   const double number = ::strtod_l(text.c_str(), &end, c_locale);
   if (text.empty() || end != text.data() + text.size()) return std::nullopt;
   return number;
+}
+
+std::optional<double> decimal_of(const std::string& text) {
+  const bool begins_well = !text.empty() && (is_ascii_digit(text[0]) || text[0] == '.');
+  const bool is_decimal = text.find_first_not_of("0123456789.eE+-") == std::string::npos;
+  return begins_well && is_decimal ? number_of(text) : std::nullopt;
 }
 
 }  // namespace stagecraft

@@ -12,6 +12,10 @@ namespace stagecraft {
 // none. strtod itself obeys the locale of the host program, and some of these write 0,5 for 0.5.
 std::optional<double> number_of(const std::string& text);
 
+// The number that the whole of `text` is: decimal digits, perhaps with a point and an exponent, as
+// in 12, .5 or 1e-3. nullopt for any other text, such as 0x10, ' 3', +3, -3 or inf.
+std::optional<double> decimal_of(const std::string& text);
+
 // The integer that the whole of `text` is: digits of this base, for a signed type after a '-' or
 // not. nullopt for any other text, and for a number that T cannot hold.
 template <std::integral T>

@@ -47,6 +47,17 @@ std::size_t utf8_sequence_length(std::string_view text) {
   return agreeing_bytes(text, lead) == lead.length ? lead.length : 0;
 }
 
+bool utf8_controls_terminal(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (text.empty()) return false;
+  if (byte(0) < 0x20 || byte(0) == 0x7f) return true;
+  const std::size_t length = utf8_sequence_length(text);
+  if (length == 2) return byte(0) == 0xc2 && byte(1) < 0xa0;
+  if (length != 3 || byte(0) != 0xe2) return false;
+  return (byte(1) == 0x80 && byte(2) >= 0xaa && byte(2) <= 0xae) ||
+         (byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9);
+}
+
 std::size_t utf8_error_offset(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {

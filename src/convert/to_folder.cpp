@@ -5,7 +5,6 @@
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
@@ -39,9 +38,9 @@ constexpr std::array<std::string_view, 9> kTokenizerFiles = {"tokenizer.json",
                                                              "chat_template.jinja",
                                                              "chat_template.json"};
 
-// Whether the engine reads a file of this name in a model folder. Without the two files that every
-// conversion writes.
-bool is_read_by_the_engine(std::string_view name) {
+// Whether a file of this name belongs to a model folder, so that an old one must not stay beside a
+// new model. Without config.json and model.safetensors, which every conversion replaces.
+bool belongs_to_a_model_folder(std::string_view name) {
   return std::ranges::find(kTokenizerFiles, name) != kTokenizerFiles.end() ||
          name == "generation_config.json" || name == "model.safetensors.index.json" ||
          (name.starts_with("model-") && name.ends_with(".safetensors"));  // a shard
@@ -82,11 +81,11 @@ class AtomicFolder {
   void commit() const {
     std::error_code failed;
     if (!fs::is_directory(path_, failed)) return move(unfinished_, path_);
-    // What the engine would read and the new model does not have.
+    // Files of the old model that the new one does not have.
     std::vector<fs::path> leftovers = files_of(path_);
     std::erase_if(leftovers, [&](const fs::path& old) {
       const std::string name = old.filename().string();
-      return !is_read_by_the_engine(name) || fs::exists(file(name), failed);
+      return !belongs_to_a_model_folder(name) || fs::exists(file(name), failed);
     });
     for (const fs::path& made : files_of(unfinished_)) move(made, path_ / made.filename());
     for (const fs::path& old : leftovers) {
@@ -209,10 +208,7 @@ void check_same_plan(const AtomicFolder& folder, const Plan& plan, const fs::pat
   }
   const std::string expected = plan_text(plan);
   if (written == expected) return;
-  std::istringstream ours(expected), theirs(written);
-  std::string line, other;
-  while (std::getline(ours, line) && std::getline(theirs, other) && line == other) {
-  }
+  const auto [line, other] = first_difference(expected, written);
   refuse(fmt::format("it would compute '{}' instead of '{}'", other, line));
 }
 

@@ -46,7 +46,8 @@ TextResult ChatSession::answer(Conversation conversation, TextOptions options, R
   GenerationOptions& generation = options.generation;
   const auto& ends = format_.end_tokens();
   generation.end_tokens.insert(generation.end_tokens.end(), ends.begin(), ends.end());
-  const std::vector<TokenId> tokens = fit(conversation, generation.max_tokens, listener);
+  const std::size_t n_exchanges = conversation.exchanges.size();
+  const std::vector<TokenId> tokens = fit(conversation, generation.max_tokens);
 
   std::string& answer = conversation.exchanges.back().answer;
   bool stopped = false;
@@ -56,7 +57,10 @@ TextResult ChatSession::answer(Conversation conversation, TextOptions options, R
     return !stopped;
   };
   TextResult result = chat_turn(tokenizer_, session_, tokens, options, random, on_text);
-  if (!stopped || !answer.empty()) conversation_ = std::move(conversation);
+  if (stopped && answer.empty()) return result;
+  conversation_ = std::move(conversation);
+  const std::size_t forgotten = n_exchanges - conversation_.exchanges.size();
+  if (forgotten > 0) listener.on_forgotten(forgotten);
   return result;
 }
 
@@ -64,8 +68,7 @@ TextResult ChatSession::answer(Conversation conversation, TextOptions options, R
 // they leave no room for an answer of `answer_tokens` tokens (or of a quarter of the context, if
 // that is less), the oldest exchanges are removed: at once more than needed, because the rest gets
 // other positions and must be computed again.
-std::vector<TokenId> ChatSession::fit(Conversation& conversation, std::size_t answer_tokens,
-                                      const Listener& listener) const {
+std::vector<TokenId> ChatSession::fit(Conversation& conversation, std::size_t answer_tokens) const {
   auto& exchanges = conversation.exchanges;
   const auto tokens_without = [&](std::size_t forgotten) {
     return format_.tokens(messages_of(conversation, forgotten));
@@ -85,7 +88,6 @@ std::vector<TokenId> ChatSession::fit(Conversation& conversation, std::size_t an
           context, tokens.size());
     }
     exchanges.erase(exchanges.begin(), exchanges.begin() + static_cast<std::ptrdiff_t>(forgotten));
-    if (forgotten > 0) listener.on_forgotten(forgotten);
   }
   check_rows(tokens, tokenizer_, session_.engine().plan());
   return tokens;

@@ -27,8 +27,8 @@ class ChatSession {
     // Called with each piece of the answer, and now and then with an empty piece. If it returns
     // false, the answer stops.
     std::function<bool(std::string_view)> on_text;
-    // The context was full, and this number of the oldest exchanges was removed. Called before the
-    // answer.
+    // The context was full, and this number of the oldest exchanges was removed. Called after the
+    // answer: if the answer stops before its first character, nothing is removed.
     std::function<void(std::size_t exchanges)> on_forgotten = [](std::size_t) {};
   };
 
@@ -51,8 +51,7 @@ class ChatSession {
  private:
   TextResult answer(Conversation conversation, TextOptions options, Random& random,
                     const Listener& listener);
-  std::vector<TokenId> fit(Conversation& conversation, std::size_t answer_tokens,
-                           const Listener& listener) const;
+  std::vector<TokenId> fit(Conversation& conversation, std::size_t answer_tokens) const;
 
   const Tokenizer& tokenizer_;
   ChatFormat format_;

@@ -49,7 +49,7 @@ TextResult generate_text(const Tokenizer& tokenizer, Session& session,
     result.tokens.push_back(token);
     return show(visible.push(token)) && !visible.stopped();
   };
-  const bool is_chosen = session.likeliest() >= 0;  // by a GPU
+  const bool is_chosen = greedy && session.likeliest() >= 0;  // by a GPU
   result.reason = options.grammar || is_chosen
                       ? generate_more(session, options, random, take)
                       : generate(session, options.generation, random, take);

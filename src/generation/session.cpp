@@ -60,6 +60,7 @@ bool Session::feed(std::span<const TokenId> tokens, const std::function<bool()>&
 void Session::truncate(std::size_t length) {
   if (length >= tokens_.size()) return;
   tokens_.resize(length);
+  likeliest_ = -1;
   sequence_->truncate(length);
 }
 

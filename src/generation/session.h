@@ -31,7 +31,8 @@ class Session {
   // [vocab_size]: the scores after the last token that was fed. Writable, for penalties.
   std::span<float> logits() { return logits_.view().row(0); }
 
-  // Removes every token from `length` on. The logits are out of date until the next feed. If the
+  // Removes every token from `length` on. likeliest() is -1, and the logits are out of date until
+  // the next feed. If the
   // state of the model cannot be cut at `length`, the next feed also computes tokens before
   // `length` again.
   void truncate(std::size_t length);

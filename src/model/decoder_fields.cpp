@@ -31,7 +31,7 @@ DecoderSizes parse_sizes(const ConfigFields& fields, const DecoderDefaults& defa
     throw Error("{}: '{}': expected a multiple of '{}' {}, found {}", fields.where(), names.dim,
                 names.n_heads, c.n_heads, c.dim);
   }
-  check_heads(fields, c.n_heads, c.n_kv_heads, c.head_dim, names.n_kv_heads);
+  check_heads(fields, c.n_heads, c.n_kv_heads, c.head_dim, names, defaults.has_rope);
   c.max_seq_len = fields.size_or(names.max_seq_len, defaults.max_seq_len);
   c.norm_eps =
       static_cast<float>(fields.number_or(names.norm_eps, defaults.norm_eps, kMinEps, kMaxEps));
@@ -41,15 +41,19 @@ DecoderSizes parse_sizes(const ConfigFields& fields, const DecoderDefaults& defa
 }
 
 void check_heads(const ConfigFields& fields, std::size_t n_heads, std::size_t n_kv_heads,
-                 std::size_t head_dim, std::string_view kv_name, std::string_view dim_name) {
+                 std::size_t head_dim, const SizeNames& names, bool has_rope) {
   if (n_heads % n_kv_heads != 0) {
-    throw Error("{}: 'num_attention_heads': expected a multiple of '{}' {}, found {}",
-                fields.where(), kv_name, n_kv_heads, n_heads);
+    throw Error("{}: '{}': expected a multiple of '{}' {}, found {}", fields.where(), names.n_heads,
+                names.n_kv_heads, n_kv_heads, n_heads);
   }
-  if (head_dim % 2 != 0) {
-    throw Error("{}: '{}': expected an even number (RoPE rotates pairs), found {}", fields.where(),
-                dim_name, head_dim);
+  if (head_dim % 2 == 0) return;
+  const std::string_view reason = has_rope ? " (RoPE rotates pairs)" : "";
+  if (fields.has(names.head_dim)) {
+    throw Error("{}: '{}': expected an even number{}, found {}", fields.where(), names.head_dim,
+                reason, head_dim);
   }
+  throw Error("{}: '{}': expected an even multiple of '{}' {}{}, found {}", fields.where(),
+              names.dim, names.n_heads, n_heads, reason, n_heads * head_dim);
 }
 
 void refuse_field(const ConfigFields& fields, JsonNode value) {

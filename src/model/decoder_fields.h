@@ -44,6 +44,7 @@ struct DecoderDefaults {
   std::size_t n_kv_heads = 0;  // 0: as many as query heads
   std::size_t head_dim = 0;    // 0: hidden_size / num_attention_heads
   std::size_t ffn_factor = 0;  // default of ffn_dim / dim; 0: the file must give ffn_dim
+  bool has_rope = true;
 };
 
 // The names of these fields in an architecture's config.json.
@@ -64,11 +65,9 @@ DecoderSizes parse_sizes(const ConfigFields& fields, const DecoderDefaults& defa
                          const SizeNames& names = {});
 
 // Throws Error if the number of query heads is not a multiple of the number of key heads, or if
-// head_dim is odd: RoPE rotates pairs of numbers.
-// kv_name, dim_name: the names in the file of the number of key heads and of the size of a head.
+// head_dim is odd: RoPE rotates pairs of numbers. (No released model without RoPE has odd heads.)
 void check_heads(const ConfigFields& fields, std::size_t n_heads, std::size_t n_kv_heads,
-                 std::size_t head_dim, std::string_view kv_name = "num_key_value_heads",
-                 std::string_view dim_name = "head_dim");
+                 std::size_t head_dim, const SizeNames& names = {}, bool has_rope = true);
 
 // Throws Error: this field, with the value that it has, is not supported.
 [[noreturn]] void refuse_field(const ConfigFields& fields, JsonNode value);

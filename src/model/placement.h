@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
 
 #include "model/plan.h"
 
@@ -30,8 +31,13 @@ struct Placement {
   std::size_t kept(std::size_t length) const { return !apart || length > prompt ? length : 0; }
 };
 
+// Why no text can have these tokens in its first pass ("expected token 5 ..."); "" if one can.
+// Under a PromptRule, a token must end the prompt, and a prompt that is not empty must have a mask
+// token.
+std::string prompt_problem(const PromptRule& rule, std::span<const TokenId> tokens);
+
 // The Placement of a text whose first pass has these tokens. Throws Error if the plan has a
-// PromptRule and no token ends the prompt, or if a prompt that is not empty has no mask token.
+// PromptRule and prompt_problem finds a problem.
 Placement place_text(const Plan& plan, std::span<const TokenId> tokens);
 
 // The smallest number of tokens for the first pass of this text: under a PromptRule, the whole

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <span>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -321,5 +322,15 @@ std::string rotated_text(std::size_t columns, std::size_t head_dim, std::size_t 
 }
 
 std::string plan_text(const Plan& plan) { return PlanText(plan).text(); }
+
+LineDifference first_difference(const std::string& expected, const std::string& found) {
+  std::istringstream left(expected), right(found);
+  LineDifference lines;
+  do {
+    if (!std::getline(left, lines.expected)) lines.expected = "the end";
+    if (!std::getline(right, lines.found)) lines.found = "the end";
+  } while (lines.expected == lines.found && (left || right));
+  return lines;
+}
 
 }  // namespace stagecraft

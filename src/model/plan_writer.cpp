@@ -43,6 +43,7 @@ void PlanWriter::linear(std::string step_name, BufferId out, BufferId in, const 
     rows.name = name + ".bias";
     rows.shape = {outputs};
     rows.transposed = false;
+    rows.first_input = rows.of_inputs = 0;  // the bias has no columns
     linear.bias = weight(std::move(rows));
   }
   step(std::move(step_name), linear);

@@ -9,7 +9,9 @@
 #include "backends/cpu/token_cost.h"
 #include "backends/cuda/cuda_backend.h"
 #include "base/atomic_file.h"
+#include "base/error.h"
 #include "base/json_text.h"
+#include "base/number.h"
 #include "base/processors.h"
 #include "base/stopwatch.h"
 #include "operators/kernels/ceilings.h"
@@ -205,10 +207,30 @@ void add_bench(CLI::App& app) {
   const auto flags = std::make_shared<BenchFlags>();
   const auto list = [&](const char* name, std::vector<std::size_t>& value, const char* help,
                         std::uint64_t least, std::uint64_t most) {
-    command->add_option(name, value, help)
-        ->delimiter(',')
-        ->check(whole_in_range(least, most))
-        ->capture_default_str()
+    // Not CLI11's delimiter(): it drops empty elements, as in 1,,2.
+    const auto is_in_range = [one = whole_in_range(least, most)](std::string& text) {
+      for (std::string& part : split_at_commas(text)) {
+        if (part.empty()) {
+          return fmt::format("expected numbers as in 1,2,3, found '{}'", printable(text));
+        }
+        if (std::string problem = one(part); !problem.empty()) return problem;
+      }
+      return std::string();
+    };
+    command
+        ->add_option_function<std::vector<std::string>>(
+            name,
+            [&value](const std::vector<std::string>& texts) {
+              value.clear();
+              for (const std::string& text : texts) {
+                for (const std::string& part : split_at_commas(text)) {
+                  value.push_back(*integer_of<std::size_t>(part));
+                }
+              }
+            },
+            help)
+        ->check(CLI::Validator(is_in_range, ""))
+        ->default_str(fmt::format("[{}]", fmt::join(value, ",")))
         ->type_name("N,N");
   };
   flags->add_model_to(*command);

@@ -143,6 +143,7 @@ class Chat {
     const InterruptGuard guard;
     TextPrinter printer;
     bool began = false;
+    std::size_t forgotten = 0;
     const ChatSession::Listener listener = {
         .on_text =
             [&](std::string_view text) {
@@ -150,18 +151,17 @@ class Chat {
               began |= !text.empty();
               return !guard.interrupted();
             },
-        .on_forgotten =
-            [&](std::size_t exchanges) {
-              print_note(fmt::format(
-                  "[the context of {} tokens is full: forgot the oldest {}]",
-                  session_.session().context(),
-                  exchanges == 1 ? "exchange" : fmt::format("{} exchanges", exchanges)));
-            },
+        .on_forgotten = [&](std::size_t exchanges) { forgotten = exchanges; },
     };
     const TextResult result = naming_the_model(model_, [&] { return run(listener); });
     totals_.add(result);
     if (!began) print_now("\n");
     printer.end_line();
+    if (forgotten > 0) {
+      print_note(fmt::format("[the context of {} tokens is full: forgot the oldest {}]",
+                             session_.session().context(),
+                             forgotten == 1 ? "exchange" : fmt::format("{} exchanges", forgotten)));
+    }
     print_remarks(result, guard.interrupted(), began);
     if (interactive()) print_now("\n");
     if (guard.interrupted() && !interactive()) {
@@ -189,17 +189,21 @@ class Chat {
 
   // Returns false if there is no message to answer: after an empty line, a command, or the end.
   bool read_message(std::string& message) {
-    const LineEditor::Status status = read_line("> ", message);
+    std::string problem;
+    const LineEditor::Status status = read_line("> ", message, problem);
     if (status != LineEditor::Status::Line) {
       done_ = true;
       return false;
     }
     const std::size_t begin = message.find_first_not_of(" \t");
     if (begin == std::string::npos) return false;
-    if (message.compare(begin, kBlock.size(), kBlock) == 0) {
+    const bool is_block = message.compare(begin, kBlock.size(), kBlock) == 0;
+    if (is_block) {
       message.erase(0, begin + kBlock.size());
-      return read_block(message);
+      if (!read_block(message, problem)) return false;
     }
+    if (!problem.empty()) throw Error(problem);
+    if (is_block) return true;
     const bool is_pasted = message.find('\n') != std::string::npos;  // several lines
     if (message[begin] == '/' && !is_pasted) {
       run_command(std::string_view(message).substr(begin));
@@ -209,10 +213,10 @@ class Chat {
   }
 
   // `message` holds the text after the opening """. Reads on, up to the closing one.
-  bool read_block(std::string& message) {
+  bool read_block(std::string& message, std::string& problem) {
     while (!message.ends_with(kBlock)) {
       std::string line;
-      const LineEditor::Status status = read_line(". ", line);
+      const LineEditor::Status status = read_line(". ", line, problem);
       if (status == LineEditor::Status::Interrupted) return false;  // drop this message
       if (status == LineEditor::Status::End) {
         done_ = true;
@@ -225,11 +229,17 @@ class Chat {
     return message.find_first_not_of(" \t\n") != std::string::npos;
   }
 
-  LineEditor::Status read_line(const std::string& marker, std::string& line) {
+  // If the line is not UTF-8 and `problem` is empty, `problem` becomes the message about it: a
+  // block is read to its end before the error is thrown, so that the rest of it is not taken for
+  // questions.
+  LineEditor::Status read_line(const std::string& marker, std::string& line, std::string& problem) {
     const LineEditor::Status status = editor_.read(marker, line);
-    if (status == LineEditor::Status::Line) {
-      ++line_number_;
+    if (status != LineEditor::Status::Line) return status;
+    ++line_number_;
+    try {
       check_utf8(interactive() ? "message" : fmt::format("stdin, line {}", line_number_), line);
+    } catch (const Error& error) {
+      if (problem.empty()) problem = error.what();
     }
     return status;
   }

@@ -73,9 +73,11 @@ void add_compare(CLI::App& app) {
   const auto flags = std::make_shared<CompareFlags>();
   command->add_option("A", flags->a, "A trace; its tensors are compared, in their order")
       ->required()
+      ->check(not_empty())
       ->type_name("FILE");
   command->add_option("B", flags->b, "The trace to compare it with; may have more tensors")
       ->required()
+      ->check(not_empty())
       ->type_name("FILE");
   command
       ->add_option("--rtol", flags->tolerance.relative,

@@ -3,27 +3,28 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "programs/terminal.h"
 
 namespace stagecraft {
 
 namespace {
 
-// Removes U+0000 to U+001F except newline and tab, and U+007F to U+009F.
+// Removes what a terminal would obey, except newline and tab.
 std::string without_controls(std::string_view text) {
   std::string kept;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0) {
-      ++i;
-    } else if ((byte >= 0x20 && byte != 0x7f) || byte == '\n' || byte == '\t') {
-      kept += text[i];
+  while (!text.empty()) {
+    const std::size_t length = std::max<std::size_t>(1, utf8_sequence_length(text));
+    if (text[0] == '\n' || text[0] == '\t' || !utf8_controls_terminal(text)) {
+      kept += text.substr(0, length);
     }
+    text.remove_prefix(length);
   }
   return kept;
 }

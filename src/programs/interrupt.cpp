@@ -2,8 +2,6 @@
 
 #include <signal.h>
 
-#include <csignal>
-
 #include <CLI/CLI.hpp>
 
 #include "programs/console.h"
@@ -15,32 +13,42 @@ namespace {
 volatile std::sig_atomic_t noted = 0;  // the signal
 void (*call_then)() = nullptr;
 
+// A signal that a guard may note, and what the program did at it before.
+struct Handled {
+  int signal;
+  struct sigaction before = {};
+  bool is_noted = false;
+};
+Handled all_handled[] = {{SIGINT}, {SIGTERM}, {SIGHUP}};
+
+void restore() {
+  for (const Handled& one : all_handled) {
+    if (one.is_noted) ::sigaction(one.signal, &one.before, nullptr);
+  }
+}
+
 void note(int signal) {
   noted = signal;
-  std::signal(signal, SIG_DFL);
+  restore();  // the next signal, of any kind, has its usual effect
   if (call_then != nullptr) call_then();
-}
-
-bool is_ignored(int signal) {
-  struct sigaction now = {};
-  return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
-}
-
-void handle(InterruptGuard::Signals signals, void (*handler)(int)) {
-  std::signal(SIGINT, handler);
-  if (signals != InterruptGuard::kEndToo) return;
-  std::signal(SIGTERM, handler);
-  if (!is_ignored(SIGHUP)) std::signal(SIGHUP, handler);  // nohup ignores it
 }
 
 }  // namespace
 
-InterruptGuard::InterruptGuard(Signals signals, void (*then)()) : signals_(signals) {
+InterruptGuard::InterruptGuard(Signals signals, void (*then)()) {
   call_then = then;
+  for (Handled& one : all_handled) {
+    if (signals == kCtrlC && one.signal != SIGINT) continue;
+    one.is_noted =
+        ::sigaction(one.signal, nullptr, &one.before) == 0 && one.before.sa_handler != SIG_IGN;
+  }
   reset();
 }
 
-InterruptGuard::~InterruptGuard() { handle(signals_, SIG_DFL); }
+InterruptGuard::~InterruptGuard() {
+  restore();
+  for (Handled& one : all_handled) one.is_noted = false;
+}
 
 bool InterruptGuard::interrupted() const { return noted != 0; }
 
@@ -56,7 +64,12 @@ void InterruptGuard::end_if_interrupted() const {
 
 void InterruptGuard::reset() {
   noted = 0;
-  handle(signals_, note);
+  struct sigaction now = {};
+  now.sa_handler = note;
+  now.sa_flags = SA_RESTART;
+  for (const Handled& one : all_handled) {
+    if (one.is_noted) ::sigaction(one.signal, &now, nullptr);
+  }
 }
 
 }  // namespace stagecraft

@@ -3,12 +3,12 @@
 namespace stagecraft {
 
 // While an InterruptGuard exists, the first Ctrl-C is only noted, so that a command can end its
-// line and report how far it came. The second Ctrl-C ends the program as usual. At most one guard
-// may exist.
+// line and report how far it came. The second signal ends the program as usual. A signal that was
+// ignored before stays ignored: nohup ignores SIGHUP, a shell ignores SIGINT in background jobs of
+// a script. At most one guard may exist.
 class InterruptGuard {
  public:
-  // kEndToo: also notes SIGTERM (from `kill`) and, unless nohup started the program, SIGHUP (the
-  // terminal was closed).
+  // kEndToo: also notes SIGTERM (from `kill`) and SIGHUP (the terminal was closed).
   enum Signals { kCtrlC, kEndToo };
 
   // `then` is called inside the signal handler.
@@ -24,9 +24,6 @@ class InterruptGuard {
   // The same without the note, for a command that has reported how far it came.
   void end_if_interrupted() const;
   void reset();  // forgets the noted signal
-
- private:
-  Signals signals_;
 };
 
 }  // namespace stagecraft

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <random>
 
 #include "backends/cuda/cuda_backend.h"
@@ -27,10 +26,14 @@ constexpr std::size_t kMaxGpuLayers = 10'000;
 CLI::Validator in_range(NumberRange range) {
   return CLI::Validator(
       [range](std::string& text) -> std::string {
-        double value = 0.0;
-        const bool number = CLI::detail::lexical_cast(text, value);
-        if (number && std::isfinite(value) && value >= range.min && value <= range.max) return {};
-        return fmt::format("expected a number from {} to {}, found '{}'", range.min, range.max,
+        const auto value = decimal_of(text);
+        if (!value || *value < range.min || *value > range.max) {
+          return fmt::format("expected a number from {} to {}, found '{}'", range.min, range.max,
+                             printable(text));
+        }
+        const bool says_0 = text.find_first_of("123456789") >= text.find_first_of("eE");
+        if (says_0 || static_cast<float>(*value) != 0.0f) return {};
+        return fmt::format("expected 0 or a number that is not too small for f32, found '{}'",
                            printable(text));
       },
       "");
@@ -162,10 +165,10 @@ void GenerationFlags::add_to(CLI::App& command, std::string_view default_tokens,
       ->check(whole_in_range(1, kMostTokens))
       ->type_name("N");
   command
-      .add_option(
-          "-c,--context", context,
-          fmt::format("Size of the context: at most N tokens, prompt included (default: {})",
-                      default_context))
+      .add_option("-c,--context", context,
+                  fmt::format("Size of the context: the model reads at most N tokens, prompt "
+                              "included (default: {})",
+                              default_context))
       ->check(whole_in_range(1, kMostTokens))
       ->type_name("N");
   add_threads_to(command);
@@ -288,6 +291,7 @@ void add_template_variables_to(CLI::App& command, std::string& json) {
       .add_option(
           "--chat-template-kwargs", json,
           "Variables of the chat template, such as '{\"enable_thinking\": false}' for Qwen3")
+      ->check(not_empty("a JSON object"))
       ->type_name("JSON");
 }
 
@@ -296,10 +300,18 @@ std::shared_ptr<const Json> template_variables(const std::string& json) {
   return std::make_shared<const Json>(parse_json_object(json, "--chat-template-kwargs"));
 }
 
+std::vector<std::string> split_at_commas(std::string_view text) {
+  std::vector<std::string> parts;
+  for (std::string_view rest = text;;) {
+    parts.emplace_back(rest.substr(0, rest.find(',')));
+    if (parts.back().size() == rest.size()) return parts;
+    rest.remove_prefix(parts.back().size() + 1);
+  }
+}
+
 std::vector<TokenId> parse_id_list(std::string_view option, std::string_view text) {
   std::vector<TokenId> ids;
-  for (std::string_view rest = text;;) {
-    const std::string_view part = rest.substr(0, rest.find(','));
+  for (const std::string& part : split_at_commas(text)) {
     const auto id = integer_of<TokenId>(part);
     if (!id || *id < 0) {
       throw CLI::ValidationError(
@@ -307,9 +319,8 @@ std::vector<TokenId> parse_id_list(std::string_view option, std::string_view tex
           fmt::format("expected ids as in 1,2,3, found '{}'", printable(text)));
     }
     ids.push_back(*id);
-    if (part.size() == rest.size()) return ids;
-    rest.remove_prefix(part.size() + 1);
   }
+  return ids;
 }
 
 void check_ids(std::string_view option, std::span<const TokenId> ids, std::size_t vocab_size) {

@@ -12,8 +12,8 @@
 
 namespace stagecraft {
 
-// Accepts a finite number in [min, max]; the error message names the range. (CLI::Range accepts
-// NaN.)
+// Accepts a number in [min, max] in decimal digits: 0.5 or 1e-3, but not 0x1p-1, +1 or nan, and not
+// 1e-99, which f32 would round to 0. The error message names the range.
 CLI::Validator in_range(NumberRange range);
 // Accepts a whole number in [min, max] in decimal digits only: 12, but not 1e1, 0x0c or 014.
 CLI::Validator whole_in_range(std::uint64_t min, std::uint64_t max);
@@ -87,6 +87,9 @@ struct GenerationFlags : ModelFlags, EngineFlags {
 // that is empty.
 void add_template_variables_to(CLI::App& command, std::string& json);
 std::shared_ptr<const Json> template_variables(const std::string& json);
+
+// The parts of "1,,2": "1", "" and "2".
+std::vector<std::string> split_at_commas(std::string_view text);
 
 // Turns "1,2,3" into ids, none of them negative. Throws CLI::ValidationError with the option's
 // name.

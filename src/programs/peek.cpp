@@ -257,6 +257,7 @@ void add_peek(CLI::App& app) {
       ->capture_default_str()
       ->type_name("N");
   command->add_option("--attention", flags->attention, "Draw the attention weights of one head")
+      ->check(not_empty("LAYER.HEAD as in 0.3"))
       ->type_name("LAYER.HEAD");
   flags->add_threads_to(*command);
   command->footer("Example: stagecraft peek \"Once upon a\" --attention 0.1");

@@ -76,6 +76,7 @@ ServedModel describe(const ServeFlags& flags, const ModelSource& source, const E
   model.tokenizer = &tokenizer;
   model.vocab_size = engine.plan().vocab_size;
   model.plan = plan_text(engine.plan());
+  model.prompt_rule = engine.plan().prompt;
   model.context = flags.context != 0 ? flags.context : default_context(engine.plan());
   model.max_texts = std::min(model.max_texts, flags.parallel + flags.queue);
   model.defaults = flags.text_options(engine.plan(), 0);

@@ -71,7 +71,7 @@ std::string visible(std::string_view text, bool utf8) {
       out += utf8 ? "↵" : "\\n";
     } else if (byte == '\t') {
       out += utf8 ? "⇥" : "\\t";
-    } else if (length == 0 || byte < 0x20 || byte == 0x7f || (length > 1 && !utf8)) {
+    } else if (length == 0 || utf8_controls_terminal(text) || (length > 1 && !utf8)) {
       for (const char c : text.substr(0, std::max<std::size_t>(1, length))) {
         out += fmt::format("<{:02x}>", static_cast<unsigned char>(c));
       }

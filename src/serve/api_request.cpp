@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/utf8.h"
+#include "model/placement.h"
 #include "serve/chat_fields.h"
 #include "serve/request_fields.h"
 #include "text/grammar/json_schema.h"
@@ -215,6 +216,9 @@ void check_prompt(const std::vector<TokenId>& tokens, const ServedModel& model,
     expected(param, fmt::format("token ids from 0 to {}", model.vocab_size - 1),
              std::to_string(token));
   }
+  if (!model.prompt_rule) return;
+  const std::string problem = prompt_problem(*model.prompt_rule, tokens);
+  if (!problem.empty()) refuse_field(param, problem);
 }
 
 std::vector<TokenId> prompt_of(JsonNode value, const ServedModel& model) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "model/plan.h"
 #include "serve/answer.h"
 #include "serve/glass_request.h"
 #include "serve/text_request.h"
@@ -21,9 +22,10 @@ struct ServedModel {
   const ChatFormat* chat = nullptr;  // null if the model has no usable chat template
   std::string why_no_chat;
   TokenGrammars* grammars = nullptr;
-  std::size_t vocab_size = 0;   // rows of the embedding table
-  std::size_t context = 0;      // the most tokens of a text, prompt included
-  std::string plan;             // the plan as text, for people to read
+  std::size_t vocab_size = 0;  // rows of the embedding table
+  std::size_t context = 0;     // the most tokens of a text, prompt included
+  std::string plan;            // the plan as text, for people to read
+  std::optional<PromptRule> prompt_rule;
   std::size_t max_texts = 16;   // the most texts per request
   TextOptions defaults;         // values of fields that a request leaves out
   bool has_max_tokens = false;  // true if the defaults name max_tokens

@@ -21,11 +21,15 @@ std::string content_of(RequestFields& message) {
   const std::string path = message.path("content");
   if (!content.is_array()) return text_of(content, path);
   std::string text;
+  std::size_t i = 0;
   for (const JsonNode part : content.elements()) {
     if (type_of(part) != "text" || !part.find("text")) {
       expected(path, "parts of the type 'text'", type_or_all(part));
     }
-    text += text_of(part.at("text"), path);
+    RequestFields fields(part, fmt::format("{}[{}]", path, i++));
+    fields.ignore({"type", "cache_control"});  // pages are shared without being asked
+    text += fields.text("text");
+    fields.refuse_others();
   }
   return text;
 }
@@ -44,12 +48,13 @@ std::string function_name(RequestFields& function) {
 
 // The object "function" of a tool, a call or a tool choice. Its "type" must be "function".
 RequestFields function_of(JsonNode value, const std::string& where) {
-  const bool has_type = type_of(value) == "function";
-  const std::optional<JsonNode> function = has_type ? value.find("function") : std::nullopt;
-  if (!function || !function->is_object()) {
-    expected(where, "an object of the type 'function'", has_type ? value : type_or_all(value));
+  if (type_of(value) != "function") {
+    expected(where, "an object of the type 'function'", type_or_all(value));
   }
-  return RequestFields(*function, where + ".function");
+  RequestFields fields(value, where);
+  const JsonNode function = fields.needed("function", "an object");
+  if (!function.is_object()) expected(fields.path("function"), "an object", function);
+  return RequestFields(function, fields.path("function"));
 }
 
 // Calls that the model made earlier in the conversation.
@@ -125,7 +130,10 @@ std::vector<Tool> parse_tool_list(JsonNode array) {
   for (const JsonNode tool : array.elements()) {
     const std::string where = fmt::format("tools[{}]", tools.size());
     RequestFields function = function_of(tool, where);
-    function.ignore({"description", "strict"});  // calls are always strict
+    RequestFields fields(tool, where);
+    fields.ignore({"type", "function", "cache_control"});
+    fields.refuse_others();
+    function.ignore({"description", "strict", "cache_control"});  // calls are always strict
     std::string name = function_name(function);
     if (std::ranges::count(tools, name, &Tool::name) != 0) {  // a call could mean either
       expected(function.path("name"), "a name that no tool before it has", function.find("name"));
@@ -230,7 +238,11 @@ ChatTools parse_tools(RequestFields& fields, const ChatFormat& format) {
     expected("tool_choice", "'none', 'auto', 'required' or a function", choice);
   }
   RequestFields function = function_of(*choice, "tool_choice");
+  RequestFields others(*choice, "tool_choice");
+  others.ignore({"type", "function"});
+  others.refuse_others();
   const std::string name = function_name(function);
+  function.refuse_others();
   std::erase_if(tools.callable, [&](const Tool& tool) { return tool.name != name; });
   if (tools.callable.empty()) {
     expected("tool_choice", "the name of one of the tools", function.find("name"));

@@ -138,7 +138,12 @@ HttpServer::~HttpServer() {
   for (const auto& [id, connection] : connections_) ::close(connection.fd);
   ::close(wake_read_);
   ::close(wake_write_);
-  ::close(listener_);
+  if (listener_ >= 0) ::close(listener_);
+}
+
+void HttpServer::stop() {
+  if (std::exchange(stopping_, true)) return;
+  ::close(std::exchange(listener_, -1));
 }
 
 void HttpServer::wake() const noexcept {
@@ -178,7 +183,7 @@ void HttpServer::run(const std::function<bool()>& now) {
         drop(ids[i]);
       }
     }
-    if (polled[1].revents != 0) accept_all();
+    if (polled[1].revents != 0 && !stopping_) accept_all();
     drop_late();
     if (stopping_) drop_idle();
   }
@@ -353,18 +358,27 @@ void HttpServer::end_answer(ConnectionId id) {
   send_more(id);
 }
 
-// The most bytes that wait for one client whose answer is complete.
-std::size_t HttpServer::largest_complete_answer() const {
-  std::size_t most = 0;
+// Drops the clients with the most waiting bytes until the others are within the limit. The largest
+// complete answer is not counted: it may be larger than the limit, and was in memory before it came
+// here.
+void HttpServer::keep_to_limit() {
+  if (unsent_bytes_ <= options_.max_unsent_bytes) return;
+  ConnectionId exempt = 0;  // no connection has this id
+  std::size_t exempt_bytes = 0;
   for (const auto& [id, connection] : connections_) {
-    if (connection.phase == Phase::Closing) most = std::max(most, connection.unsent_bytes());
+    if (connection.phase != Phase::Closing || connection.unsent_bytes() <= exempt_bytes) continue;
+    exempt = id;
+    exempt_bytes = connection.unsent_bytes();
   }
-  return most;
+  while (unsent_bytes_ - exempt_bytes > options_.max_unsent_bytes) {
+    const auto most = std::ranges::max_element(connections_, {}, [&](const auto& entry) {
+      return entry.first == exempt ? 0 : entry.second.unsent_bytes();
+    });
+    drop(most->first);
+  }
 }
 
-// Sends as many bytes as the client accepts now; the rest waits. If the bytes waiting for all
-// clients exceed the limit, drops the client with the most of them. One complete answer is not
-// counted: it may be larger than the limit, and was in memory before it came here.
+// Sends as many bytes as the client accepts now; the rest waits.
 void HttpServer::queue(ConnectionId id, std::string_view bytes) {
   const auto it = connections_.find(id);
   if (it == connections_.end()) return;
@@ -373,12 +387,7 @@ void HttpServer::queue(ConnectionId id, std::string_view bytes) {
   connection.unsent += bytes;
   unsent_bytes_ += bytes.size();
   send_more(id);
-  while (unsent_bytes_ > options_.max_unsent_bytes &&
-         unsent_bytes_ - largest_complete_answer() > options_.max_unsent_bytes) {
-    const auto most = std::ranges::max_element(
-        connections_, {}, [](const auto& entry) { return entry.second.unsent_bytes(); });
-    drop(most->first);
-  }
+  keep_to_limit();
 }
 
 void HttpServer::send_more(ConnectionId id) {

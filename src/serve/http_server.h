@@ -66,8 +66,9 @@ class HttpServer {
 
   // Serves until stop() was called and every answer has been sent, or until `now` becomes true.
   void run(const std::function<bool()>& now);
-  // From now on, takes no new connection and no new request.
-  void stop() { stopping_ = true; }
+  // From now on, takes no new request; new clients are refused, because nothing listens any more.
+  // May be called only on the thread of run().
+  void stop();
   // Makes run() call on_wake() soon. Any thread or signal handler may call it.
   void wake() const noexcept;
 
@@ -116,7 +117,7 @@ class HttpServer {
   void refuse(ConnectionId id, const HttpError& error);
   void send_more(ConnectionId id);
   void queue(ConnectionId id, std::string_view bytes);
-  std::size_t largest_complete_answer() const;
+  void keep_to_limit();
   void write_head(ConnectionId id, const HttpAnswer& answer, bool has_length);
   void end_answer(ConnectionId id);
   void wait_for_request(Connection& connection);
@@ -129,7 +130,7 @@ class HttpServer {
 
   HttpServerOptions options_;
   Handler& handler_;
-  int listener_ = -1;
+  int listener_ = -1;  // closed by stop()
   int wake_read_ = -1, wake_write_ = -1;
   std::uint16_t port_ = 0;
   ConnectionId last_id_ = 0;

@@ -88,6 +88,10 @@ OrderedJson chat_content(std::optional<JsonNode> content) {
   for (const JsonNode part : content->elements()) {
     const std::string_view type = type_of(part);
     if (type == "input_text" || type == "output_text") parts[i]["type"] = "text";
+    if (type == "output_text") {  // of an earlier answer
+      parts[i].erase("annotations");
+      parts[i].erase("logprobs");
+    }
     ++i;
   }
   return parts;
@@ -197,8 +201,10 @@ ChatBody chat_body(JsonNode request) {
     members.only("summary", "[]");
     members.refuse_others();
   }
-  if (const auto choice = fields.find("tool_choice"))
+  if (const auto choice = fields.find("tool_choice")) {
     body["tool_choice"] = nested_function(*choice);
+    chat.names["tool_choice.function"] = "tool_choice";
+  }
   if (const auto tools = fields.find("tools")) {
     if (!tools->is_array()) expected("tools", "an array of functions", tools);
     std::size_t i = 0;

@@ -7,16 +7,20 @@
 namespace stagecraft {
 namespace {
 
-nlohmann::json message_item(const std::string& id, const std::string& text, bool is_done) {
+constexpr std::string_view kInProgress = "in_progress", kCompleted = "completed",
+                           kIncomplete = "incomplete";
+
+nlohmann::json message_item(const std::string& id, const std::string& text,
+                            std::string_view status) {
   nlohmann::json content = nlohmann::json::array();
-  if (is_done)
+  if (status != kInProgress)
     content.push_back({{"type", "output_text"},
                        {"text", text},
                        {"annotations", nlohmann::json::array()},
                        {"logprobs", nlohmann::json::array()}});
   return {{"type", "message"},
           {"id", id},
-          {"status", is_done ? "completed" : "in_progress"},
+          {"status", status},
           {"role", "assistant"},
           {"content", std::move(content)}};
 }
@@ -27,7 +31,7 @@ nlohmann::json call_item(const std::string& id, const ToolCall& call, bool is_do
           {"call_id", "call_" + id},
           {"name", call.name},
           {"arguments", is_done ? call.arguments : ""},
-          {"status", is_done ? "completed" : "in_progress"}};
+          {"status", is_done ? kCompleted : kInProgress}};
 }
 
 }  // namespace
@@ -105,9 +109,9 @@ std::string ResponseWriter::add(std::size_t, const TextEvent& event) {
   take(reader_.push(event.piece), builder);
   if (!event.end) return builder.said;
   take(reader_.finish(), builder);
-  close_text(builder);
   end_ = *event.end;
   ended_ = true;
+  close_text(builder, !end_.error.empty() || is_cut(end_.reason) ? kIncomplete : kCompleted);
   return builder.said;
 }
 
@@ -116,11 +120,12 @@ void ResponseWriter::take(const ToolCallReader::Found& found, Builder& builder) 
     const std::string id = "msg_" + builder.item_id();
     if (!in_text_) {
       in_text_ = true;
-      builder.say_of_item("response.output_item.added", {{"item", message_item(id, "", false)}});
+      builder.say_of_item("response.output_item.added",
+                          {{"item", message_item(id, "", kInProgress)}});
       builder.say_of_item("response.content_part.added",
                           {{"item_id", id},
                            {"content_index", 0},
-                           {"part", message_item(id, "", true)["content"][0]}});
+                           {"part", message_item(id, "", kCompleted)["content"][0]}});
     }
     text_ += found.text;
     builder.say_of_item("response.output_text.delta", {{"item_id", id},
@@ -129,7 +134,7 @@ void ResponseWriter::take(const ToolCallReader::Found& found, Builder& builder) 
                                                        {"logprobs", nlohmann::json::array()}});
   }
   for (const ToolCall& call : found.calls) {
-    close_text(builder);
+    close_text(builder, kCompleted);
     const std::string id = builder.item_id();
     builder.say_of_item("response.output_item.added", {{"item", call_item(id, call, false)}});
     builder.say_of_item("response.function_call_arguments.delta",
@@ -143,11 +148,11 @@ void ResponseWriter::take(const ToolCallReader::Found& found, Builder& builder) 
   }
 }
 
-void ResponseWriter::close_text(Builder& builder) {
+void ResponseWriter::close_text(Builder& builder, std::string_view status) {
   if (!in_text_) return;
   in_text_ = false;
   const std::string id = "msg_" + builder.item_id();
-  const nlohmann::json item = message_item(id, text_, true);
+  const nlohmann::json item = message_item(id, text_, status);
   builder.say_of_item("response.output_text.done", {{"item_id", id},
                                                     {"content_index", 0},
                                                     {"text", text_},

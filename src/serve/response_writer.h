@@ -28,7 +28,7 @@ class ResponseWriter : public Answer {
   struct Builder;  // keeps the JSON library out of this header
 
   void take(const ToolCallReader::Found& found, Builder& builder);
-  void close_text(Builder& builder);
+  void close_text(Builder& builder, std::string_view status);
 
   Options options_;
   ToolCallReader reader_;

@@ -53,6 +53,21 @@ Shown run(Backend& backend, std::span<const TokenId> ids, std::size_t vocab_size
   return result;
 }
 
+// Tensors of these files are copied when the files are opened. The walker uses f32 copies as they
+// are, and converts others into memory of its own.
+TEST(PlanWalker, KeepsOnlyTheCopiesOfTensorsThatItUses) {
+  for (const auto& [name, kept] : {std::pair{"gguf/llama-gqa2.gguf", 6912u},
+                                   {"gguf/gemma-tied.gguf", 0u},
+                                   {"formats/quantized/gptq", 0u},
+                                   {"formats/quantized/fp8-blocks", 12288u}}) {
+    const ModelSource model = std::string(TEST_DATA "/") + name;
+    const Checkpoint checkpoint = Checkpoint::open(model);
+    EXPECT_GT(checkpoint.copied_bytes(), 0u) << name;
+    load_weights(describe_model(model).plan, checkpoint);
+    EXPECT_EQ(checkpoint.copied_bytes(), kept) << name;
+  }
+}
+
 // The tiny models that the layers of the course can compute.
 std::vector<std::string> models_of_the_course() {
   std::vector<std::string> names = tiny_model_names();

@@ -42,15 +42,15 @@ class Prompt : public testing::TestWithParam<BackendKind> {
 TEST_P(Prompt, IsRefusedInTwoPasses) {
   EXPECT_EQ(first_pass(engine_.plan(), ids_), 6u);
   EXPECT_EQ(refusal(*sequence_, all_.first(5)),
-            "forward: expected the whole prompt, up to token 35, in the first pass: tokens of the "
-            "prompt also attend to later ones");
+            "prompt: expected the whole prompt, up to token 35, at once (its tokens also attend to "
+            "later ones), found none");
   EXPECT_EQ(sequence_->length(), 0u);
 }
 
 TEST_P(Prompt, IsRefusedWithoutAPlaceForTheAnswer) {
   const std::vector<TokenId> no_mask = {5, 17, 35, 8};
   EXPECT_EQ(refusal(*sequence_, no_mask),
-            "forward: prompt: expected mask token 34 (the place of the answer) before token 35, "
+            "prompt: expected mask token 34 (the place of the answer) before token 35, "
             "found none");
   EXPECT_EQ(sequence_->length(), 0u);
   const std::vector<TokenId> empty = {35, 8, 35};

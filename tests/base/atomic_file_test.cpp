@@ -30,6 +30,19 @@ TEST(AtomicFile, IsThereWholeOrNotAtAll) {
   EXPECT_THROW(AtomicFile(path, false), Error);
 }
 
+TEST(AtomicFile, DoesNotReplaceAFileThatWasMadeMeanwhile) {
+  const TemporaryFolder folder;
+  {
+    AtomicFile file(folder.file("a"), false);
+    file.write(std::string_view("new"));
+    folder.write("a", "of another program");
+    EXPECT_EQ(error_of([&] { file.commit(); }),
+              folder.file("a") + ": already exists (--force replaces it)");
+  }
+  EXPECT_EQ(read_file(folder.file("a")), "of another program");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
 // Its name has the id of the process, which may come again.
 TEST(AtomicFile, DoesNotWriteIntoAnUnfinishedFileThatIsLeftOver) {
   const TemporaryFolder folder;

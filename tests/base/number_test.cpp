@@ -23,6 +23,17 @@ TEST(Number, IsTheWholeTextOrNothing) {
   }
 }
 
+TEST(Number, IsADecimalOrNothing) {
+  EXPECT_EQ(decimal_of("12"), 12.0);
+  EXPECT_EQ(decimal_of(".5"), 0.5);
+  EXPECT_EQ(decimal_of("1.5e+2"), 150.0);
+  EXPECT_EQ(decimal_of("1E-3"), 0.001);
+  for (const std::string text : {"", "0x10", "0X1P3", " 3", "3 ", "+3", "-3", "inf", "nan", "e5",
+                                 "1e", "1-2", "1.2.3", "0,5", "."}) {
+    EXPECT_EQ(decimal_of(text), std::nullopt) << text;
+  }
+}
+
 TEST(Number, IsAnIntegerOrNothing) {
   EXPECT_EQ(integer_of<int>("-12"), -12);
   EXPECT_EQ(integer_of<std::size_t>("012"), 12u);

@@ -20,6 +20,17 @@ TEST(Utf8, RefusesOverlongFormsSurrogatesAndValuesBeyondUnicode) {
   EXPECT_EQ(utf8_sequence_length("\x80"), 0u);
 }
 
+TEST(Utf8, KnowsWhatATerminalWouldObey) {
+  for (const char* text : {"\n", "\x1b[0m", "\x7f", "\xc2\x80", "\xc2\x9b", "\xc2\x9f",
+                           "\xe2\x80\xaa", "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa9"}) {
+    EXPECT_TRUE(utf8_controls_terminal(text)) << text;
+  }
+  for (const char* text : {"", "a", "\xc2\xa0", "\xc3\x80", "\xe2\x80\xa9", "\xe2\x80\xaf",
+                           "\xe2\x81\xa5", "\xe2\x81\xaa", "\xe4\x80\xaa", "\xc2"}) {
+    EXPECT_FALSE(utf8_controls_terminal(text)) << text;
+  }
+}
+
 TEST(Utf8, NamesTheOffsetOfTheFirstBrokenByte) {
   EXPECT_EQ(utf8_error_offset("plain \xc3\xa9"), std::string_view::npos);
   EXPECT_EQ(utf8_error_offset("ab\xff"

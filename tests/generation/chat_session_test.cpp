@@ -112,6 +112,18 @@ TEST_F(ChatSessionTest, ForgetsTheOldestExchangesButNeverTheSystemPrompt) {
   EXPECT_LE(from_scratch(chat.conversation()).size(), kContext / 2);
 }
 
+TEST_F(ChatSessionTest, DoesNotSayThatItForgotWhatItKept) {
+  ChatSession chat(model_, tokenizer_, chatml_format(tokenizer_), kContext);
+  chat.conversation() = {std::nullopt, {{"hello", "hi"}}};
+  listener_.on_text = [](std::string_view) { return false; };
+  EXPECT_EQ(say(chat, std::string(kContext - 20, '#')).reason, StopReason::Stopped);
+  EXPECT_EQ(chat.conversation().exchanges.size(), 1u);
+  EXPECT_EQ(forgotten_, 0u);
+  listener_.on_text = [](std::string_view) { return true; };
+  say(chat, std::string(kContext - 20, '#'));
+  EXPECT_EQ(forgotten_, 1u);
+}
+
 TEST_F(ChatSessionTest, ForgetsNothingWhereAQuarterOfTheContextIsLeftForTheAnswer) {
   options_.generation.max_tokens = 1000;
   const Conversation before = {std::nullopt, {{"hello", "hi"}}};

@@ -75,6 +75,12 @@ TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
       {"gpt2-tied", "hidden_size", 16,
        "'hidden_size': expected none (GPT-2's own fields are 'n_embd', ...), found 16"},
       {"gpt2-tied", "n_head", 3, "'n_embd': expected a multiple of 'n_head' 3, found 16"},
+      {"gpt2-tied", "n_head", 16, "'n_embd': expected an even multiple of 'n_head' 16, found 16"},
+      {"phi-mha", "num_attention_heads", 6,
+       "'hidden_size': expected an even multiple of 'num_attention_heads' 6 (RoPE rotates pairs), "
+       "found 30"},
+      {"falcon-alibi", "num_attention_heads", 6,
+       "'hidden_size': expected an even multiple of 'num_attention_heads' 6, found 18"},
       {"gpt2-tied", "layer_norm_epsilon", -1.0, ""},
       {"gpt-neox-parallel", "rope_theta", 500.0,
        "'rope_theta': expected 'rotary_emb_base' instead, found 500.0"},
@@ -381,6 +387,9 @@ TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
        "'rope_theta': expected 'rope_parameters' instead, found 10000.0"},
       {"gemma4-shared-caches", "rope_parameters", nlohmann::json{{"rope_type", "default"}},
        "rope_parameters: 'sliding_attention': expected an object, found none"},
+      {"gemma4-shared-caches", "per_layer_config",
+       nlohmann::json{{"1", {{"head_dim", 7}}}, {"4", {{"head_dim", 7}}}},
+       "per_layer_config: 1: 'head_dim': expected an even number (RoPE rotates pairs), found 7"},
       {"gemma4-shared-caches", "per_layer_config", nlohmann::json{{"1", {{"head_dim", 8}}}},
        "per_layer_config: '4': expected 2 KV heads of size 8, as in other global layers, found 2 "
        "of size 6"},

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/plan_text.h"
 #include "model/plan_writer.h"
 
 namespace stagecraft {
@@ -51,6 +52,30 @@ TEST_F(PlanOfASum, IsReadUntilItIsWrittenAgainAndAtTheEndIfItIsTheResult) {
   EXPECT_FALSE(is_read_after(plan_, 2, x_));
   EXPECT_TRUE(is_read_after(plan_, 2, z_));   // by the caller
   EXPECT_FALSE(is_read_after(plan_, 0, z_));  // it is written first
+}
+
+TEST(PlanText, ShowsTheFirstLinesInWhichTwoPlansDiffer) {
+  const auto differ = [](const char* expected, const char* found) {
+    const LineDifference lines = first_difference(expected, found);
+    return lines.expected + " | " + lines.found;
+  };
+  EXPECT_EQ(differ("a\nb\n", "a\nc\n"), "b | c");
+  EXPECT_EQ(differ("a\n", "a\nb\n"), "the end | b");
+  EXPECT_EQ(differ("a\nb\n", "a\n"), "b | the end");
+}
+
+TEST(PlanWriter, ABiasHasNoColumns) {
+  Plan plan;
+  PlanWriter w(plan);
+  const BufferId in = w.buffer("in", 3), out = w.buffer("out", 2);
+  Weight columns{.name = {}, .shape = {}};
+  columns.first_input = 4;
+  columns.of_inputs = 7;
+  w.linear("y", out, in, "y_proj", true, columns);
+  EXPECT_EQ(plan.weight(0).of_inputs, 7u);
+  EXPECT_EQ(plan.weight(1).name, "y_proj.bias");
+  EXPECT_EQ(plan.weight(1).first_input, 0u);
+  EXPECT_EQ(plan.weight(1).of_inputs, 0u);
 }
 
 }  // namespace

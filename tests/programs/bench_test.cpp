@@ -1,5 +1,8 @@
 // `stagecraft bench` with the model that comes with the project.
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "base/processors.h"
@@ -52,17 +55,41 @@ TEST(Bench, MeasuresUpToTheLastPositionThatAModelHasLearned) {
   EXPECT_EQ(bench("65", "0").code, 1);
 }
 
-// A shell makes background programs ignore Ctrl-C. bench must handle it even then.
+TEST(Bench, RefusesListsWithEmptyElements) {
+  for (const char* list : {"1,,2", "1,", ",1", ",", ""}) {
+    const ProgramResult result = run_program({"bench", "-p", list});
+    EXPECT_EQ(result.code, 2) << list;
+    EXPECT_EQ(
+        result.err,
+        fmt::format("stagecraft: --prompt: expected numbers as in 1,2,3, found '{}'\n", list));
+  }
+  EXPECT_EQ(run_program({"bench", "-p", "1,x"}).err,
+            "stagecraft: --prompt: expected a whole number from 0 to 1000000, found 'x'\n");
+  EXPECT_NE(run_program({"bench", "--help"}).out.find("-p,--prompt N,N=[512] ..."),
+            std::string::npos);
+}
+
 TEST(Bench, CountsNothingThatCtrlCInterrupted) {
   const TemporaryFolder folder;
+  const pid_t child = ::fork();
+  if (child == 0) {  // not by a shell, which makes background programs ignore Ctrl-C
+    ::signal(SIGINT, SIG_DFL);
+    std::freopen(folder.file("out").c_str(), "w", stdout);
+    std::freopen(folder.file("err").c_str(), "w", stderr);
+    ::execl(PROGRAM, PROGRAM, "bench", "--model", REPOSITORY "/models/story", "-p", "8", "-n", "0",
+            "-d", "100000", "-r", "1", "-t", "1", "--json", folder.file("json").c_str(), nullptr);
+    ::_exit(127);
+  }
   // The run is interrupted after its first words on stderr.
-  const std::string run = fmt::format(
-      "{} bench --model {}/models/story -p 8 -n 0 -d 100000 -r 1 -t 1 --json {} >{} 2>{} & pid=$!\n"
-      "while kill -0 $pid && ! test -s {}; do sleep 0.1; done\n"
-      "kill -INT $pid; wait $pid",
-      PROGRAM, REPOSITORY, folder.file("json"), folder.file("out"), folder.file("err"),
-      folder.file("err"));
-  const int status = std::system(run.c_str());
+  int status = 0;
+  std::error_code missing;
+  while (std::filesystem::file_size(folder.file("err"), missing) == 0 || missing) {
+    ASSERT_EQ(::waitpid(child, &status, WNOHANG), 0);
+    ::usleep(100'000);
+  }
+  ::kill(child, SIGINT);
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 130);
   EXPECT_EQ(read_file(folder.file("out")).find("prompt 8"), std::string::npos);
   const std::string err = read_file(folder.file("err"));

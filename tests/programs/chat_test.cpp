@@ -168,6 +168,20 @@ TEST_F(ChatCommand, TakesSeveralLinesBetweenTripleQuotes) {
   EXPECT_EQ(chat({}, "\"\"\"\n\"\"\"\n\"\"\"\"\"\"\n").out, "");
 }
 
+TEST_F(ChatCommand, ReportsABlockThatIsNoUtf8OnceAndGoesOnAfterIt) {
+  for (const std::string& block : {std::string("\"\"\"one\ncaf\xe9\nthr\xe9\xe9\n\"\"\"\n"),
+                                   std::string("\"\"\"one\ncaf\xe9 \"\"\"\n")}) {
+    const ProgramResult result = chat({}, block + "hello\n");
+    EXPECT_EQ(result.out, answers({"hello"})) << block;
+    EXPECT_EQ(result.code, 1);
+    expect_one_line(result.err.substr(0, result.err.rfind('[')),
+                    "stdin, line 2: expected UTF-8, found the byte 0xe9 at offset 3");
+  }
+  const ProgramResult result = chat({}, "\"\"\"\xe9\ntwo\n\"\"\"\nhello\n");
+  EXPECT_EQ(result.out, answers({"hello"}));
+  expect_one_line(result.err.substr(0, result.err.rfind('[')), "stdin, line 1: expected UTF-8");
+}
+
 TEST_F(ChatCommand, UndoesRetriesAndResets) {
   const std::string hello = answers({"hello"});
   EXPECT_EQ(chat({}, "hello\n/undo\nhello\n").out, hello + hello);
@@ -229,6 +243,8 @@ TEST_F(ChatCommand, RefusesWhatItCannotAnswer) {
   expect(chat({""}), 1, "question: expected text");
   expect(chat({std::string(600, 'x')}), 1, "expected at most 512 tokens (the context), found ");
   expect(chat({"--context", "0", "hello"}), 2, "--context");
+  expect(chat({"--chat-template-kwargs", "", "hello"}), 2,
+         "--chat-template-kwargs: expected a JSON object, found ''");
   expect(chat({"hello", "world"}), 2, "world");
 }
 

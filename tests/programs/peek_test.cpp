@@ -151,11 +151,24 @@ TEST_F(PeekProgram, NamesTheRangeOfLayersAndHeads) {
                           "to 1, found ") +
                   head + "\n");
   }
-  for (const char* head : {"0", "0.", ".0", "0.0.0", "a.b", "-1.0", "0,1", " 0.0"}) {
+  for (const char* head : {"", "0", "0.", ".0", "0.0.0", "a.b", "-1.0", "0,1", " 0.0"}) {
     const ProgramResult result = peek("ab", {std::string("--attention=") + head});
     EXPECT_EQ(result.code, 2) << head;
     EXPECT_NE(result.err.find("LAYER.HEAD"), std::string::npos) << result.err;
   }
+}
+
+TEST_F(PeekProgram, ShowsTheBytesOfWhatATerminalWouldObey) {
+  const std::string file = folder_.file("tokenizer.json");
+  std::string text = read_file(file);
+  const std::string before = R"("added_tokens": [)";
+  text.insert(text.find(before) + before.size(),
+              R"({"id": 10, "content": "\u009b\u202e", "special": false, "normalized": false},)");
+  write_file(file, text);
+  const std::string out = peek("a\xc2\x9b\xe2\x80\xae").out;
+  EXPECT_EQ(out.find("\xc2\x9b"), std::string::npos) << out;
+  EXPECT_EQ(out.find("\xe2\x80\xae"), std::string::npos) << out;
+  EXPECT_NE(out.find("<c2><9b>"), std::string::npos) << out;
 }
 
 TEST_F(PeekProgram, RefusesALayerWithoutAttention) {

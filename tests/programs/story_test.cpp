@@ -285,6 +285,11 @@ TEST(Story, RefusesTextThatIsNoUtf8) {
 TEST(Story, AnswersAWrongCommandLineWithTwo) {
   for (const std::vector<std::string>& wrong :
        std::vector<std::vector<std::string>>{{"--temperature", "nan"},
+                                             {"--temperature", "0x1"},
+                                             {"--temperature", " 1"},
+                                             {"--temperature", "+1"},
+                                             {"--temperature", "1e-400"},
+                                             {"--temperature", "1e-60"},
                                              {"--temperature", "-1"},
                                              {"--top-p", "1.5"},
                                              {"--threads", "0"},

@@ -229,6 +229,8 @@ TEST(CompareProgram, AnswersWhatCannotBeComparedWithCode2) {
   write_file(broken, "no safetensors file at all");
 
   const std::vector<std::vector<std::string>> cases = {
+      {"", good},
+      {good, ""},
       {good, folder.file("absent")},
       {folder.file("absent"), good},
       {good, broken},
@@ -248,6 +250,7 @@ TEST(CompareProgram, AnswersWhatCannotBeComparedWithCode2) {
     EXPECT_TRUE(result.err.starts_with("stagecraft: ")) << result.err;
     EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
   }
+  EXPECT_EQ(run_program({"compare", "", good}).err, "stagecraft: A: expected a path, found ''\n");
 }
 
 }  // namespace

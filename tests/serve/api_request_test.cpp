@@ -203,6 +203,27 @@ TEST_F(ApiRequest, RefusesByNameWhatWouldChangeTheAnswer) {
             "n|request: 'n': expected at most 16 texts in all, found 20");
 }
 
+TEST_F(ApiRequest, RefusesAPromptThatTheModelCannotBegin) {
+  model_.prompt_rule = PromptRule{.end = 5, .masks = {7, 6}};
+  EXPECT_EQ(refused(R"({"prompt": [1, 7, 5]})"), "accepted");
+  EXPECT_EQ(refused(R"({"prompt": [1, 6, 5, 2]})"), "accepted");
+  EXPECT_EQ(
+      refused(R"({"prompt": [1, 7]})"),
+      "prompt|request: 'prompt': expected the whole prompt, up to token 5, at once (its tokens "
+      "also attend to later ones), found none");
+  EXPECT_EQ(
+      refused(R"({"prompt": [1, 5]})"),
+      "prompt|request: 'prompt': expected mask token 7 (the place of the answer) before token "
+      "5, found none");
+  try {
+    parse_glass(R"({"tokens": [1, 5]})", model_, GlassView::Choices);
+    ADD_FAILURE() << "not refused";
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.status(), 400);
+    EXPECT_EQ(error.param(), "tokens");
+  }
+}
+
 TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
   const auto with = [](const std::string& messages, const std::string& more = "") {
     return R"({"messages": )" + messages + more + "}";
@@ -230,6 +251,14 @@ TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
       refused(with(R"([{"role": "user", "content": [{"type": "image_url"}]}])"), true),
       "messages[0].content|request: 'messages[0].content': expected parts of the type 'text', "
       "found \"image_url\"");
+  EXPECT_EQ(refused(with(R"([{"role": "user", "content": [{"type": "text", "text": "x"},
+                              {"type": "text", "text": "x", "tone": 1}]}])"),
+                    true),
+            "messages[0].content[1].tone|request: 'messages[0].content[1].tone': unknown field");
+  EXPECT_EQ(refused(with(R"([{"role": "user", "content": [{"type": "text", "text": "x",
+                              "cache_control": {"type": "ephemeral"}}]}])"),
+                    true),
+            "accepted");
   EXPECT_EQ(refused(with(R"([{"role": "user"}])"), true),
             "messages[0].content|request: 'messages[0].content': expected a string or an array, "
             "found none");
@@ -386,7 +415,13 @@ TEST_F(ApiRequest, TakesAGrammarFromAnyFieldThatSaysOne) {
        "tools[0]|request: 'tools[0]': expected an object of the type 'function', found "
        "\"web_search\""},
       {R"("tools": [{"type": "function"}])",
-       "tools[0]|request: 'tools[0]': expected an object of the type 'function', found an object"},
+       "tools[0].function|request: 'tools[0].function': expected an object, found none"},
+      {R"("tools": [{"type": "function", "function": {"name": "f"}, "nmae": 1}])",
+       "tools[0].nmae|request: 'tools[0].nmae': unknown field"},
+      {R"("tools": [{"type": "function", "cache_control": {"type": "ephemeral"},
+                     "function": {"name": "f", "strict": true}}])",
+       "tools|request: 'tools': not supported: the chat template of this model has no known "
+       "format of tool calls"},
       {R"("tools": [{"type": "function", "function": {"name": "f g"}}])",
        "tools[0].function.name|request: 'tools[0].function.name': expected 1 to 64 letters, "
        "digits, "

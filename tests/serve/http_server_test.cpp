@@ -15,13 +15,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Answers "/large" with kLarge bytes, "/soon" at the first wake after 200 ms, "/later" never, and
-// everything else with two bytes. "/stop" stops the server first.
+// Answers "/large" with kLarge bytes, "/soon" at the first wake after 200 ms, "/later" never,
+// "/stream" with a part of a stream, and everything else with two bytes. "/stop" stops the server
+// first.
 struct Echo : HttpServer::Handler {
   void on_request(ConnectionId connection, HttpRequest request) override {
     if (request.path == "/later") return;
     if (request.path == "/soon") {
       soon.emplace_back(connection, std::chrono::steady_clock::now() + 200ms);
+      return;
+    }
+    if (request.path == "/stream") {
+      server->begin_stream(connection, "text/plain");
+      server->stream(connection, std::string(kPart, 'k'));
+      ++answered;
       return;
     }
     if (request.path == "/stop") server->stop();
@@ -40,7 +47,7 @@ struct Echo : HttpServer::Handler {
     }
   }
 
-  static constexpr std::size_t kLarge = 30 << 20;
+  static constexpr std::size_t kLarge = 30 << 20, kPart = 20 << 20;
   HttpServer* server = nullptr;
   std::vector<std::pair<ConnectionId, std::chrono::steady_clock::time_point>> soon;
   std::atomic<int> answered = 0;  // at once
@@ -56,10 +63,11 @@ class Client {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     const timeval patience = {10, 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    EXPECT_EQ(::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   }
   ~Client() { ::close(fd_); }
   Client(const Client&) = delete;
+  bool connected() const { return connected_; }
   Client& operator=(const Client&) = delete;
 
   Client& send(std::string_view text) {
@@ -91,6 +99,7 @@ class Client {
 
  private:
   int fd_;
+  bool connected_ = false;
 };
 
 class HttpServerTest : public testing::Test {
@@ -172,6 +181,17 @@ TEST_F(HttpServerTest, HoldsNoMoreUnreadBytesThanItMay) {
   EXPECT_NE(one.size() == Echo::kLarge, other.size() == Echo::kLarge);
 }
 
+TEST_F(HttpServerTest, KeepsTheLargestCompleteAnswerWhenOthersExceedTheLimit) {
+  options_.max_unsent_bytes = 10 << 20;
+  Client complete = client(), part = client();
+  complete.get("/large");
+  EXPECT_TRUE(becomes(echo_.answered, 1));
+  part.get("/stream");
+  EXPECT_TRUE(becomes(echo_.gone, 1));
+  EXPECT_LT(part.read().size(), Echo::kPart);
+  EXPECT_GE(complete.read(Echo::kLarge).size(), Echo::kLarge);
+}
+
 TEST_F(HttpServerTest, MakesRoomForANewClientByClosingTheOldestIdleOne) {
   std::vector<std::unique_ptr<Client>> half;
   client();
@@ -194,6 +214,13 @@ TEST_F(HttpServerTest, StopsAtOnceThoughClientsAreIdleAndFinishesAnswers) {
   EXPECT_EQ(half.read(), "");
   EXPECT_TRUE(served.read().ends_with("\r\n\r\nsoon"));
   thread_.join();
+}
+
+TEST_F(HttpServerTest, RefusesNewClientsAsSoonAsItStops) {
+  Client served = client();
+  served.get("/later");  // its answer is owed, so run() goes on
+  EXPECT_TRUE(client().get("/stop").read().ends_with("\r\n\r\nkk"));
+  EXPECT_FALSE(client().connected());
 }
 
 TEST_F(HttpServerTest, ClosesANewClientWhereAllOthersAreBeingServed) {

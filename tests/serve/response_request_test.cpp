@@ -40,6 +40,9 @@ TEST(ResponseRequest, NamesTheFieldsOfTheRequestInErrors) {
   EXPECT_EQ(refused(beside(R"("instructions": "y", "text": {"format": {"type": "text"}})")),
             "accepted");
   EXPECT_EQ(refused(input(user)), "accepted");
+  const std::string answer = R"({"role": "assistant", "content": [{"type": "output_text",
+                                 "text": "y", "annotations": [], "logprobs": []}]})";
+  EXPECT_EQ(refused(input(user + "," + answer + "," + user)), "accepted");
 
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"{}", "input|request: 'input': expected a string or an array of items, found none"},
@@ -49,6 +52,8 @@ TEST(ResponseRequest, NamesTheFieldsOfTheRequestInErrors) {
        "input|request: 'input': expected an array of at least one message, found an array of 0"},
       {input(R"({"role": "user", "content": "x", "tone": 1})"),
        "input[0].tone|request: 'input[0].tone': unknown field"},
+      {input(R"({"role": "user", "content": [{"type": "input_text", "text": "x", "tone": 1}]})"),
+       "input[0].content[0].tone|request: 'input[0].content[0].tone': unknown field"},
       {input(R"({"role": "user"})"),
        "input[0].content|request: 'input[0].content': expected a string or an array, found none"},
       {input(R"({"type": "item_reference"})"),

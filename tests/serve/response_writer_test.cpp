@@ -38,9 +38,27 @@ TEST_F(ResponseWriterTest, CallsATextThatWasCutIncomplete) {
                                        {StopReason::ContextFull, "incomplete"}}) {
     const nlohmann::json found = answer({"Hi"}, end_of(reason));
     EXPECT_EQ(found["status"], status);
+    EXPECT_EQ(found["output"][0]["status"], status);
     EXPECT_EQ(found["incomplete_details"].is_null(), found["status"] == "completed");
     EXPECT_EQ(found["error"], nullptr);
   }
+}
+
+TEST_F(ResponseWriterTest, OnlyTheItemThatWasCutIsIncomplete) {
+  const std::string call = R"(<tool_call>{"name": "f", "arguments": {}}</tool_call>)";
+  const nlohmann::json items = answer({"one", call, "tw"}, end_of(StopReason::MaxTokens))["output"];
+  ASSERT_EQ(items.size(), 3u);
+  EXPECT_EQ(items[0]["status"], "completed");
+  EXPECT_EQ(items[1]["status"], "completed");
+  EXPECT_EQ(items[2]["status"], "incomplete");
+}
+
+TEST_F(ResponseWriterTest, AStreamSaysThatTheItemWasCut) {
+  options_.stream = true;
+  ResponseWriter writer(options_);
+  const std::string events = writer.add(0, {0, "Hi", {}, end_of(StopReason::MaxTokens)});
+  const std::string done = events.substr(events.find("event: response.output_item.done"));
+  EXPECT_NE(done.find(R"("status":"incomplete")"), std::string::npos) << done;
 }
 
 TEST_F(ResponseWriterTest, WritesEachTextBetweenCallsAsAnItemOfItsOwn) {

@@ -4,6 +4,7 @@
 """
 import concurrent.futures
 import contextlib
+import itertools
 import json
 import math
 import os
@@ -12,6 +13,7 @@ import random
 import re
 import select
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -22,7 +24,7 @@ import time
 import unittest
 from unittest import mock
 
-from serving import MODELS, ROOT, read_all, serving
+from serving import MODELS, ROOT, Server, read_all, serving
 
 PROGRAM = sys.argv[1:2]
 COMPLETIONS, CHATS, RESPONSES = "/v1/completions", "/v1/chat/completions", "/v1/responses"
@@ -343,6 +345,12 @@ class Structure(unittest.TestCase):
                 [call] = message["tool_calls"]
                 self.assertEqual((call["type"], call["function"]["name"]),
                                  ("function", "get_weather"))
+                for path, choice in (
+                        ("tool_choice.nmae", {**named["tool_choice"], "nmae": 1}),
+                        ("tool_choice.function.nmae",
+                         {"type": "function", "function": {"name": "get_weather", "nmae": 1}})):
+                    error = server.post(CHATS, {**named, "tool_choice": choice}, 400)["error"]
+                    self.assertEqual((error["param"], error["code"]), (path, "unknown_parameter"))
                 deltas = [one["choices"][0]["delta"] for one in server.events(CHATS, named)]
                 [[streamed]] = [one["tool_calls"] for one in deltas if "tool_calls" in one]
                 self.assertEqual(streamed["function"], call["function"])
@@ -594,6 +602,54 @@ class Limits(unittest.TestCase):
             self.assertEqual(server.process.wait(10), 0)
             with self.assertRaises(ConnectionRefusedError):
                 server.connect()
+
+    @contextlib.contextmanager
+    def busy(self, program):
+        """A server that is writing an answer for many seconds."""
+        body = json.dumps({"prompt": "Once", "n": 16, "max_tokens": 1000, "stream": True,
+                           "grammar": "root ::= [a-z]{3000,}"}).encode()
+        server = Server(program, ["--model", MODELS / "chat", "-c", 4000])
+        try:
+            with server.connect() as connection:
+                connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
+                                   b"Content-Type: application/json\r\n"
+                                   b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+                connection.recv(100)
+                yield server
+        finally:
+            server.process.kill()
+            server.process.communicate()
+
+    def test_refuses_new_clients_while_it_ends(self):
+        with self.busy(PROGRAM) as server:
+            server.process.terminate()
+            self.assert_refuses_soon(server)
+            self.assertIsNone(server.process.poll())
+
+    def assert_refuses_soon(self, server):
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            try:
+                server.connect().close()
+            except ConnectionRefusedError:
+                return
+            time.sleep(0.02)
+        self.fail("it still accepts connections")
+
+    @unittest.skipIf(signal.getsignal(signal.SIGINT) == signal.SIG_IGN, "a job in the background")
+    def test_a_second_signal_of_any_kind_ends_it_at_once(self):
+        for first, second in itertools.permutations((signal.SIGINT, signal.SIGTERM)):
+            with self.busy(PROGRAM) as server:
+                server.process.send_signal(first)
+                self.assert_refuses_soon(server)  # it has noted the first one
+                server.process.send_signal(second)
+                self.assertEqual(server.process.wait(5), -second)
+
+    def test_a_signal_that_was_ignored_before_stays_ignored(self):
+        with serving(["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *PROGRAM]) as server:
+            server.process.send_signal(signal.SIGINT)
+            time.sleep(0.5)
+            self.assertEqual(server.ask("GET", "/health")[0], 200)
 
     def test_a_model_for_stories_completes_and_does_not_chat(self):
         with serving(PROGRAM, "--model", MODELS / "story") as server:

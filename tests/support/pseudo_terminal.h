@@ -42,6 +42,7 @@ class PseudoTerminal {
     child_ = ::fork();
     if (child_ == 0) {
       ::setsid();
+      ::signal(SIGINT, SIG_DFL);  // ignored, if the tests are a job in the background
       const int side = ::open(name.c_str(), O_RDWR);
       ::ioctl(side, TIOCSCTTY, 0);
       for (const int stream : {0, 1, 2}) ::dup2(side, stream);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "backends/pass_check.h"
 #include "model/linear.h"
@@ -323,6 +324,9 @@ class Walk {
 
 PlanWeights load_weights(const Plan& plan, const Checkpoint& checkpoint) {
   const std::vector<const StoredTensor*> stored = find_weights(plan, checkpoint);
+  // For each tensor, how many weights still need its bytes. A view needs them as long as it exists.
+  std::map<const StoredTensor*, std::size_t> needed_by;
+  for (const StoredTensor* tensor : stored) ++needed_by[tensor];
   PlanWeights weights;
   for (std::size_t i = 0; i < stored.size(); ++i) {
     StoredTensor tensor = stored_weight(plan.weights[i], *stored[i]);
@@ -345,6 +349,7 @@ PlanWeights load_weights(const Plan& plan, const Checkpoint& checkpoint) {
       for (float& value : values.view().row(r)) value += plan.weights[i].plus;
     }
     weights.values.push_back(values.view());
+    if (--needed_by[stored[i]] == 0) checkpoint.drop_copy(*stored[i]);
   }
   if (!weights.owned.empty()) checkpoint.release_pages();  // F32 tensors are read again when used
   return weights;

@@ -14,6 +14,7 @@ namespace stagecraft {
 
 // The weights of a plan as f32, by WeightId. F32 tensors that can be used as they are stored are
 // views into the checkpoint, which must outlive this; all others are converted copies.
+// load_weights drops those copies of the checkpoint that nothing points to (Checkpoint::drop_copy).
 struct PlanWeights {
   std::vector<MatrixView<const float>> values;  // vectors are matrices of one row
   std::vector<Matrix<float>> owned;

@@ -16,10 +16,14 @@ DecoderSizes bloom_sizes(const ConfigFields& fields) {
                            .max_seq_len = "seq_length",
                            .norm_eps = "layer_norm_epsilon"};
   expect_absent(fields, kSetByHeads, "none (the head size is hidden_size / n_head)");
-  const DecoderSizes sizes = parse_sizes(
-      fields,
-      {.vocab_size = 250'880, .max_seq_len = 2048, .tied = true, .norm_eps = 1e-5, .ffn_factor = 4},
-      names);
+  const DecoderSizes sizes = parse_sizes(fields,
+                                         {.vocab_size = 250'880,
+                                          .max_seq_len = 2048,
+                                          .tied = true,
+                                          .norm_eps = 1e-5,
+                                          .ffn_factor = 4,
+                                          .has_rope = false},
+                                         names);
   if (sizes.ffn_dim != 4 * sizes.dim) {
     throw Error("{}: 'n_inner': expected 4 * '{}' = {}, found {}", fields.where(), names.dim,
                 4 * sizes.dim, sizes.ffn_dim);

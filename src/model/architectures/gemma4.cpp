@@ -72,6 +72,7 @@ void parse_layer_sizes(const ConfigFields& layers, Gemma4& model) {
       }
       head_dim = layer->size_or("head_dim", head_dim);
       n_kv_heads = layer->size_or(kKvHeads, n_kv_heads);
+      check_heads(*layer, model.sizes.n_heads, n_kv_heads, head_dim);
     }
     const bool same = global.head_dim == head_dim && global.n_kv_heads == n_kv_heads;
     if (n_global++ != 0 && !same) {
@@ -104,9 +105,9 @@ void parse_heads(const ConfigFields& fields, Gemma4& model) {
       model.global.n_kv_heads =
           fields.size_or("num_global_key_value_heads", model.sizes.n_kv_heads);
     }
+    check_heads(fields, model.sizes.n_heads, model.global.n_kv_heads, model.global.head_dim,
+                {.n_kv_heads = "num_global_key_value_heads", .head_dim = "global_head_dim"});
   }
-  check_heads(fields, model.sizes.n_heads, model.global.n_kv_heads, model.global.head_dim,
-              "num_global_key_value_heads", "global_head_dim");
 }
 
 void parse_shared(const ConfigFields& fields, Gemma4& model) {

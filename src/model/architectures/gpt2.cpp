@@ -26,10 +26,14 @@ Plan gpt2_plan(const ConfigFields& fields) {
   refuse_foreign_arithmetic(fields, {"scale_attn_weights", "scale_attn_by_inverse_layer_idx"});
   expect_absent(fields, kOtherNames, "none (GPT-2's own fields are 'n_embd', ...)");
   expect_false(fields, "add_cross_attention");
-  const DecoderSizes sizes = parse_sizes(
-      fields,
-      {.vocab_size = 50'257, .max_seq_len = 1024, .tied = true, .norm_eps = 1e-5, .ffn_factor = 4},
-      kGpt2Names);
+  const DecoderSizes sizes = parse_sizes(fields,
+                                         {.vocab_size = 50'257,
+                                          .max_seq_len = 1024,
+                                          .tied = true,
+                                          .norm_eps = 1e-5,
+                                          .ffn_factor = 4,
+                                          .has_rope = false},
+                                         kGpt2Names);
   const auto function = parse_activation(fields, "activation_function", "gelu_new");
   const bool scaled = fields.flag_or("scale_attn_weights", true);
   const bool by_layer = fields.flag_or("scale_attn_by_inverse_layer_idx", false);

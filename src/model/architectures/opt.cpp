@@ -16,9 +16,13 @@ constexpr SizeNames kOptNames = {.ffn_dim = "ffn_dim", .norm_eps = ""};
 Plan opt_plan(const ConfigFields& fields) {
   refuse_foreign_arithmetic(fields);
   expect_absent(fields, kSetByHeads, "none (the head size is hidden_size / num_attention_heads)");
-  const DecoderSizes sizes = parse_sizes(
-      fields, {.vocab_size = 50'272, .max_seq_len = 2048, .tied = true, .norm_eps = 1e-5},
-      kOptNames);
+  const DecoderSizes sizes = parse_sizes(fields,
+                                         {.vocab_size = 50'272,
+                                          .max_seq_len = 2048,
+                                          .tied = true,
+                                          .norm_eps = 1e-5,
+                                          .has_rope = false},
+                                         kOptNames);
   const std::size_t table_width = fields.size_or("word_embed_proj_dim", sizes.dim);
   const auto function = parse_activation(fields, "activation_function", "relu");
   const bool bias = fields.flag_or("enable_bias", true);
