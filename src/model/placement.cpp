@@ -26,9 +26,8 @@ std::string prompt_problem(const PromptRule& rule, std::span<const TokenId> toke
   const auto prompt = before_end(rule, tokens);
   if (prompt.size() == tokens.size()) {
     return fmt::format(
-        "expected the whole prompt, up to token {}, at once (its tokens also attend to later "
-        "ones), "
-        "found none",
+        "expected the whole prompt, up to token {}, at once (its tokens also attend to "
+        "later ones), found none",
         rule.end);
   }
   if (prompt.empty() || find_mask(rule, prompt) != prompt.size()) return "";
