@@ -23,9 +23,16 @@ DEBUGGERS = {
 }
 
 
-def kept(stage):
-    """The requests that the last test kept, in order."""
-    return sorted(path for path in stage.requests.glob("*-*") if path.is_file())
+def kept(stage, part=None):
+    """The requests that the last test kept, in order; part: those of its groups only."""
+    suites = {group["name"] for group in stage.groups if part in (None, group.get("part"))}
+    found = (path for path in stage.requests.glob("*-*") if path.is_file())
+    return sorted(path for path in found if part is None or suite_of(path) in suites)
+
+
+def suite_of(request):
+    """000-Rope.RotatesHeads-two_heads -> Rope"""
+    return request.name.partition("-")[2].partition(".")[0]
 
 
 def plain(text):
@@ -33,10 +40,11 @@ def plain(text):
     return re.sub(r"[^A-Za-z0-9.-]+", "_", text).lower()
 
 
-def pick(stage, text):
-    """The request that the text names, failed ones first; without a text, the first that failed."""
-    failed = [path for _, path in gate.failed_requests(stage.requests)]
-    everything = failed + kept(stage)
+def pick(stage, text, part=None):
+    """The request that the text names, failed ones first; without a text, the first that failed; part: of this part."""
+    asked = kept(stage, part)
+    failed = [path for _, path in gate.failed_requests(stage.requests) if path in asked]
+    everything = failed + asked
     if text is None and failed:
         return failed[0]
     # A line of ./stage test has the name, a colon, and what the name means.
@@ -45,9 +53,9 @@ def pick(stage, text):
         found = [path for path in everything if plain(words) in path.name.lower()]
         if found:
             return found[0]
-    names = "".join(f"\n  {path.name}" for path in kept(stage))
-    reason = (course.say("debug_none", stage.id) if text is None
-              else course.say("debug_no_case", stage.id, text))
+    names = "".join(f"\n  {path.name}" for path in asked)
+    where = stage.id if part is None else f"{stage.id}.{part}"
+    reason = course.say("debug_none", where) if text is None else course.say("debug_no_case", where, text)
     raise course.Problem(reason + names)
 
 
@@ -82,7 +90,7 @@ def run():
     parser.add_argument("stage")
     parser.add_argument("case", nargs="?")
     options = parser.parse_args()
-    stage = course.find_stage(options.stage, course.stages())
+    stage, part = course.find_part(options.stage, course.stages())
     if stage.is_emulated:
         raise course.Problem(course.say("gpu_no_debugger", stage.id))
     debugger = find_debugger()
@@ -91,7 +99,7 @@ def run():
     if not kept(stage) or progress.remembered(stage) is None:
         if progress.judge(stage).compile_error:
             raise course.Problem(course.say("debug_uncompiled", stage.id))
-    request = pick(stage, options.case)
+    request = pick(stage, options.case, part)
     problem = building.build(f"worker_{stage.number}_debug")
     if problem is not None:
         raise course.Problem(course.say("debug_uncompiled", stage.id))

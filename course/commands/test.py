@@ -1,4 +1,5 @@
 """./stage test: says whether your code is right, and if not, why."""
+import re
 import subprocess
 import sys
 
@@ -74,7 +75,7 @@ def where_it_happens(group, stage):
         return sanitized.where_it_happens(stage, request)
     if kind == "hung":
         return [course.say("test_hung", stage.id)]
-    if group.status == "wrong":
+    if group.status == "wrong" and kind != "refusal":  # whose message says all
         return sanitized.where_it_happens(stage, request, doubtful=True)
     return []
 
@@ -212,7 +213,8 @@ def run():
         course.tell(course.say("test_total", sum(result.earned for result in results),
                          sum(result.stage.points for result in results)))
     unfinished = next((result for result in results if not result.is_done_here), None)
-    course.tell(next_step(unfinished or results[-1], options.stages))
+    selection = options.stages and re.sub(r"\b0+(?=\d)", "", options.stages)  # "06" is 6
+    course.tell(next_step(unfinished or results[-1], selection))
     if unfinished is None and progress.are_all_right(known):
         course.tell(course.say("where_all_done"))
     return 1 if unfinished else 0

@@ -17,7 +17,7 @@ bool right(const Expected& expected, std::size_t i, float got) {
 }
 
 // The sign of a NaN means nothing.
-double without_sign_of_nan(float value) { return std::isnan(value) ? NAN : value; }
+double without_sign_of_nan(double value) { return std::isnan(value) ? NAN : value; }
 
 std::string place(const Expected& expected, std::size_t i) {
   if (expected.shape.size() == 3) {
@@ -66,7 +66,10 @@ bool is_transposed(const Expected& expected, const Tensor& got) {
 bool is_permuted(const Expected& expected, const Tensor& got) {
   std::vector<double> e = expected.values;
   std::vector<double> g(got.values.begin(), got.values.end());
-  if (std::any_of(g.begin(), g.end(), [](double x) { return !std::isfinite(x); })) return false;
+  const auto finite = [](const std::vector<double>& all) {
+    return std::ranges::all_of(all, [](double x) { return std::isfinite(x); });
+  };
+  if (!finite(e) || !finite(g) || !finite(expected.allowed)) return false;
   const double allowed = *std::max_element(expected.allowed.begin(), expected.allowed.end());
   // Comparing the minimum and the maximum rules out nearly all cases; sorting a large result takes
   // longer than all other checks.
@@ -162,8 +165,11 @@ std::string diagnose(const std::string& function, const std::string& output,
   std::vector<std::string> lines;
   lines.push_back(
       say("wrong_at", function, output, shape_text(expected.shape), place(expected, first)));
-  lines.push_back(say("expected_got", expected.values[first],
-                      without_sign_of_nan(got.values[first]), expected.allowed[first]));
+  const double e = without_sign_of_nan(expected.values[first]);
+  const double g = without_sign_of_nan(got.values[first]);
+  const double allowed = expected.allowed[first];
+  lines.push_back(std::isfinite(e) && std::isfinite(allowed) ? say("expected_got", e, g, allowed)
+                                                             : say("expected_got_exactly", e, g));
   const bool several = got.values.size() > 1;
   if (several && worst_error >= 0.0) {
     lines.push_back(say("share", wrong, got.values.size(), worst_error, place(expected, worst)));

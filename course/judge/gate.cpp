@@ -152,6 +152,19 @@ bool threw(const Outcome& outcome) {
          outcome.response.status == Response::Status::Threw;
 }
 
+// True if the code threw an Error, or accepted what it must refuse with one. Then the message says
+// what is wrong, and no place in memory has to be searched.
+bool is_about_an_error(const Case& question, const Outcome& outcome, const std::string& problem) {
+  if (outcome.kind != Outcome::Kind::Answered) return false;
+  const Response& response = outcome.response;
+  if (response.status == Response::Status::Refused || problem == say("not_refused")) return true;
+  return std::ranges::any_of(question.expected, [&](const auto& one) {
+    const auto got = response.outputs.find(one.first);
+    return one.first.ends_with("Error") && got != response.outputs.end() &&
+           !agrees(one.second, got->second);
+  });
+}
+
 // If the outcome breaks no rule, judges the numbers of the answer.
 bool judge_answer(const Case& question,
                   const std::function<std::string(const Response&)>& find_problem) {
@@ -323,7 +336,7 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
   Outcome outcome = ask_judged(question.request, most);
   if (skips_unwritten(outcome)) return false;
   std::string problem = find_problem(outcome);
-  if (!problem.empty()) keep_failure(kept, outcome);
+  if (!problem.empty()) keep_failure(kept, outcome, is_about_an_error(question, outcome, problem));
   const bool only_at_once = !problem.empty() && is_wrong_only_at_once(question);
   const std::string printed = std::move(outcome.printed);
   static std::size_t kept_bytes = 0;

@@ -38,7 +38,7 @@ std::string plain(const std::string& text) {
   return name;
 }
 
-const char* kind_of(const Outcome& outcome) {
+const char* kind_of(const Outcome& outcome, bool is_about_an_error) {
   switch (outcome.kind) {
     case Outcome::Kind::Crashed:
       return "crashed";
@@ -52,7 +52,8 @@ const char* kind_of(const Outcome& outcome) {
       break;
   }
   const bool inside = outcome.response.overrun.empty() && outcome.response.changed_input.empty();
-  return inside ? "wrong" : "overrun";
+  if (!inside) return "overrun";
+  return is_about_an_error ? "refusal" : "wrong";
 }
 
 }  // namespace
@@ -67,10 +68,10 @@ std::string keep_request(const Case& question) {
   return name;
 }
 
-void keep_failure(const std::string& name, const Outcome& outcome) {
+void keep_failure(const std::string& name, const Outcome& outcome, bool is_about_an_error) {
   if (name.empty()) return;
   std::ofstream(folder() / "failed", std::ios::app)
-      << kind_of(outcome) << ' ' << running_test().test_suite_name() << ' ' << name << '\n';
+      << kind_of(outcome, is_about_an_error) << ' ' << running_test().test_suite_name() << ' ' << name << '\n';
 }
 
 fs::path folder_for_files(const std::string& name) {

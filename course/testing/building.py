@@ -10,6 +10,36 @@ from shared import course
 
 WHAT_IS_BUILT = {"worker": "build_stage", "counted": "build_stage", "my_tests": "build_my_tests",
                  "mistakes": "build_mistakes", "broken": "build_broken", "stagecraft_mine": "build_mine"}
+# Where names are declared whose header students forget. Compilers name only some of these headers.
+HEADERS = {name: header for header, names in {
+    "algorithm": "all_of any_of clamp copy count count_if fill find find_if max max_element min min_element "
+                 "minmax_element mismatch none_of nth_element partial_sort reverse sort stable_sort transform",
+    "array": "array",
+    "bit": "bit_cast",
+    "cmath": "abs ceil cos cosf erf exp exp2 expf fabs floor fma isfinite isinf isnan ldexp log log2 pow round sin sinf "
+             "sqrt sqrtf tanh INFINITY NAN",
+    "cstdint": "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t",
+    "cstring": "memcmp memcpy memset",
+    "functional": "function greater",
+    "limits": "numeric_limits",
+    "memory": "make_unique unique_ptr",
+    "numeric": "accumulate inner_product iota reduce",
+    "optional": "optional",
+    "span": "span",
+    "string": "string to_string",
+    "string_view": "string_view",
+    "thread": "thread",
+    "tuple": "tuple",
+    "utility": "exchange move pair swap",
+    "vector": "vector",
+}.items() for name in names.split()}
+WITHOUT_STD = ("cmath", "cstdint", "cstring")  # their names may be used without std::; others may be names of variables
+# GCC: 'sort' is not a member of 'std'; 'NAN' was not declared. Clang: no member named 'sort' in namespace 'std';
+# use of undeclared identifier 'NAN'.
+NOT_DECLARED = re.compile(
+    r"['‘](?:std::)?(?P<name>\w+)['’] (?:is not a member of|in namespace|in) ['‘](?P<of>std(?:::ranges)?)['’]|"
+    r"(?:named|template) ['‘](?P<name2>\w+)['’] in namespace ['‘](?P<of2>std(?:::ranges)?)['’]|"
+    r"['‘](?P<bare>\w+)['’] was not declared|undeclared identifier ['‘](?P<bare2>\w+)['’]")
 
 
 def what_is_built(targets):
@@ -66,8 +96,23 @@ def short(text):
     return text.replace(f"{course.ROOT}/", "")
 
 
+def missing_header(error):
+    """A line that names the header in which the unknown name of a compiler's error is declared; none: no such error."""
+    found = NOT_DECLARED.search(error)
+    if not found:
+        return []
+    bare = found["bare"] or found["bare2"]
+    name = bare or found["name"] or found["name2"]
+    header = HEADERS.get(name)
+    if header is None or bare and header not in WITHOUT_STD:
+        return []
+    space = "" if name.isupper() else "std::" if bare else f"{found['of'] or found['of2']}::"
+    return [course.say("header_missing", f"{space}{name}", header)]
+
+
 def first_error(output):
-    """The compiler's first error with its lines of context, without the noise around it."""
+    """The compiler's first error with its lines of context, without the noise around it. If a well-known header is
+    missing, a line names it."""
     lines = output.splitlines()
     for at, line in enumerate(lines):
         if (": error:" in line or ": fatal error:" in line) and not links.failed(line):
@@ -76,7 +121,7 @@ def first_error(output):
                 if not more.startswith(" "):
                     break
                 context.append(more)
-            return "\n".join(context)
+            return "\n".join(context + missing_header(line))
     return output.strip()[-2000:]
 
 

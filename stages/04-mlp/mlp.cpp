@@ -17,7 +17,8 @@ namespace {
 // matmul_transb with the bias and the threads (src/model/linear.h).
 void mlp([[maybe_unused]] const Config& config, [[maybe_unused]] const MlpParameters& p,
          [[maybe_unused]] MatrixView<float> x, [[maybe_unused]] Workspace& w) {
-  // Memory of the workspace, one row per row of x. Use these views; allocate nothing.
+  // Memory of the workspace, one row per row of x. Use these views; allocate nothing
+  // (not graded).
   [[maybe_unused]] const auto normed = w.normed.top_rows(x.rows());   // [seq_len, dim]
   [[maybe_unused]] const auto gate = w.gate.top_rows(x.rows());       // [seq_len, ffn_dim]
   [[maybe_unused]] const auto up = w.up.top_rows(x.rows());           // [seq_len, ffn_dim]

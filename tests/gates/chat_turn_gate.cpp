@@ -44,6 +44,7 @@ struct Plan {
   std::size_t stopped_turn = 0;  // in this turn, on_text says false ...
   std::size_t stop_after = 0;    // ... at this call
   bool refusable = false;
+  bool kept_cache = true;  // the tokens that the cache saves are judged, too
 };
 
 // Describes what is wrong with one output of a turn.
@@ -115,8 +116,10 @@ class Turns {
     one_.expected[turn + " cache"] = exactly({held.begin(), held.end()});
     if (refused) return text;
     reason_ = result.reason;
-    one_.expected[turn + " computed"] = exactly({rows_});
-    one_.expected[turn + " prompt_tokens"] = exactly({static_cast<int>(result.prompt_tokens)});
+    if (plan_.kept_cache) {
+      one_.expected[turn + " computed"] = exactly({rows_});
+      one_.expected[turn + " prompt_tokens"] = exactly({static_cast<int>(result.prompt_tokens)});
+    }
     one_.expected[turn + " reason"] = exactly({static_cast<int>(result.reason)});
     one_.expected[turn + " text"] = exactly(bytes_of(text));
     one_.expected[turn + " tokens"] = exactly(result.tokens);
@@ -193,7 +196,9 @@ TEST(ChatTurn, RefusesAConversationThatIsEmptyOrTooLongAndStaysAsItWas) {
   empty.take(fits);
   empty.take({});
   empty.judge();
-  Turns again("an empty conversation after two others", inputs, plan);
+  Plan two_turns = plan;
+  two_turns.kept_cache = false;  // whether it is kept is a question of ChatKeptCache
+  Turns again("an empty conversation after two others", inputs, two_turns);
   again.take(std::span(fits).first(fits.size() / 2));
   again.take(fits);
   again.take({});

@@ -476,12 +476,16 @@ TEST(SampleTopKTopP, DrawsTheExampleByHand) {
   judge(one);
 }
 
-// Two equal logits give exactly 1/2 each, so the first alone reaches p.
+// Two equal logits give exactly 1/2 each, so the first alone reaches p; four give 1/4 each.
 TEST(SampleTopKTopP, KeepsNoMoreThanReachP) {
-  Case one = sample_case("two equal logits, top_p = 0.5", filled({2}, 1.0f), 1.0, 0, 0.5);
-  one.request.inputs["u"] = {{3}, {0.1f, 0.5f, 0.9f}};
-  one.expected = {{"tokens", exactly({0, 0, 0})}};
-  judge(one);
+  Case two = sample_case("two equal logits, top_p = 0.5", filled({2}, 1.0f), 1.0, 0, 0.5);
+  two.request.inputs["u"] = {{3}, {0.1f, 0.5f, 0.9f}};
+  two.expected = {{"tokens", exactly({0, 0, 0})}};
+  judge(two);
+  Case four = sample_case("four equal logits, top_p = 0.5", filled({4}, 1.0f), 1.0, 0, 0.5);
+  four.request.inputs["u"] = {{4}, {0.1f, 0.4f, 0.6f, 0.9f}};
+  four.expected = {{"tokens", exactly({0, 0, 1, 1})}};
+  judge(four);
 }
 
 TEST(SampleTopKTopP, TakesTheLastTokenOfTheKeptIfRoundingLeavesNone) {

@@ -29,6 +29,7 @@ CASES = {  # each shows a different part of a diagnosis
     "03": ("b_not_transposed", "c_read_at_beta_zero", "one_index"),
     "04": ("gate_and_up_swapped",),  # the first wrong step is named
     "05": ("k_and_v_swapped", "kv_heads_ignored", "f16_hidden_one"),
+    "06": ("softmax_zeros_where_all_is_hidden",),  # NaN is right
     "07": ("std_exceptions",),
     "08": ("end_forgotten",),  # texts are shown as texts
 }

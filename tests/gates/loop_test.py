@@ -5,6 +5,7 @@ sanitizers, and tests of the student's own:
 
 Standard library only; ctest runs it. The commands that use these are tested in tests/course/commands/loop_test.py.
 """
+import json
 import os
 import pathlib
 import shutil
@@ -75,6 +76,11 @@ class KeptRequests(Scratch):
         self.assertIn("overrun", self.judge(catalogue / "stride_ignored")[1])
         self.assertIn("overrun", self.judge(catalogue / "into_x")[1])
 
+    def test_are_listed_as_refusals_where_the_failure_is_an_error(self):
+        header = json.dumps({"__metadata__": {"status": "2", "message": "too long", "overrun": "", "overrun_side": "",
+                                              "changed_input": ""}})
+        answer = f"\\{len(header):03o}" + "\\0" * 7 + header  # it may start no other program, such as cat
+        self.assertEqual(set(self.judge(self.worker(f"printf '{answer}' >$2"))[1]), {"refusal"})
 
     def test_of_a_worker_that_prints_too_much_say_so_with_a_few_lines(self):
         megabyte = f"s=x; for i in {' '.join('1' * 20)}; do s=$s$s; done\n"

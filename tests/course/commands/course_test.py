@@ -271,6 +271,14 @@ class Verdicts(unittest.TestCase):
             self.assertRegex(said.getvalue(), rf"Generate +0/8 +{expected}")
             self.assertRegex(then, rf"write it in stages/07-generation/{file};")
 
+    def test_run_no_sanitizer_if_the_failure_is_about_an_error(self):
+        group = gate.Group("Config", 10)
+        group.status = "wrong"
+        with mock.patch.object(test.sanitized, "where_it_happens", return_value=["asked"]):
+            for kind, expected in ("wrong", ["asked"]), ("refusal", []):
+                group.failed_requests = [(kind, ROOT / "request")]
+                self.assertEqual(test.where_it_happens(group, course.Stage(STAGES[5])), expected)
+
     def test_speak_of_no_other_group_where_there_is_none(self):
         said, then = self.told("Config")
         self.assertIn("how Config failed", said)
@@ -357,6 +365,35 @@ class Warnings(unittest.TestCase):
         output = "\n".join([f"{course.ROOT}/stages/01-silu/silu.cpp{line}", "   18 |   int n = 3;",
                             f"../../stages/01-silu/silu.cpp{line}", f"../../src/operators/add.cpp{line}"])
         self.assertEqual(building.warnings(output), [f"stages/01-silu/silu.cpp{line}"])
+
+
+class Errors(unittest.TestCase):
+    def said(self, error, language="en"):
+        line = f"stages/01-silu/silu.cpp:9:3: error: {error}"
+        with mock.patch.dict(os.environ, STAGECRAFT_LANG=language):
+            found = building.first_error(f"[1/2] Building\n{line}\n    9 |   x();\n      |   ^\nnote: more").split("\n")
+        self.assertEqual(found[:3], [line, "    9 |   x();", "      |   ^"])
+        return found[3:]
+
+    def test_name_the_header_that_is_missing(self):
+        for error, name, header in (
+                ("‘exp’ is not a member of ‘std’", "std::exp", "cmath"),
+                ("'sort' is not a member of 'std'; did you mean 'qsort'?", "std::sort", "algorithm"),
+                ("‘sort’ is not a member of ‘std::ranges’", "std::ranges::sort", "algorithm"),
+                ("‘vector’ in namespace ‘std’ does not name a template type", "std::vector", "vector"),
+                ("‘sqrt’ was not declared in this scope", "std::sqrt", "cmath"),
+                ("‘INFINITY’ was not declared in this scope", "INFINITY", "cmath"),
+                ("no member named 'mismatch' in namespace 'std'", "std::mismatch", "algorithm"),  # clang
+                ("no type named 'string' in namespace 'std'", "std::string", "string"),
+                ("use of undeclared identifier 'NAN'", "NAN", "cmath")):
+            self.assertEqual(self.said(error), [f"{name} is declared in <{header}>: add #include <{header}>"])
+        self.assertEqual(self.said("‘exp’ is not a member of ‘std’", "zh"),
+                         ["std::exp 在头文件 <cmath> 里：请加上 #include <cmath>"])
+
+    def test_name_none_for_other_names(self):
+        for error in ("‘max’ was not declared in this scope", "‘exq’ is not a member of ‘std’",
+                      "expected ‘;’ before ‘}’ token", "‘exp’ is not a member of ‘stagecraft’"):
+            self.assertEqual(self.said(error), [])
 
 
 class Messages(unittest.TestCase):

@@ -210,6 +210,12 @@ class Test(Repository):
         self.assertIn("./stage test 1", lines[-1])
         self.assertTrue(self.run_tool("test", code=1).startswith("stage 1 "))  # stage 0 is known to pass
 
+    def test_the_next_command_names_a_stage_by_its_number(self):
+        for name in ("01-silu/silu.cpp", "02-rms-norm/rms_norm.cpp"):
+            self.write(name, "RIGHT")
+        self.assertIn("./stage story --mine 1;", self.run_tool("test", "01"))
+        self.assertIn("./stage story --mine 1-2;", self.run_tool("test", "01-02"))
+
     def test_a_composed_stage_says_what_it_was_composed_of(self):
         self.write("04-mlp/mlp.cpp", "WRONG")
         self.assertIn("(0, 1, 2, 3) are the reference versions here", self.run_tool("test", "4", code=1))
@@ -595,6 +601,15 @@ class Debug(Repository):
         self.run_tool("debug", "1", "no such", code=2)
         self.assertIn("\n  000-Silu.T-a_case\n", self.stderr)
 
+    def test_or_on_the_first_one_of_a_part(self):
+        self.write("07-generation/sampler.cpp", "WRONG")
+        self.assertIn("001-Forward.T-another_case][", self.run_tool("debug", "7"))
+        self.assertIn("001-Sample.T-another_case][", self.run_tool("debug", "7.2"))
+        self.assertIn("000-Sample.T-a_case][", self.run_tool("debug", "7.2", "a case"))
+        self.run_tool("debug", "7.2", "forward", code=2)
+        self.assertIn("stage 7.2 has no case like 'forward'", self.stderr)
+        self.assertNotIn("Forward.T", self.stderr)
+
     def test_says_why_there_is_nothing_to_debug(self):
         self.run_tool("debug", "1", code=2)
         self.assertIn("not written yet", self.stderr)
@@ -606,7 +621,9 @@ class Debug(Repository):
         self.write("01-silu/silu.cpp", "RIGHT")  # the requests of the last test are about other code
         self.run_tool("debug", "1", code=2)
         self.assertIn("no case fails", self.stderr)
-        self.run_tool("debug", "6.3", code=2)
+        self.run_tool("debug", "6.1", code=2)
+        self.assertIn("6.2 to 6.6", self.stderr)
+        self.run_tool("reset", "6.3", code=2)
         self.assertIn("takes whole stages: 6", self.stderr)
 
     def test_without_a_debugger_it_says_how_to_get_one(self):
