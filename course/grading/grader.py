@@ -53,6 +53,9 @@ OFFICIAL = (*progress.OFFICIAL, "course/grading", "course/mistakes", "course/rul
             *(f"tools/{name}.py" for name in ("cuda_check", "cuda_compile", "strict_json")))
 # The script that compiles a stage for the CUDA emulator, and the headers that it includes.
 EMULATOR = [course.ROOT / name for name in ("tools", "src/cuda_emulator")]
+# For the linker: a program exports no names. Otherwise the C and C++ libraries would call a function of the program in
+# place of their own one with this name, such as malloc.
+PRIVATE = course.ROOT / "course" / "grading" / "private.map"
 build_lock = threading.Lock()
 built = {}  # {number of a stage: the folder of its wrong programs, or None}
 prepared = None  # the folder of the headers, if another process made it
@@ -250,7 +253,9 @@ class Work:
             *words, dash_c, source = steps.compile_command(name, out, headers=include)
             assembled = None if stage.is_emulated or sys.platform == "darwin" else out.with_suffix(".s.d")
             if assembled:  # GNU's assembler notes which files it has read; Clang's own does not
-                words += [f"-Wa,--MD,{assembled}", *(["-fno-integrated-as"] if "clang" in compiler() else [])]
+                # -Wa would split a path at its commas.
+                words += ["-Xassembler", "--MD", "-Xassembler", str(assembled),
+                          *(["-fno-integrated-as"] if "clang" in compiler() else [])]
             command = confined([*words, "-MD", "-MF", str(notes), dash_c, source],
                                reads=[include, *mine, *emulator], writes=[out.parent],
                                compiles=True, seconds=COMPILE_SECONDS)
@@ -266,14 +271,16 @@ class Work:
         objects, steps = self.compile(stage, kind), recipe.recipe(stage.number, kind)
         worker = self.folder / f"{stage.number}{kind}" / "worker"
         words = steps.link_command(objects, worker)
-        if not kind and not stage.is_emulated:  # a student must not see the addresses of our functions
-            words.append("-s")
+        if not kind and not stage.is_emulated:
+            # A student must not see the addresses of our functions, and libraries must not call the student's.
+            words += ["-s", *(["-Xlinker", f"--version-script={PRIVATE}"] if sys.platform.startswith("linux") else [])]
         self.link(words, [*map(str, objects.values()), *steps.ours], worker)
         return worker
 
     def link(self, words, files, program):
         """words: the linker's command, to be run in BUILD. files: what it reads."""
-        command = confined(words, reads=[course.BUILD / name for name in files], writes=[program.parent],
+        reads = [PRIVATE, *(course.BUILD / name for name in files)]
+        command = confined(words, reads=reads, writes=[program.parent],
                            compiles=True, seconds=COMPILE_SECONDS)
         self.run(command, course.BUILD, program.name, files)
 
