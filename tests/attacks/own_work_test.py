@@ -151,6 +151,41 @@ void forward(const Model&, std::span<const TokenId>, KvCache&, Workspace&, Matri
         forward, = [group for group in entry["groups"] if group["name"] == "Forward"]
         self.assertIn("it read config.json and no dump", forward["message"], entry)
 
+    def test_one_message_for_all_refusals(self):
+        """Right answers, but each Error has the same message: it joins all names, so that none is a word of its own."""
+        fields = ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+                  "num_key_value_heads", "head_dim", "rms_norm_eps", "model_type")
+        layer = ("input_layernorm.weight", "post_attention_layernorm.weight", "self_attn.q_norm.weight",
+                 "self_attn.k_norm.weight", *(f"{part}_proj.{kind}" for kind in ("weight", "bias") for part in (
+                     "self_attn.q", "self_attn.k", "self_attn.v", "self_attn.o", "mlp.gate", "mlp.up", "mlp.down")))
+        tensors = ("model.embed_tokens.weight", "lm_head.weight", "model.norm.weight",
+                   *(f"model.layers.{at}.{name}" for at in range(5) for name in layer))
+        answers = {"config": (fields, "Config", ("const std::string& a, const std::string& b", "a, b"), "parse_config"),
+                   "parameters": (tensors, "Parameters", ("const Config& a, const Checkpoint& b", "a, b"), "load_parameters")}
+        for separator, told in ("_", "does not name"), (" ", "but also"):
+            files = {"stages/05-parameters/half_to_float.cpp": (ROOT / "src/operators/half_to_float.cpp").read_text()}
+            for unit, (names, kind, (parameters, arguments), function) in answers.items():
+                files[f"stages/05-parameters/{unit}.cpp"] = f'''#include "model/{unit}.h"
+#define {function} right_{function}
+{(ROOT / f"src/model/{unit}.cpp").read_text()}
+#undef {function}
+namespace stagecraft {{
+{kind} {function}({parameters}) {{
+  try {{
+    return right_{function}({arguments});
+  }} catch (const Error&) {{
+    throw Error("{separator.join(names)}");
+  }}
+}}
+}}  // namespace stagecraft
+'''
+            entry = self.graded(STAGES[5], files)
+            found = {group["name"]: group for group in entry["groups"]}
+            for name in "Config", "Parameters", "ParametersBiases", "ParametersInF32":
+                self.assertEqual(found[name]["earned"], 0, entry)
+                self.assertIn(told, found[name]["message"])
+            self.assertGreater(found["ParametersTied"]["earned"], 0, entry)
+
     def test_logits_that_are_surer_than_the_model(self):
         text = (HERE / "other_answers" / "10_forged_logits.cpp").read_text()
         entry = self.graded(STAGES[10], {"stages/10-quantization/q8_0.cpp": text})
