@@ -57,9 +57,9 @@ class Graders(helpers.Helpers):
 
 
 def is_done(task):
-    """True if there is a result and nothing in it needs another machine."""
+    """True if there is a result, nothing in it needs another machine, and no program in it had too few threads."""
     path = pathlib.Path(task.out)
-    return path.exists() and not any(grader.is_open(entry) for entry in marks.read(path)["stages"])
+    return path.exists() and not any(grader.is_open(entry) or entry.get("starved") for entry in marks.read(path)["stages"])
 
 
 class Run:

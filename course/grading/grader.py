@@ -45,6 +45,7 @@ SOURCE_LINE = re.compile(r"^\S[^\n]*:\d+:(?:\d+:)? (?:fatal )?error: ", re.M)
 NOT_READ = re.compile(
     r"fatal error: (?:cannot open file )?'?([^\s:']+)'?:? (?:No such file|Permission denied|file not found)")
 MOST_LETTERS = 8000  # of one message to or about a student
+STARVED = os.strerror(errno.EAGAIN)  # what programs say if they may start no more threads or processes
 GROUPS = {"passed", "unwritten", "crashed", "hung"}  # all other failures are "wrong"
 NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged", "unmeasured")
 # What a verdict depends on, besides the student's files, the seed and the compiler.
@@ -218,9 +219,20 @@ def clean_up():
                 shutil.rmtree(path, ignore_errors=True)
 
 
+def is_starved(result):
+    """True if a program may have failed because others had used up the threads of this user. (Root gives each program a
+    user of its own.)"""
+    return any(STARVED in failure for group in result.groups if group.status == "wrong" for failure in group.failures)
+
+
 def is_open(entry):
     """True if a group needs another machine to be graded."""
     return any(group["status"] == "unjudged" for group in entry["groups"])
+
+
+def is_doubtful(entry):
+    """True if another grading of the same files may give another verdict."""
+    return entry.get("unforeseen") or entry.get("starved")
 
 
 class Work:
@@ -231,6 +243,7 @@ class Work:
     def __init__(self, handed_in, seeds, folder):
         self.handed_in = handed_in
         self.seeds = seeds  # {id of a stage: the seed of its random numbers}
+        self.starved = set()  # ids of stages whose programs had too few threads, also when nothing else ran
         self.folder = pathlib.Path(folder)
         for name, text in handed_in.files.items():
             path = self.folder / name
@@ -310,6 +323,9 @@ class Work:
         """Runs the compiler or the linker; files: the objects, for the linker."""
         with self.turns.together():
             ended = limited.run_patiently(command, folder, COMPILE_SECONDS, is_a_verdict)
+        if ended.code != 0 and STARVED in ended.said:
+            with self.turns.alone():
+                ended = limited.run_patiently(command, folder, COMPILE_SECONDS, is_a_verdict)
         if ended.code == 0:
             return
         if ended.code is None or ended.cpu >= COMPILE_SECONDS - 1:
@@ -353,9 +369,18 @@ class Work:
         if not building.has(stage):
             return gate.not_here(stage)
         worker = self.make(stage)
+        result = self.ask(stage, worker, self.turns)
+        if is_starved(result):
+            with self.turns.alone():
+                result = self.ask(stage, worker, gate.NoTurns)
+            if is_starved(result):
+                self.starved.add(stage.id)
+        return result
+
+    def ask(self, stage, worker, turns):
         kept = self.folder / f"{stage.number}-asked"
         return gate.judge(stage, worker, self.seeds[stage.id], kept, lambda _: mistakes(stage.number),
-                            built.get(stage.number), self.turns)
+                          built.get(stage.number), turns)
 
     def describe(self, group, stage, entry):
         """A group of points for the result; entry: the stage's, which receives the line of the crash."""
@@ -388,7 +413,7 @@ class Work:
         if entry is None:
             entry = self.grade(stage)
             # The machine may be to blame for some entries.
-            if entry["status"] not in ("hung", "slow") and not is_open(entry) and not entry.get("unforeseen"):
+            if entry["status"] not in ("hung", "slow") and not is_open(entry) and not is_doubtful(entry):
                 memory.put(key, entry)
         return entry
 
@@ -442,6 +467,8 @@ class Work:
         else:
             entry["status"] = failed[0] if failed else result.status
         entry["failed"] = entry["status"] not in NO_FAULT
+        if stage.id in self.starved:
+            entry["starved"] = True
         # An optional stage without any code is not begun: its file may be the starter of an older official tree.
         started &= not stage.is_optional or entry["status"] != "unwritten"
         return {**entry, "earned": result.earned, "started": started}
