@@ -8,6 +8,7 @@ import functools
 import os
 import re
 
+import cuda_check
 from grading import grader
 from grading import recipe
 from rules import foreign_files
@@ -70,6 +71,7 @@ def text_of(name, mine, steps, include, place, stage):
     out.mkdir(exist_ok=True)
     words = steps.compile_command(name, out / "text", headers=include)
     words = [word for word in words[words.index(steps.compiler):] if word != "-c"]
+    words += cuda_check.INCLUDES if stage.is_emulated else []
     command = confined([*words, "-E", "-w"], reads=[include, *(place / one for one in mine),
                                                     *(grader.EMULATOR if stage.is_emulated else [])],
                        writes=[out], compiles=True, seconds=SECONDS, file=MOST_BYTES)

@@ -23,6 +23,7 @@ from grading import submission  # noqa: E402
 from rules import cpp_text  # noqa: E402
 from sandbox import confine  # noqa: E402
 from shared import course  # noqa: E402
+from testing import building  # noqa: E402
 
 SKIPPED = 77
 STAGE = course.stages()[6]
@@ -104,6 +105,13 @@ class HiddenCopies(unittest.TestCase):
         self.assertEqual(set(found), {NAME})
         self.assertIn("static float f7(float x) { return (2 * (x)) - std::sin(7 / x); }", found[NAME])
         self.assertLess(len(found[NAME]), 2 * len(text))  # nothing of <cmath>
+
+    def test_answers_to_all_stages_can_be_preprocessed(self):
+        for stage in filter(building.has, course.stages()):
+            files = {course.unit_name(stage, unit): f"#define UNUSED\n{(ROOT / unit['twins'][0]).read_text()}"
+                     for unit in stage.units}
+            found = preprocessed.texts(handed(files).versions["eve"][0], stage)
+            self.assertEqual([name for name in files if not found[name]], [])
 
     def test_a_plain_file_is_not_preprocessed(self):
         for text in (ANSWER, "// 中文 $\n#include <vector>  // why\nint ö;\n"):
