@@ -1,8 +1,9 @@
 """Which files of a class are more alike than is usual in it, whatever their names and formatting. This is a hint for
 the teacher, and never a part of a mark.
 
-A file becomes a row of tokens in which all names are equal and all numbers are equal; comments and formatting are gone,
-and the macros that it defines are replaced (rules/macros.py).
+A file becomes a row of tokens in which all names are equal and all numbers are equal; comments and formatting are gone.
+A file with directives is compared as it is, and in the versions that were graded also as the compiler reads it: with
+macros replaced (grading/preprocessed.py).
 Each run of RUN tokens has a fingerprint; of each WINDOW fingerprints in a row the smallest is kept (winnowing:
 Schleimer, Wilkerson and Aiken 2003). Fingerprints that occur in the starters, our answers or our headers, or in more
 than USUAL of the class, are ignored; the others are weighted by how rare they are. Two files are alike if they share
@@ -17,7 +18,9 @@ whole copies are listed: honest answers share their loops with programs of the c
 is like ours, this says little about each of them: then the whole copies are listed one by one, and the others in one
 line.
 
-All versions of a student's file that were ever seen count, so a copy that was rewritten later is found as well.
+All versions of a student's file that were ever seen count, so a copy that was rewritten later is found as well. (Of many,
+some: always the first, the last, and those that were graded.) A file that cannot be compared is listed: one that is too
+long, or over which the preprocessor or this code ends.
 """
 import collections
 import functools
@@ -26,11 +29,12 @@ import itertools
 import math
 import pathlib
 import re
+import sys
+import traceback
 import typing
 
 from mistakes import catalogue
 from rules import cpp_text
-from rules import macros
 from shared import course
 from shared import official
 
@@ -50,6 +54,7 @@ SHARED_WITH_NAMES = 0.85
 BEYOND = 0.2  # above the share of nearly all other pairs
 # Comparing costs time and memory, and a student can hand in a new file of 256 KB each hour.
 MOST_TOKENS = 10_000  # of a file; our longest answer has 1,000. Longer files are listed, whatever they hold
+MOST_ROWS, MOST_SETS = 4096, 1024  # of tokens, and of fingerprints or runs, in memory
 MOST_VERSIONS = 20  # of a file: the first, the last, and some between them
 KEYWORDS = frozenset("""auto bool break case catch char class const constexpr continue default delete do double
     else enum false float for if inline int long namespace new noexcept nullptr operator private public return
@@ -59,32 +64,44 @@ KEYWORDS = frozenset("""auto bool break case catch char class const constexpr co
 
 def tokens(text, names=False):
     """The tokens of C++, without what can be changed without changing the program; names: with names and numbers."""
-    for kind, token in macros.expanded(cpp_text.rows(text)):
+    for kind, token in cpp_text.rows(text):
         if kind in ("text", "header"):
             yield "S"
-        elif token[0].isdigit() or (token[0] == "." and len(token) > 1):
+        elif kind == "word" and (token[0].isdigit() or token[0] == "."):
             yield token if names else "0"
-        elif token[0].isalpha() or token[0] == "_":
+        elif kind == "word":
             yield token if names or token in KEYWORDS else "N"
-        elif token not in "{};":  # braces count as formatting
+        elif kind == "sign" and token not in "{};":  # braces count as formatting
             yield token
 
 
+@functools.lru_cache(maxsize=MOST_ROWS)
+def row_of(text, names):
+    """The first tokens, and one more if there are more. Equal texts of many versions and students are read once."""
+    return tuple(map(sys.intern, itertools.islice(tokens(text, names), MOST_TOKENS + 1)))
+
+
 def first_tokens(text, names=False):
-    return list(itertools.islice(tokens(text, names), MOST_TOKENS))
+    return row_of(text, names)[:MOST_TOKENS]
 
 
+def is_long(text):
+    return len(row_of(text, False)) > MOST_TOKENS
+
+
+@functools.lru_cache(maxsize=MOST_SETS)
 def fingerprints(text):
     row = first_tokens(text)
     runs = [int.from_bytes(hashlib.blake2b(" ".join(row[at:at + RUN]).encode(), digest_size=8).digest(), "big")
             for at in range(len(row) - RUN + 1)]
-    return {min(runs[at:at + WINDOW]) for at in range(max(len(runs) - WINDOW + 1, min(len(runs), 1)))}
+    return frozenset(min(runs[at:at + WINDOW]) for at in range(max(len(runs) - WINDOW + 1, min(len(runs), 1))))
 
 
+@functools.lru_cache(maxsize=MOST_SETS)
 def runs(text):
     """All runs of RUN_WITH_NAMES tokens, with names."""
     row = first_tokens(text, names=True)
-    return {tuple(row[at:at + RUN_WITH_NAMES]) for at in range(len(row) - RUN_WITH_NAMES + 1)}
+    return frozenset(row[at:at + RUN_WITH_NAMES] for at in range(len(row) - RUN_WITH_NAMES + 1))
 
 
 class Look(typing.NamedTuple):
@@ -262,31 +279,53 @@ def like_ours(stage, files):
 # ---- a class ------------------------------------------------------------------------------------
 
 
-def some_of(texts):
-    """At most MOST_VERSIONS of them, with the first and the last. Texts that differ only in blanks and comments count
-    once, or many such versions would keep others from being chosen."""
+class Handed(typing.NamedTuple):
+    """What a class has handed in, for comparing it."""
+    versions: dict  # {id: [Submission]}, all that were seen
+    graded: dict = {}  # {(id, stage id): [Submission]}, those that may count
+    preprocessed: typing.Callable = lambda handed_in, stage: {}  # as preprocessed.texts
+
+
+def some_of(texts, always=()):
+    """At most MOST_VERSIONS of them, with the first and the last; and those that are in `always`. Texts that differ only in
+    blanks and comments count once, or many such versions would keep others from being chosen."""
     if len(texts) > MOST_VERSIONS:
         texts = list({re.sub(r"\s+", "", cpp_text.without_comments(text)): text for text in texts}.values())
     n = min(len(texts), MOST_VERSIONS)
-    return [texts[at * (len(texts) - 1) // max(n - 1, 1)] for at in range(n)]
+    chosen = [texts[at * (len(texts) - 1) // max(n - 1, 1)] for at in range(n)]
+    return list(dict.fromkeys([*chosen, *always]))
 
 
-def is_long(text):
-    return next(itertools.islice(tokens(text), MOST_TOKENS, None), None) is not None
+def can_be_compared(text):
+    """False if there is no text, if it is too long, or if reading it ends with an error, which is no reason to end for all
+    others."""
+    try:
+        return text is not None and not is_long(text) and first_tokens(text, names=True) is not None
+    except Exception:  # noqa: BLE001: also MemoryError and RecursionError
+        traceback.print_exc()
+        return False
 
 
-def written(stages, submissions):
-    """(stage, unit's name, {id: texts}): what students have written themselves, in all versions."""
+def written(stages, handed):
+    """(stage, unit's name, {id: texts}, [ids]): what students have written themselves, in all versions; and who has a
+    text that cannot be compared, which is not among the texts."""
     for stage in stages:
+        read = {id: [handed.preprocessed(one, stage) for one in handed.graded.get((id, stage.id), [])]
+                for id in handed.versions}
         for unit in stage.units:
             name = course.unit_name(stage, unit)
-            files = {}
-            for id, versions in submissions.items():
+
+            def own(versions):
                 data = dict.fromkeys(one.files[name] for one in versions if name in one.files)
-                texts = [one.decode("utf-8", "replace") for one in data if course.blob_hash(one) != unit.get("starter")]
-                if texts:
-                    files[id] = some_of(texts)
-            yield stage, name, files
+                return [one.decode("utf-8", "replace") for one in data if course.blob_hash(one) != unit.get("starter")]
+            files, unread = {}, []
+            for id, versions in handed.versions.items():
+                graded = own(handed.graded.get((id, stage.id), []))
+                texts = [*some_of(own(versions), graded), *(one[name] for one in read[id] if name in one)]
+                files[id] = [text for text in texts if can_be_compared(text)]
+                if len(files[id]) < len(texts):
+                    unread.append(id)
+            yield stage, name, {id: texts for id, texts in files.items() if texts}, unread
 
 
 def moved(files, known, look=NAMELESS):
@@ -298,12 +337,12 @@ def moved(files, known, look=NAMELESS):
                    if share >= look.shared and one[0] != other[0] and one[1] != other[1]), reverse=True)
 
 
-def look_at_these(stages, submissions):
-    """[(stage, file, likeness, [ids])]; submissions: {id: [Submission]}, all versions that were seen."""
+def look_at_these(stages, handed):
+    """[(stage, file, likeness, [ids])]"""
     known = {stage.id: handed_out(stage) for stage in stages}
     every = collections.defaultdict(dict)
     found = []
-    for stage, name, files in written(stages, submissions):
+    for stage, name, files, _ in written(stages, handed):
         look = look_of(stage)
         alike = clusters(files, known[stage.id], look)
         found += [(stage, name, 1.0, ids) for ids in copies(files, known[stage.id], look)
@@ -317,20 +356,18 @@ def look_at_these(stages, submissions):
     return found
 
 
-def look_at_ours(stages, submissions):
-    """[(stage, file, likeness, [ids], our file)]; for a file that is too long to be compared, and for most of a class,
-    the reason instead of ours."""
+def look_at_ours(stages, handed):
+    """[(stage, file, likeness, [ids], our file)]; for a file that cannot be compared, and for most of a class, the reason
+    instead of ours."""
     found = []
-    for stage, name, files in written(stages, submissions):
-        long = sorted(id for id, texts in files.items() if any(map(is_long, texts)))
-        found += [(stage, name, 1.0, [id], f"> {MOST_TOKENS} tokens") for id in long]
-        others = {id: texts for id, texts in files.items() if id not in long}
-        alike = like_ours(stage, others) if others else []
-        is_most = len(alike) > max(FEW, len(others) / 2)
+    for stage, name, files, unread in written(stages, handed):
+        found += [(stage, name, 1.0, [id], course.say("class_not_compared", MOST_TOKENS)) for id in sorted(unread)]
+        alike = like_ours(stage, files) if files else []
+        is_most = len(alike) > max(FEW, len(files) / 2)
         together = [(share, id) for share, id, _, named in alike if is_most and not (named and share >= COPY_OF_OURS)]
         ids = [id for _, id in together]
         found += [(stage, name, share, [id], path) for share, id, path, _ in alike if id not in ids]
         if together:
             found.append((stage, name, together[-1][0], ids,
-                          course.say("class_most_like_ours", len(alike), len(others))))
+                          course.say("class_most_like_ours", len(alike), len(files))))
     return found

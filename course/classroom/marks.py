@@ -1,4 +1,5 @@
 """The marks of a class, from the results and the times when versions were seen; and the tables for gradebooks."""
+import collections
 import csv
 import io
 import json
@@ -62,6 +63,7 @@ class Record:
         self.problem = problem  # why the last pull failed
         self.shared_with = []  # ids of students who hand in the same repository
         self.result = None  # the newest version's
+        self.entries = collections.defaultdict(dict)  # {stage id: {sha: entry}}, of all versions that were graded
         self.stages = []
         self.started = {}  # {stage id: when it was begun}
         self.failed = None  # why a part could not be graded: not the student's fault

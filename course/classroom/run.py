@@ -1,13 +1,17 @@
 """One call of ./stage class grade: which versions of which students are graded, and what is written about them."""
 import collections
+import concurrent.futures
+import copy
 import hashlib
 import json
 import os
 import pathlib
 import shutil
 import sys
+import threading
 
 from grading import grader
+from grading import preprocessed
 from grading import report
 from shared import course
 from shared import official
@@ -56,10 +60,38 @@ class Graders(helpers.Helpers):
         return problems
 
 
+class Preprocessed:
+    """Calls preprocessed.texts, and keeps the results in a folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.used = set()
+        self.lock = threading.Lock()
+
+    def __call__(self, handed_in, stage):
+        names = [name for name in (course.unit_name(stage, unit) for unit in stage.units) if name in handed_in.files]
+        if all(preprocessed.is_plain(handed_in.files[name].decode("utf-8", "replace")) for name in names):
+            return {}
+        terms = [grader.official_files(), grader.compiler(), stage.number,
+                 [(name, course.blob_hash(handed_in.files[name])) for name in names]]
+        path = self.folder / f"{hashlib.sha1(json.dumps(terms).encode()).hexdigest()}.json"
+        self.used.add(path.name)
+        if not path.exists():
+            text = json.dumps(preprocessed.texts(handed_in, stage))
+            with self.lock:  # two students may have the same files
+                class_folder.write(path, text)
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    def forget_others(self):
+        for path in self.folder.glob("*.json"):
+            if path.name not in self.used:
+                path.unlink()
+
+
 def is_done(task):
-    """True if there is a result and nothing in it needs another machine."""
+    """True if there is a result, nothing in it needs another machine, and no program in it had too few threads."""
     path = pathlib.Path(task.out)
-    return path.exists() and not any(grader.is_open(entry) for entry in marks.read(path)["stages"])
+    return path.exists() and not any(grader.is_open(entry) or entry.get("starved") for entry in marks.read(path)["stages"])
 
 
 class Run:
@@ -140,7 +172,7 @@ class Run:
 
     def fill(self, record, problems):
         """Reads the results of a student. False if they do not exist yet."""
-        entries = collections.defaultdict(dict)  # {stage id: {sha: entry}}
+        entries = record.entries = collections.defaultdict(dict)
         for task in self.tasks(record):
             if task.out in problems:
                 record.failed = problems[task.out]
@@ -174,9 +206,8 @@ class Run:
         for name, lines in marks.TABLES.items():
             class_folder.write(self.classroom.folder / name, marks.table(lines(self.records, self.stages)))
         changed.write()
-        seen = {record.id: list(self.versions[record.id].handed_in.values()) for record in self.records
-                if record.newest and self.graded_as[record.id, record.newest.sha] == record.id}
-        alike, ours = likeness.look_at_these(self.stages, seen), likeness.look_at_ours(self.stages, seen)
+        handed = self.handed()
+        alike, ours = likeness.look_at_these(self.stages, handed), likeness.look_at_ours(self.stages, handed)
         places, problems = ranking.places(self) if self.is_ranked else ([], {})
         self.write_page("class.html", class_page.page(self, alike, ours, places))
         if self.is_ranked:
@@ -185,6 +216,32 @@ class Run:
             for id, why in problems.items():
                 course.tell(f"  {id}: {report.plain(why)}")
         self.classroom.forget_others()
+
+    def what_counts(self, record):
+        """A submission with each stage's files from the version that counts, which need not be the newest one."""
+        handed_in = self.versions[record.id].handed_in
+        found = copy.copy(handed_in[record.newest.sha])
+        found.files = dict(found.files)
+        for one in record.stages:
+            files = handed_in[one.version.sha].files if one.version else {}
+            names = [course.unit_name(one.stage, unit) for unit in one.stage.units]
+            found.files.update({name: files[name] for name in names if name in files})
+        return found
+
+    def handed(self):
+        """What the students have handed in, for the comparison of texts; a repository that two share is in it once."""
+        records = [record for record in self.records
+                   if record.newest and self.graded_as[record.id, record.newest.sha] == record.id]
+        versions = {record.id: self.versions[record.id].handed_in for record in records}
+        # Only what earned points: other files may not even compile.
+        graded = {(record.id, stage.id): [versions[record.id][sha] for sha, entry in record.entries[stage.id].items()
+                                          if entry["earned"]] for record in records for stage in self.stages}
+        read = Preprocessed(self.classroom.folder / "preprocessed")
+        with concurrent.futures.ThreadPoolExecutor(self.options.jobs or os.cpu_count()) as pool:
+            list(pool.map(lambda one: read(*one), [(handed_in, stage) for stage in self.stages for record in records
+                                                   for handed_in in graded[record.id, stage.id]]))
+        read.forget_others()
+        return likeness.Handed({id: list(of.values()) for id, of in versions.items()}, graded, read)
 
     def write_page(self, name, lines):
         class_folder.write(self.classroom.folder / name, "\n".join(lines) + "\n")

@@ -29,6 +29,7 @@ SWAPS = ((r"(?<=\s)<(?=\s)", "<="), (r"(?<=\s)>(?=\s)", ">="), (r"==", "!="), (r
          (r"\btrue\b", "false"), (r"\bfalse\b", "true"), (r"(?<![\w.])0(?![\w.])", "1"), (r"(?<![\w.])1(?![\w.])", "2"),
          (r"\b1\.0f?\b", "2.0f"), (r"\b2\b", "3"))
 CHECK = re.compile(r"\bcheck_(?:size|shape|attention)\s*\(|\bthrow\b|\bassert\s*\(")
+CONDITION = re.compile(r"\bif\s*\([^;]*\{\s*$")  # before a statement; looked for in a few letters only
 NO_CODE = re.compile(r"^\s*#.*|\b(?:template|using|std::(?:span|array|function))\s*<[^;{]*>")
 
 
@@ -56,7 +57,7 @@ def without_checks(code):
     kept = []
     for statement in re.split(r"(?<=[;{}])", code):
         is_check = CHECK.search(statement)
-        if is_check and "throw" in is_check[0] and kept and re.search(r"\bif\s*\([^;]*\{\s*$", kept[-1], re.S):
+        if is_check and "throw" in is_check[0] and kept and CONDITION.search(kept[-1][-LONGEST:]):
             kept[-1] = cpp_text.blanks(kept[-1])
         kept.append(cpp_text.blanks(statement) if is_check else statement)
     return "".join(kept)

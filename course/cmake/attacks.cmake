@@ -22,6 +22,10 @@ if(NOT CMAKE_CROSSCOMPILING AND NOT STAGECRAFT_SANITIZE)
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/attacks/own_work_test.py ${CMAKE_BINARY_DIR})
   set_tests_properties(attacks.own_work PROPERTIES LABELS attacks FIXTURES_REQUIRED attacked TIMEOUT 900
     COST 100)
+  add_test(NAME attacks.hidden_copies
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/attacks/hidden_copies_test.py ${CMAKE_BINARY_DIR})
+  set_tests_properties(attacks.hidden_copies PROPERTIES LABELS attacks FIXTURES_REQUIRED attacked SKIP_RETURN_CODE 77
+    TIMEOUT 900)
   if(emulated_stages)
     add_test(NAME attacks.sealed
       COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/attacks/sealed_test.py ${CMAKE_BINARY_DIR})

@@ -98,10 +98,10 @@ def vivas(classroom, options):
         if not run.fill(record, {}) or record.result is None:
             missing.append(record.id)
             continue
-        right = [stage for stage, entry in zip(run.stages, record.result["stages"])
-                 if entry["status"] in ("passed", "slow") and entry["started"] and stage.points]
+        right = [one.stage for one in record.stages
+                 if one.status in ("passed", "slow") and one.entry["started"] and one.stage.points]
         sha = record.newest.sha
-        found = viva.changes(run.versions[record.id].handed_in[sha], right, classroom.seed(record.id, sha))
+        found = viva.changes(run.what_counts(record), right, classroom.seed(record.id, sha))
         lines = viva.sheet(record.id, sha, found, right)
         class_folder.write(classroom.folder / "viva" / f"{record.id}.md", "\n".join(lines) + "\n")
         bar.step(record.id)

@@ -45,6 +45,7 @@ SOURCE_LINE = re.compile(r"^\S[^\n]*:\d+:(?:\d+:)? (?:fatal )?error: ", re.M)
 NOT_READ = re.compile(
     r"fatal error: (?:cannot open file )?'?([^\s:']+)'?:? (?:No such file|Permission denied|file not found)")
 MOST_LETTERS = 8000  # of one message to or about a student
+STARVED = os.strerror(errno.EAGAIN)  # what programs say if they may start no more threads or processes
 GROUPS = {"passed", "unwritten", "crashed", "hung"}  # all other failures are "wrong"
 NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged", "unmeasured")
 # What a verdict depends on, besides the student's files, the seed and the compiler.
@@ -53,6 +54,9 @@ OFFICIAL = (*progress.OFFICIAL, "course/grading", "course/mistakes", "course/rul
             *(f"tools/{name}.py" for name in ("cuda_check", "cuda_compile", "strict_json")))
 # The script that compiles a stage for the CUDA emulator, and the headers that it includes.
 EMULATOR = [course.ROOT / name for name in ("tools", "src/cuda_emulator")]
+# For the linker: a program exports no names. Otherwise the C and C++ libraries would call a function of the program in
+# place of their own one with this name, such as malloc.
+PRIVATE = course.ROOT / "course" / "grading" / "private.map"
 build_lock = threading.Lock()
 built = {}  # {number of a stage: the folder of its wrong programs, or None}
 prepared = None  # the folder of the headers, if another process made it
@@ -215,9 +219,20 @@ def clean_up():
                 shutil.rmtree(path, ignore_errors=True)
 
 
+def is_starved(result):
+    """True if a program may have failed because others had used up the threads of this user. (Root gives each program a
+    user of its own.)"""
+    return any(STARVED in failure for group in result.groups if group.status == "wrong" for failure in group.failures)
+
+
 def is_open(entry):
     """True if a group needs another machine to be graded."""
     return any(group["status"] == "unjudged" for group in entry["groups"])
+
+
+def is_doubtful(entry):
+    """True if another grading of the same files may give another verdict."""
+    return entry.get("unforeseen") or entry.get("starved")
 
 
 class Work:
@@ -228,6 +243,7 @@ class Work:
     def __init__(self, handed_in, seeds, folder):
         self.handed_in = handed_in
         self.seeds = seeds  # {id of a stage: the seed of its random numbers}
+        self.starved = set()  # ids of stages whose programs had too few threads, also when nothing else ran
         self.folder = pathlib.Path(folder)
         for name, text in handed_in.files.items():
             path = self.folder / name
@@ -250,7 +266,9 @@ class Work:
             *words, dash_c, source = steps.compile_command(name, out, headers=include)
             assembled = None if stage.is_emulated or sys.platform == "darwin" else out.with_suffix(".s.d")
             if assembled:  # GNU's assembler notes which files it has read; Clang's own does not
-                words += [f"-Wa,--MD,{assembled}", *(["-fno-integrated-as"] if "clang" in compiler() else [])]
+                # -Wa would split a path at its commas.
+                words += ["-Xassembler", "--MD", "-Xassembler", str(assembled),
+                          *(["-fno-integrated-as"] if "clang" in compiler() else [])]
             command = confined([*words, "-MD", "-MF", str(notes), dash_c, source],
                                reads=[include, *mine, *emulator], writes=[out.parent],
                                compiles=True, seconds=COMPILE_SECONDS)
@@ -266,14 +284,16 @@ class Work:
         objects, steps = self.compile(stage, kind), recipe.recipe(stage.number, kind)
         worker = self.folder / f"{stage.number}{kind}" / "worker"
         words = steps.link_command(objects, worker)
-        if not kind and not stage.is_emulated:  # a student must not see the addresses of our functions
-            words.append("-s")
+        if not kind and not stage.is_emulated:
+            # A student must not see the addresses of our functions, and libraries must not call the student's.
+            words += ["-s", *(["-Xlinker", f"--version-script={PRIVATE}"] if sys.platform.startswith("linux") else [])]
         self.link(words, [*map(str, objects.values()), *steps.ours], worker)
         return worker
 
     def link(self, words, files, program):
         """words: the linker's command, to be run in BUILD. files: what it reads."""
-        command = confined(words, reads=[course.BUILD / name for name in files], writes=[program.parent],
+        reads = [PRIVATE, *(course.BUILD / name for name in files)]
+        command = confined(words, reads=reads, writes=[program.parent],
                            compiles=True, seconds=COMPILE_SECONDS)
         self.run(command, course.BUILD, program.name, files)
 
@@ -303,6 +323,9 @@ class Work:
         """Runs the compiler or the linker; files: the objects, for the linker."""
         with self.turns.together():
             ended = limited.run_patiently(command, folder, COMPILE_SECONDS, is_a_verdict)
+        if ended.code != 0 and STARVED in ended.said:
+            with self.turns.alone():
+                ended = limited.run_patiently(command, folder, COMPILE_SECONDS, is_a_verdict)
         if ended.code == 0:
             return
         if ended.code is None or ended.cpu >= COMPILE_SECONDS - 1:
@@ -346,9 +369,18 @@ class Work:
         if not building.has(stage):
             return gate.not_here(stage)
         worker = self.make(stage)
+        result = self.ask(stage, worker, self.turns)
+        if is_starved(result):
+            with self.turns.alone():
+                result = self.ask(stage, worker, gate.NoTurns)
+            if is_starved(result):
+                self.starved.add(stage.id)
+        return result
+
+    def ask(self, stage, worker, turns):
         kept = self.folder / f"{stage.number}-asked"
         return gate.judge(stage, worker, self.seeds[stage.id], kept, lambda _: mistakes(stage.number),
-                            built.get(stage.number), self.turns)
+                          built.get(stage.number), turns)
 
     def describe(self, group, stage, entry):
         """A group of points for the result; entry: the stage's, which receives the line of the crash."""
@@ -381,7 +413,7 @@ class Work:
         if entry is None:
             entry = self.grade(stage)
             # The machine may be to blame for some entries.
-            if entry["status"] not in ("hung", "slow") and not is_open(entry) and not entry.get("unforeseen"):
+            if entry["status"] not in ("hung", "slow") and not is_open(entry) and not is_doubtful(entry):
                 memory.put(key, entry)
         return entry
 
@@ -435,6 +467,8 @@ class Work:
         else:
             entry["status"] = failed[0] if failed else result.status
         entry["failed"] = entry["status"] not in NO_FAULT
+        if stage.id in self.starved:
+            entry["starved"] = True
         # An optional stage without any code is not begun: its file may be the starter of an older official tree.
         started &= not stage.is_optional or entry["status"] != "unwritten"
         return {**entry, "earned": result.earned, "started": started}

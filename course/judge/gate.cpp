@@ -385,12 +385,17 @@ bool judge_counts(const Case& question, const std::string& output,
 }
 
 bool judge_refused(const Case& question, const Naming& naming) {
+  // A name counts only as a whole word, also the right one: otherwise one message that joins all
+  // names with "_" would name each of them, and none too much.
+  std::vector<std::string> asked_for = naming.any_of;
   std::vector<std::string> foreign;
   for (const std::string& name : question.names) {
     const bool is_asked_for = std::ranges::any_of(naming.any_of, [&](const std::string& part) {
       return name.find(part) != std::string::npos;
     });
-    if (!is_asked_for && std::ranges::find(naming.may, name) == naming.may.end()) {
+    if (is_asked_for) {
+      asked_for.push_back(name);
+    } else if (std::ranges::find(naming.may, name) == naming.may.end()) {
       foreign.push_back(name);
     }
   }
@@ -402,9 +407,8 @@ bool judge_refused(const Case& question, const Naming& naming) {
       const std::string problem = broken_rule(outcome);
       return problem.empty() ? say("not_refused") : problem;
     }
-    const bool named = std::ranges::any_of(naming.any_of, [&](const std::string& name) {
-      return message.find(name) != std::string::npos;
-    });
+    const bool named = std::ranges::any_of(
+        asked_for, [&](const std::string& name) { return names_as_a_word(message, name); });
     if (!named) return say("not_named", naming.any_of.front(), message);
     const auto too_much = std::ranges::find_if(
         foreign, [&](const std::string& name) { return names_as_a_word(message, name); });

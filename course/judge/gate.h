@@ -64,9 +64,9 @@ bool judge_by(const Case& question, const FindProblem& find_problem);
 // outputs; in lines for the student, empty if it did none of these.
 std::string broken_rule(const Outcome& outcome);
 
-// What the message of an Error must say: at least one of `any_of`, which are names or parts of
-// names. It may also contain the names in `may`. It must not contain any other of the case's
-// `names` as a whole word: a message that names everything says nothing.
+// What the message of an Error must say, as whole words: at least one of `any_of`, or of the case's
+// `names` that contain one of them. It may also contain the names in `may`. It must not contain any
+// other of the case's `names`: a message that names everything says nothing.
 struct Naming {
   std::vector<std::string> any_of;
   std::vector<std::string> may = {};

@@ -6,8 +6,9 @@ import re
 COMMENT = r"//(?:\\.|[^\\\n])*|/\*(?:.*?\*/|.*)"
 RAW = r'(?:u8|[uUL])?R"(?P<end>[^()\\\s"]{0,16})\((?:.*?\)(?P=end)"|.*)'
 TEXT = r'"(?:\\.|[^"\\\n])*"?' + r"|'(?:\\.|[^'\\\n])*'?"
-WORD = r"[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.]|'\w)*"  # a name or a number
-HEADER = r"\b__has_include(?:_next)?\s*\(\s*<[^>\n]*>"  # "/*" in its name begins no comment
+LETTER = r"[A-Za-z_$\x80-\U0010ffff]"  # with which a name may begin
+WORD = rf"{LETTER}(?:\d|{LETTER})*|\.?\d(?:[eEpP][+-]|[\w.]|'\w)*"  # a name or a number
+HEADER = r"\b__has_include(?:_next)?\s*\(\s*<[^>\n]{1,200}>"  # "/*" in its name begins no comment
 # Other spellings of signs. ("<::" is "<" and "::", unless ":" or ">" follows.)
 SPELLED = {"<:": "[", ":>": "]", "<%": "{", "%>": "}", "%:": "#", "%:%:": "##", "and": "&&", "or": "||", "not": "!",
            "xor": "^", "bitand": "&", "bitor": "|", "compl": "~", "not_eq": "!=", "and_eq": "&=", "or_eq": "|=",
@@ -17,7 +18,7 @@ TOKEN = re.compile(f"(?P<comment>{COMMENT})|(?P<raw>{RAW})|(?P<text>{TEXT})|(?P<
                    f"(?P<sign>{SIGN})", re.S)
 BLANK = r"[ \t\v\f\r]*"
 DIRECTIVE = rf"{BLANK}(?:#|%:){BLANK}"
-NEVER = re.compile(rf"{DIRECTIVE}if\b{BLANK}(?:0|false){BLANK}$")  # but not "#if 0 < 1"
+NEVER = re.compile(rf"{DIRECTIVE}if\b{BLANK}0{BLANK}$")  # but not "#if 0 < 1", and "false" may be a macro
 CONDITION = re.compile(rf"{DIRECTIVE}(if|else|elif|endif)")
 
 
@@ -57,7 +58,7 @@ def words(line):
 
 def rows(text):
     """The tokens of the compiled lines, and ("directive", line) for each directive."""
-    code = without_comments(text.replace("\\\n", ""))
+    code = without_comments(text).replace("\\\n", "")  # in this order: a raw text may hold "\\\n"
     for line in compiled_lines(code):
         if re.match(DIRECTIVE, line):
             yield "directive", line

@@ -37,7 +37,8 @@ def foreign_file(name, paths, allowed, folders):
 
 def files_of_rule(text):
     """The dependencies of a file in a compiler's output (-MD)."""
-    words = re.findall(r"(?:\\.|\S)+", text.partition(":")[2].replace("\\\n", " "))
+    files = re.sub(r".*?:(?=\s|$)", "", text, count=1, flags=re.S)  # a ":" in the path of the object has no blank behind it
+    words = re.findall(r"(?:\\.|\S)+", files.replace("\\\n", " "))
     return [re.sub(r"\\([ #:\\])", r"\1", word).replace("$$", "$") for word in words]
 
 

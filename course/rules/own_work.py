@@ -31,6 +31,7 @@ LIST = course.ROOT / "stages" / "own_work.json"
 FOR_ALL = ("base/error.h", "base/not_implemented.h", "operators/check.h", "tensor/matrix.h", "tensor/print.h")
 BASIC = {"Error", "Matrix", "MatrixView", "NotImplemented", "Printable"}  # no handout needs to name these
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
+ANY_INCLUDE = re.compile(r'^[ \t]*(?:#|%:)[ \t]*include[ \t]*(["<]([^">\n]+)[">])', re.M)
 CALL = re.compile(r"\b(\w+)(?:<[^<>()]*>)?\(")
 STATIC = re.compile(r"\bstatic\s[^;{}()]*?(\w+)\(")
 CLASS = re.compile(r"\b(?:class|struct)\s+(\w+)\s*(?:final\s*)?(?::[^:{][^{]*)?\{")
@@ -207,6 +208,7 @@ def rules(number):
 
 
 COMPILERS_OWN = ("__clang_call_terminate",)
+FOR_EXCEPTIONS = "DW.ref."  # each object has its own pointer to the function or type of the rest of such a name
 
 
 def may_call(symbol, allowed):
@@ -225,6 +227,18 @@ def foreign_headers(stage, text):
     foreign = included(without) - rules(stage.number)["headers"]
     return [(without.count("\n", 0, found.start(1)) + 1, found[1]) for found in INCLUDE.finditer(without)
             if found[1] in foreign]
+
+
+def headers_by_path(stage, text):
+    """[(line, its right spelling, the spelling)] for each header of ours that a file includes by its path from another
+    folder, such as "../../src/operators/silu.h". The grader has only copies of headers, in another place."""
+    without, found = cpp_text.without_comments(text), []
+    for include in ANY_INCLUDE.finditer(without):
+        if ".." in include[2].split("/") or include[2].startswith("/"):
+            paths = {os.path.relpath(os.path.join(folder, include[2]), SRC) for folder in (stage.folder, SRC)}
+            line = without.count("\n", 0, include.start(1)) + 1
+            found += [(line, path, include[1]) for path in sorted(paths & files_of_ours())]
+    return found
 
 
 # From the emulator, code may call the launch of a kernel and the functions that kernels need, but nothing that copies
@@ -253,6 +267,9 @@ def foreign_symbols(stage, objects, ours, build):
     found_in = [(file, kind, name) for file, path in objects.items() for kind, name in symbols.listed(build, [path])]
     own = {name for _, kind, name in found_in if symbols.is_strong(kind) or symbols.is_shared(kind)}
     allowed = rules(stage.number)["calls"]
+    # Our objects need these, and have no copy: a definition by a student would take the library's place, even a weak one.
+    of_libraries = {name for name in wanted - defined - shared
+                    if not symbols.is_ours(name) and not name.startswith(FOR_EXCEPTIONS)}
     found = []
     for file, kind, name in found_in:
         shown = symbols.qualified(name).removeprefix("stagecraft::") or name
@@ -268,9 +285,9 @@ def foreign_symbols(stage, objects, ours, build):
                 found.append(("own_call", file, stage.id, shown))
         elif not symbols.is_shared(kind) and not symbols.is_strong(kind):
             continue  # local to its object
-        elif name in defined:
+        elif name in defined or name in shared and symbols.is_strong(kind):
             found.append(("own_define", file, stage.id, shown))
-        elif name in wanted and (symbols.is_strong(kind) or symbols.is_of_a_library(name)) and not symbols.is_ours(name):
+        elif name in of_libraries:
             found.append(("own_replace", file, stage.id, shown))
         elif not symbols.is_data(kind) and not name.startswith("_Z") and name not in COMPILERS_OWN:
             found.append(("own_c_name", file, stage.id, shown))
@@ -285,6 +302,8 @@ def refusal(stage, texts, objects=(), ours=(), build=None):
     """
     found = [("own_include", name, line, stage.id, header) for name, text in texts.items()
              for line, header in foreign_headers(stage, text)]
+    found += [("own_include_path", name, *include) for name, text in texts.items()
+              for include in headers_by_path(stage, text)]
     if objects:
         try:
             for name, path in objects.items():

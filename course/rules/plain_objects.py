@@ -24,17 +24,25 @@ NOT_LINKED = re.compile(rb"\.gnu\.(lto|debuglto|warning|offload)|\.llvm(?!_addrs
 TYPES = {0, 1, 2, 3, 4, 7, 8, 14, 15, 16, 17, 18, 0x6fff4c03, 0x70000001, 0x70000003}
 TABLE, TEXTS = 2, 3
 NAMELESS = (3, 4)  # the types of symbols for sections and files; nm does not print such a symbol, whatever it is
+OF_CODE = (0, 2, 10)  # the types of symbols in code: none, function, indirect function
+FAR = 0xffff  # a symbol's section whose number does not fit into 16 bits
+UNIQUE = 10  # a binding that only data has; nm prints "u" for it, wherever it is
 
 
-def check_symbols(data, at):
-    """Throws NotPlain if nm does not print all names of a table of symbols that a linker sees; at: the place of its
-    section header. nm leaves out the first symbol, and those of sections and files."""
+def check_symbols(data, at, code):
+    """Throws NotPlain if nm does not print all names of a table of symbols that a linker sees, or prints code as data; at:
+    the place of its section header; code: the numbers of the sections with code. nm leaves out the first symbol, and
+    those of sections and files. It goes by the symbol's type and binding when it prints "V" or "u", for data."""
     start, length, _, n_local = struct.unpack_from("<QQII", data, at + 24)
     if any(data[start:start + 24]) or n_local < 1:
         raise NotPlain("a table of symbols that does not begin with an empty one")
-    kinds = data[start + 24 * n_local + 4:start + length:24]
+    first = start + 24 * n_local
+    kinds = data[first + 4:start + length:24]
     if any(kind >> 4 == 0 or kind & 15 in NAMELESS for kind in kinds):
         raise NotPlain("a global symbol that has no name")
+    for kind, (section,) in zip(kinds, struct.iter_unpack("<6xH16x", data[first:first + 24 * len(kinds)])):
+        if (section in code or section == FAR) and (kind & 15 not in OF_CODE or kind >> 4 == UNIQUE):
+            raise NotPlain("a symbol that is called data, but is code")
 
 
 def sections(data):
@@ -54,8 +62,10 @@ def sections(data):
         names, = struct.unpack_from("<I", data, at + 40)
     text, = struct.unpack_from("<Q", data, at + 64 * names + 24)
     n_tables = 0
-    for index in range(min(n, len(data) // 64)):
-        name, kind, flags, _, start, length = struct.unpack_from("<IIQQQQ", data, at + 64 * index)
+    n = min(n, len(data) // 64)
+    code = {index for index in range(n) if struct.unpack_from("<Q", data, at + 64 * index + 8)[0] & 4}
+    for index in range(n):
+        name, kind, _, _, start, length = struct.unpack_from("<IIQQQQ", data, at + 64 * index)
         called = data[text + name:text + name + links.MOST_LETTERS].partition(b"\0")[0]
         if called == b".linker-options" and length == 0:  # Clang writes it for every file, without options
             continue
@@ -63,14 +73,14 @@ def sections(data):
             raise NotPlain(f"a section of type {kind:#x}, {called.decode('ascii', 'replace')}")
         if kind == TABLE:  # the linker takes the first, which a student's assembler may have written
             n_tables += 1
-            check_symbols(data, at + 64 * index)
-        yield called, bool(flags & 4), data[start:start + length] if kind == TEXTS else b""
+            check_symbols(data, at + 64 * index, code)
+        yield called, index in code, data[start:start + length] if kind == TEXTS else b""
     if n_tables != 1:
         raise NotPlain(f"{n_tables} tables of symbols")
 
 
-# nm prints names as they are, so a name with a line end could forge the next line.
-OTHER_LETTERS = re.compile(rb"[\x01-\x20\x7f-\xff]")
+# nm prints names as they are, so a name with a line end could forge the next line. A linker takes "name@@X" for "name".
+OTHER_LETTERS = re.compile(rb"[\x01-\x20@\x7f-\xff]")
 MOST_SHOWN = 80
 
 

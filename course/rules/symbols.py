@@ -65,15 +65,6 @@ def is_wanted(kind):
     return kind in "Uwv"
 
 
-def is_of_a_library(symbol):
-    """True for a function that the C++ library defines, but no header, judged by its name: operator new or
-    std::chrono::steady_clock::now(), but no member of a template. Headers define such members as weak symbols."""
-    if re.match(r"_Z(?:nw|na|dl|da)[a-zA-Z]", symbol):
-        return True
-    of_std = re.match(r"_ZN[VKRO]*St", symbol)
-    return of_std is not None and symbol[names_from(symbol, of_std.end())[1]:][:1] == "E"
-
-
 @functools.lru_cache(maxsize=None)
 def of_ours(build, files):
     """(symbols that these objects and archives define globally, those that they need, those that they share: instances

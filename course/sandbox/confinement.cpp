@@ -140,7 +140,8 @@ std::vector<Limit> limits_of(const Confinement& confinement) {
 class Walls {
  public:
   explicit Walls(const Confinement& confinement)
-      : limits_(limits_of(confinement)), compiles_(confinement.starts_processes) {
+      : limits_(limits_of(confinement)), compiles_(confinement.starts_processes),
+        processes_(confinement.processes) {
 #ifdef STAGECRAFT_CAN_FILTER_SYSCALLS
     if (confinement.limits_only || !not_confined_because().empty()) return;
     landlock_.emplace();
@@ -163,7 +164,10 @@ class Walls {
     for (const Limit& limit : limits_) {
       rlimit now{};
       ::getrlimit(limit.resource, &now);
-      now = {std::min(limit.value, now.rlim_max), std::min(limit.hard, now.rlim_max)};
+      const bool counts_alone = limit.resource == RLIMIT_NPROC && has_own_user_;
+      const auto [value, hard] =
+          counts_alone ? std::pair(processes_, processes_) : std::pair(limit.value, limit.hard);
+      now = {std::min(value, now.rlim_max), std::min(hard, now.rlim_max)};
       if (::setrlimit(limit.resource, &now) != 0 && landlock_) return "setrlimit";
     }
     if (landlock_ && !landlock_->enter()) return "landlock";
@@ -186,16 +190,25 @@ class Walls {
   // Root gives up its rights and, unless the command compiles, its user id. It keeps the right to
   // enter folders that are closed to others: a repository may be in /root, and Landlock decides
   // which files may be opened. (A compiler asks access(2) where it may write, and access checks the
-  // user id. If the kernel has no user "nobody", as in some containers, root's id stays, too.)
-  void give_up_root() const {
+  // user id.)
+  //
+  // The kernel counts threads per user. So each program gets a user of its own, or one student's
+  // threads could use up those of another student: kFirstUser plus its process id. Neither people
+  // nor services nor containers get ids from this range (systemd.io/UIDS-GIDS). Where the kernel
+  // does not have these users, as in some containers, the user is "nobody", and where it does not
+  // have this one either, root's id stays.
+  void give_up_root() {
     if (::geteuid() != 0) return;
     constexpr unsigned kNobody = 65534;
+    constexpr unsigned kFirstUser = 0x70000000;  // process ids are less than 2^22
     constexpr unsigned kPassFolders = 1u << CAP_DAC_OVERRIDE;
     if (!compiles_) {
       ::syscall(SYS_setgroups, 0, nullptr);
       ::prctl(PR_SET_KEEPCAPS, 1);
       ::syscall(SYS_setresgid, kNobody, kNobody, kNobody);
-      ::syscall(SYS_setresuid, kNobody, kNobody, kNobody);
+      const unsigned own = kFirstUser + static_cast<unsigned>(::syscall(SYS_getpid));
+      has_own_user_ = ::syscall(SYS_setresuid, own, own, own) == 0;
+      if (!has_own_user_) ::syscall(SYS_setresuid, kNobody, kNobody, kNobody);
     }
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct rights[2] = {{kPassFolders, kPassFolders, kPassFolders}, {}};
@@ -210,6 +223,8 @@ class Walls {
 
   std::vector<Limit> limits_;
   [[maybe_unused]] bool compiles_;
+  [[maybe_unused]] bool has_own_user_ = false;  // which has no other process
+  [[maybe_unused]] rlim_t processes_;
   [[maybe_unused]] pid_t parent_ = ::getpid();
   std::optional<Landlock> landlock_;
 #ifdef STAGECRAFT_CAN_FILTER_SYSCALLS

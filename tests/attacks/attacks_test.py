@@ -185,6 +185,31 @@ class Graded(Attacked):
         with mock.patch.object(grader.Work, "judge", judge), mock.patch("traceback.print_exc"):
             self.check(self.grade("int x = ;\n"), "wrong")
 
+    def test_a_program_without_threads_is_judged_again_alone_and_not_remembered(self):
+        """Other programs of the same user may have used up the threads."""
+        text, taken = (ROOT / STAGE.units[0]["twins"][0]).read_text(), []
+        starving = "#include <system_error>\n" + text.replace(
+            ") {\n", ') {\n  throw std::system_error(EAGAIN, std::generic_category());\n', 1)
+        real, alone = gate.judge, grader.Turns.alone
+
+        def judge(stage, worker, seed, kept, known, built, turns):
+            result = real(stage, worker, seed, kept, known, built, turns)
+            if stage.id == STAGE.id and turns is not gate.NoTurns:  # as if others had taken all threads
+                result.groups[0].status, result.groups[0].failures = "wrong", [f"what(): {grader.STARVED}"]
+            return result
+        stored = {}
+        memory = mock.Mock(get=stored.get, put=stored.__setitem__)
+        for source, is_right in (text, True), (starving, False):
+            handed_in = submission.Submission(self.folder)
+            handed_in.files = {**course.starters(), course.unit_name(STAGE, STAGE.units[0]): source.encode()}
+            stored.clear()
+            with mock.patch.object(gate, "judge", judge), mock.patch.object(
+                    grader.Turns, "alone", lambda turns: taken.append(1) or alone(turns)):
+                entry, = grader.grade(handed_in, 11, 1, [STAGE], memory)["stages"]
+            self.assertEqual((entry["status"] == "passed", entry.get("starved", False)), (is_right, not is_right), entry)
+            self.assertEqual(len(stored), int(is_right))
+        self.assertEqual(len(taken), 2)
+
     def test_answers_over_which_the_judge_ends_cost_that_stage_alone(self):
         """The gate is made to end, as a bug of its own would do."""
         real = gate.run_judge
@@ -337,6 +362,38 @@ class Judge(Attacked):
         for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):
                 self.assertNotIn(long.encode(), path.read_bytes())
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can give each program a user of its own")
+    def test_threads_of_one_student_leave_those_of_another(self):
+        """The kernel counts threads per user. `one` knows its limit when `all` uses up what is left of it."""
+        source = self.folder / "threads.cpp"
+        source.write_text("""#include <pthread.h>
+#include <unistd.h>
+#include <cstdio>
+#include <cstdlib>
+static void* wait(void*) { pause(); return nullptr; }
+int main(int, char** argv) {
+  usleep(std::atoi(argv[1]) * 1000);
+  pthread_attr_t small;
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, 16384);
+  pthread_t thread;
+  const int most = std::atoi(argv[2]);
+  int n = 0;
+  while (n < most && pthread_create(&thread, &small, wait, nullptr) == 0) ++n;
+  std::printf("%d\\n", n);
+  std::fflush(stdout);
+  usleep(std::atoi(argv[3]) * 1000);
+  _exit(0);
+}
+""")
+        program = self.folder / "threads"
+        subprocess.run([self.link[0], "-o", str(program), str(source), "-pthread"], check=True)
+        one = subprocess.Popen(confine.confined([program, "1500", "4", "0"]), stdout=subprocess.PIPE, text=True)
+        time.sleep(0.5)
+        every = subprocess.Popen(confine.confined([program, "0", "100000", "3000"]), stdout=subprocess.PIPE, text=True)
+        self.assertEqual(one.communicate()[0], "4\n")
+        self.assertEqual(int(every.communicate()[0]), confine.THREADS + 2 * (os.cpu_count() or 1) - 1)
 
     def test_no_exit_code_of_a_command_is_taken_for_one_of_the_sandbox(self):
         """Else code that chooses its exit code could pretend that this machine cannot grade."""

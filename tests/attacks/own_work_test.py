@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -59,8 +60,7 @@ class OwnWork(unittest.TestCase):
     """One test per attack, made below."""
 
     def graded(self, stage, text):
-        unit, = stage.units
-        handed_in = submitted({course.unit_name(stage, unit): text})
+        handed_in = submitted({course.unit_name(stage, stage.units[0]): text})
         return grader.grade(handed_in, SEED, 2, [STAGES[0], stage])
 
 
@@ -150,6 +150,41 @@ void forward(const Model&, std::span<const TokenId>, KvCache&, Workspace&, Matri
         entry = self.graded(STAGES[7], {"stages/07-generation/forward.cpp": text})
         forward, = [group for group in entry["groups"] if group["name"] == "Forward"]
         self.assertIn("it read config.json and no dump", forward["message"], entry)
+
+    def test_one_message_for_all_refusals(self):
+        """Right answers, but each Error has the same message: it joins all names, so that none is a word of its own."""
+        fields = ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+                  "num_key_value_heads", "head_dim", "rms_norm_eps", "model_type")
+        layer = ("input_layernorm.weight", "post_attention_layernorm.weight", "self_attn.q_norm.weight",
+                 "self_attn.k_norm.weight", *(f"{part}_proj.{kind}" for kind in ("weight", "bias") for part in (
+                     "self_attn.q", "self_attn.k", "self_attn.v", "self_attn.o", "mlp.gate", "mlp.up", "mlp.down")))
+        tensors = ("model.embed_tokens.weight", "lm_head.weight", "model.norm.weight",
+                   *(f"model.layers.{at}.{name}" for at in range(5) for name in layer))
+        answers = {"config": (fields, "Config", ("const std::string& a, const std::string& b", "a, b"), "parse_config"),
+                   "parameters": (tensors, "Parameters", ("const Config& a, const Checkpoint& b", "a, b"), "load_parameters")}
+        for separator, told in ("_", "does not name"), (" ", "but also"):
+            files = {"stages/05-parameters/half_to_float.cpp": (ROOT / "src/operators/half_to_float.cpp").read_text()}
+            for unit, (names, kind, (parameters, arguments), function) in answers.items():
+                files[f"stages/05-parameters/{unit}.cpp"] = f'''#include "model/{unit}.h"
+#define {function} right_{function}
+{(ROOT / f"src/model/{unit}.cpp").read_text()}
+#undef {function}
+namespace stagecraft {{
+{kind} {function}({parameters}) {{
+  try {{
+    return right_{function}({arguments});
+  }} catch (const Error&) {{
+    throw Error("{separator.join(names)}");
+  }}
+}}
+}}  // namespace stagecraft
+'''
+            entry = self.graded(STAGES[5], files)
+            found = {group["name"]: group for group in entry["groups"]}
+            for name in "Config", "Parameters", "ParametersBiases", "ParametersInF32":
+                self.assertEqual(found[name]["earned"], 0, entry)
+                self.assertIn(told, found[name]["message"])
+            self.assertGreater(found["ParametersTied"]["earned"], 0, entry)
 
     def test_logits_that_are_surer_than_the_model(self):
         text = (HERE / "other_answers" / "10_forged_logits.cpp").read_text()
@@ -267,6 +302,28 @@ class Workers(unittest.TestCase):
         for number, names in self.defined.items():
             self.assertEqual(names & FAST, FAST if number in WITH_SESSIONS else set(), f"worker_{number}")
 
+    def test_take_our_copy_of_what_our_objects_and_theirs_define(self):
+        """Of many copies of a template's instance, the linker takes the first."""
+        for stage in STAGES:
+            if not stage.is_emulated:
+                words = recipe.recipe(stage.number).link
+                theirs = [words.index(course.unit_name(stage, unit)) for unit in stage.units]
+                self.assertLess(max(at for at, word in enumerate(words) if word.endswith(".o")), min(theirs))
+
+    def test_give_no_name_to_their_libraries(self):
+        """Otherwise the libraries would call a student's function in place of their own."""
+        name = "stages/02-rms-norm/rms_norm.cpp"
+        text = (ROOT / "src/operators/rms_norm.cpp").read_text()
+        for told, symbol in ("malloc", "malloc"), ("uncaught_exceptions", "_ZSt19uncaught_exceptionsv"):
+            hidden = f'{text}\nasm(".weak {symbol}\\n{symbol}: ret\\n");\n'
+            with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
+                work = grader.Work(submitted({name: hidden.encode()}), {}, folder)
+                with mock.patch.object(own_work, "foreign_symbols", lambda *_: []):
+                    worker = work.make(STAGES[2])
+                done = subprocess.run([links.nm_of(course.BUILD), "-D", "--defined-only", worker], stdout=subprocess.PIPE,
+                                      text=True, check=True)
+                self.assertNotIn(told, done.stdout)
+
     def test_know_no_names_when_they_are_graded(self):
         with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
             worker = grader.Work(submitted({}), {}, folder).make(STAGES[7])
@@ -275,6 +332,17 @@ class Workers(unittest.TestCase):
     def test_have_no_other_answer(self):
         for number, forbidden in NOT_IN.items():
             self.assertEqual(self.defined[number] & forbidden, set(), f"worker_{number}")
+
+
+class Places(unittest.TestCase):
+    def test_a_path_may_have_letters_with_a_meaning_for_compilers(self):
+        files = {"stages/02-rms-norm/rms_norm.cpp": (ROOT / "src/operators/rms_norm.cpp").read_bytes()}
+        with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
+            for name in "a,b", "a#b", "a:b", "a\\b", "a b", "a$b'c", "a=b":
+                with mock.patch.object(grader, "PLACE", pathlib.Path(folder, name)):
+                    grader.PLACE.mkdir()
+                    with mock.patch.object(grader, "prepare", grader.headers), grader.temporary("student") as student:
+                        grader.Work(submitted(files), {}, student).make(STAGES[2])
 
 
 class Lists(unittest.TestCase):
@@ -305,13 +373,6 @@ class Lists(unittest.TestCase):
         }.items():
             self.assertEqual(symbols.qualified(symbol), name)
 
-    def test_a_function_of_the_library_that_no_header_defines(self):
-        for symbol, is_one in {"_Znwm": True, "_ZdlPvm": True, "_ZNSt6chrono3_V212steady_clock3nowEv": True,
-                               "_ZNSt6vectorIfSaIfEE9push_backERKf": False, "_ZSt3maxIfERKT_S2_S2_": False,
-                               "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_createERmm": False,
-                               "_ZN10stagecraft4siluEf": False, "_ZNSt9": False, "memcpy": False}.items():
-            self.assertEqual(symbols.is_of_a_library(symbol), is_one, symbol)
-
     def test_the_last_part_of_a_name_whatever_its_brackets(self):
         for name, last in {"void stagecraft::x<int>::dot<4>(float)": "dot", "std::vector<std::pair<int, A<3>>>::at": "at",
                            "a::operator<": "operator<", "x" + "<" * 2000 + ">" * 2000: "x"}.items():
@@ -334,6 +395,29 @@ class Lists(unittest.TestCase):
             subprocess.run([recipe.recipe("02").compiler, "-c", str(source), "-o", str(out)], check=True)
             out.write_bytes(change(out.read_bytes()))
             return own_work.refusal(STAGES[2], {}, {"x.cpp": out}, recipe.recipe("02").ours)
+
+    def test_headers_of_ours_have_one_spelling(self):
+        """A path to them is right in a student's repository, but the grader has its headers in another folder."""
+        name, right = "stages/02-rms-norm/rms_norm.cpp", '#include "operators/rms_norm.h"'
+        for spelled in '"../../src/operators/rms_norm.h"', f'"{ROOT}/src/operators/rms_norm.h"', "<../src/operators/rms_norm.h>":
+            said = own_work.refusal(STAGES[2], {name: f"\n#include {spelled}\n"})
+            self.assertIn(f"{name}:2: error: expected {right}, found {spelled}", said)
+        for spelled in '"operators/rms_norm.h"', "<vector>", '"../02-rms-norm/rms_norm.h"', "<c++/../vector>":
+            self.assertEqual(own_work.refusal(STAGES[2], {name: f"\n#include {spelled}\n"}), "")
+
+    def test_a_function_that_we_have_too_gets_advice(self):
+        text = ('#include "operators/silu.h"\nnamespace stagecraft {\n'
+                "%svoid sigmoid(std::span<const float> x, std::span<float> y) { y[0] = x[0]; }\n"
+                "void silu(std::span<const float> x, std::span<float> y) { sigmoid(x, y); }\n}\n")
+        for word, told in ("", "Rename yours, or make it static"), ("static ", ""):
+            with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
+                work = grader.Work(submitted({"stages/01-silu/silu.cpp": (text % word).encode()}), {}, folder)
+                try:
+                    work.compile(STAGES[1])
+                    said = ""
+                except grader.NotTheirs as problem:
+                    said = str(problem)
+                self.assertEqual(told in said, bool(told) or not said, said)
 
     def test_std_execution_has_a_message_of_its_own(self):
         said = self.refusal("namespace tbb::detail::r1 { void spawn(); }\nvoid f() { tbb::detail::r1::spawn(); }\n")

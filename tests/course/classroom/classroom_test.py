@@ -738,7 +738,7 @@ class Stored(Folder):
         return class_folder.Classroom(self.put("room/roster.csv", "id,repository\nann,team\nbob,team\ncat,other\n"))
 
     def run_of(self, **options):
-        return class_run.Run(self.room(), types.SimpleNamespace(**{"language": None, "seed": None, **options}))
+        return class_run.Run(self.room(), types.SimpleNamespace(**{"language": None, "seed": None, "jobs": None, **options}))
 
     def hand_in(self, id, sha, text, at=DUE, language=None):
         handed_in = submission.Submission("x", sha * 40)
@@ -797,7 +797,31 @@ class Stored(Folder):
                 mock.patch.multiple(class_run.likeness, **looks)):
             run.write_class(types.SimpleNamespace(write=lambda: None))
         for look in looks.values():
-            self.assertEqual(set(look.call_args[0][1]), {"ann", "cat"})
+            self.assertEqual(set(look.call_args[0][1].versions), {"ann", "cat"})
+
+    def test_versions_that_count_are_compared_and_asked_about(self):
+        """Not the newest, and not only some of many that were never graded."""
+        self.put("room/course.json", json.dumps({"deadlines": {"all": DUE.isoformat()}, "late_percent_a_day": 10}))
+        self.hand_in("cat", "a", "int copied;", DUE - HOURS)
+        self.hand_in("cat", "b", "#define x", DUE + HOURS)
+        run = self.run_of()
+        record, stage = run.records[2], STAGES[2]
+        record.entries[2] = {"b" * 40: entry(stage, "wrong"), "a" * 40: entry(stage)}
+        self.assertEqual([one.files[NAME] for one in run.handed().graded["cat", 2]], [b"int copied;"])
+        newest, counts = run.versions["cat"].candidates(stage, record.rules)
+        record.stages = [marks.StageMark(stage, entry(stage), counts, 20), marks.StageMark(STAGES[3], None, newest, None)]
+        found = run.what_counts(record)
+        self.assertEqual((found.sha[0], found.files[NAME]), ("b", b"int copied;"))
+
+    def test_preprocessed_texts_are_stored_as_long_as_they_are_used(self):
+        texts, folder = {NAME: "int x;"}, self.folder / "texts"
+        with mock.patch.object(class_run.preprocessed, "texts", return_value=texts) as made:
+            for source, n_made, n_stored in (b"#define y", 1, 1), (b"#define y", 1, 1), (b"int plain;", 1, 0), (b"#define z", 2, 1):
+                handed_in, stored = submission.Submission("x", "a" * 40), class_run.Preprocessed(folder)
+                handed_in.files = {NAME: source}
+                self.assertEqual(stored(handed_in, STAGES[2]), texts if n_stored else {})
+                stored.forget_others()
+                self.assertEqual((made.call_count, len(list(folder.glob("*")))), (n_made, n_stored))
 
     def test_results_that_another_machine_may_complete_are_not_done(self):
         self.hand_in("cat", "a", "x")
@@ -856,6 +880,9 @@ class Viva(unittest.TestCase):
         self.assertGreater(len(rest), viva.LONGEST)
         one_line = directives + rest
         self.assertEqual(viva.mutants(one_line), [])
+        start = time.process_time()
+        viva.mutants(f"#define X {'if(' * 80_000}\nint a;\nthrow 1;\n")
+        self.assertLess(time.process_time() - start, 5)
         broken = viva.in_short_lines(one_line)
         self.assertEqual(broken.replace("\n", ""), one_line.replace("\n", ""))
         self.assertEqual(len(viva.mutants(broken)), len(viva.mutants(code)))

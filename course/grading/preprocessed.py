@@ -1,0 +1,87 @@
+"""A student's files as the compiler reads them: comments gone, macros replaced, the branches of #if chosen. For comparing
+texts: a copy cannot hide behind macros, nor behind anything that only a compiler reads right.
+
+The preprocessor runs confined, with the options and the headers of grading. Most files need none of this: they hold no
+directives but plain #includes of headers.
+"""
+import functools
+import os
+import re
+
+import cuda_check
+from grading import grader
+from grading import recipe
+from rules import foreign_files
+from rules import own_work
+from sandbox import limited
+from sandbox.confine import confined
+from shared import course
+
+SECONDS = 10
+MOST_BYTES = 16 << 20  # of the output; the headers of the library have 2 MB
+PLAIN_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<[\w./+-]+>|"(?P<ours>[\w./+-]+)")[ \t\r]*(?://[^\n\\]*)?$', re.M)
+UNUSUAL = re.compile(r'#|%:|\?\?|\\[ \t\v\f\r]*\n|R"')  # a directive, a line that goes on, a raw text
+# "# 3 "name" 1" and #line change what the preprocessor says about the place of a line. Each becomes a pragma first.
+SPLICE = r"(?:\\[ \t\v\f\r]*\n)*"
+GAP = rf"(?:[ \t\v\f]|\\[ \t\v\f\r]*\n|/{SPLICE}\*.{{0,2000}}?\*{SPLICE}/)*"
+PLACE_OF_A_LINE = re.compile(rf"(?<!#)(?<!%:)(#|%{SPLICE}:|\?{SPLICE}\?{SPLICE}=){GAP}(?:{SPLICE.join('line')}(?!\w)|\d)", re.S)
+MARKER = re.compile(r'# \d+ "((?:[^"\\]|\\.)*)"')
+
+
+@functools.lru_cache(maxsize=None)
+def is_of_ours(header):
+    return header in own_work.files_of_ours() and not header.endswith((".cpp", ".cu"))
+
+
+def is_plain(text):
+    """True if a preprocessor would only include headers and remove comments."""
+    without = PLAIN_INCLUDE.sub(lambda found: found[0] if found["ours"] and not is_of_ours(found["ours"]) else "", text)
+    return UNUSUAL.search(without) is None
+
+
+def own_lines(output, is_own):
+    """The lines of a preprocessor's output that come from files of the student's; is_own: tells it from a path."""
+    found, own = [], False
+    for line in output.split("\n"):
+        if marker := MARKER.match(line):
+            own = is_own(marker[1])
+        elif own and not line.startswith("#"):
+            found.append(line)
+    return "\n".join(found)
+
+
+def texts(handed_in, stage):
+    """{name of a file: its text as the compiler reads it} for the files of a stage that are not plain. None in place of a
+    text: the preprocessor did not end, or ended with an error."""
+    names = [course.unit_name(stage, unit) for unit in stage.units]
+    mine = {name: handed_in.files[name].decode("utf-8", "replace") for name in names if name in handed_in.files}
+    wanted = [name for name, text in mine.items() if not is_plain(text)]
+    if not wanted:
+        return {}
+    steps, include = recipe.recipe(stage.number), grader.prepare() / stage.number
+    with grader.temporary("text") as folder:
+        place = grader.Work(handed_in, {}, folder).folder
+        for name, text in mine.items():
+            (place / name).write_text(PLACE_OF_A_LINE.sub(r"\1pragma ", text), encoding="utf-8")
+        return {name: text_of(name, mine, steps, include, place, stage) for name in wanted}
+
+
+def text_of(name, mine, steps, include, place, stage):
+    out = place / "out"
+    out.mkdir(exist_ok=True)
+    words = steps.compile_command(name, out / "text", headers=include)
+    words = [word for word in words[words.index(steps.compiler):] if word != "-c"]
+    words += cuda_check.INCLUDES if stage.is_emulated else []
+    command = confined([*words, "-E", "-w"], reads=[include, *(place / one for one in mine),
+                                                    *(grader.EMULATOR if stage.is_emulated else [])],
+                       writes=[out], compiles=True, seconds=SECONDS, file=MOST_BYTES)
+    ended = limited.run(command, place, SECONDS + 5)
+    if ended.code != 0:
+        return None
+    ours = [str(path) for path in (include, *grader.EMULATOR)]
+
+    @functools.lru_cache(maxsize=None)
+    def is_own(path):
+        path = os.path.normpath(path)
+        return not (path.startswith("<") or foreign_files.is_below(path, ours) or foreign_files.LIBRARY.match(path))
+    return own_lines((out / "text").read_text(encoding="utf-8", errors="replace"), is_own)

@@ -1,0 +1,34 @@
+// Attack: replaces operator new in the whole program, by a name with a version.
+// Stage: 2
+// Refused for: _Znwm@@X
+// Would earn: 0
+#include <cmath>
+
+#include "operators/rms_norm.h"
+
+[[gnu::used]] static void* allocate(std::size_t n) asm("allocate_");
+static void* allocate(std::size_t n) {
+  static char room[64 << 20];
+  static std::size_t end = 0;
+  end = (end + 63) / 64 * 64 + n;
+  return room + end - n;
+}
+[[gnu::used]] static void keep() asm("keep_");
+static void keep() {}
+asm(".globl \"_Znwm@@X\"\n.set \"_Znwm@@X\", allocate_\n"
+    ".globl \"_ZdlPvm@@X\"\n.set \"_ZdlPvm@@X\", keep_\n"
+    ".globl \"_ZdlPv@@X\"\n.set \"_ZdlPv@@X\", keep_\n");
+
+namespace stagecraft {
+
+void rms_norm(MatrixView<const float> x, std::span<const float> weight, float eps,
+              MatrixView<float> y) {
+  for (std::size_t r = 0; r < x.rows(); ++r) {
+    double sum = 0;
+    for (std::size_t i = 0; i < x.cols(); ++i) sum += x(r, i) * x(r, i);
+    const double k = 1.0 / std::sqrt(sum / x.cols() + eps);
+    for (std::size_t i = 0; i < x.cols(); ++i) y(r, i) = x(r, i) * k * weight[i];
+  }
+}
+
+}  // namespace stagecraft
