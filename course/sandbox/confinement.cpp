@@ -140,7 +140,8 @@ std::vector<Limit> limits_of(const Confinement& confinement) {
 class Walls {
  public:
   explicit Walls(const Confinement& confinement)
-      : limits_(limits_of(confinement)), compiles_(confinement.starts_processes),
+      : limits_(limits_of(confinement)),
+        compiles_(confinement.starts_processes),
         processes_(confinement.processes) {
 #ifdef STAGECRAFT_CAN_FILTER_SYSCALLS
     if (confinement.limits_only || !not_confined_because().empty()) return;
