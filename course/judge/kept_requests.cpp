@@ -71,7 +71,8 @@ std::string keep_request(const Case& question) {
 void keep_failure(const std::string& name, const Outcome& outcome, bool is_about_an_error) {
   if (name.empty()) return;
   std::ofstream(folder() / "failed", std::ios::app)
-      << kind_of(outcome, is_about_an_error) << ' ' << running_test().test_suite_name() << ' ' << name << '\n';
+      << kind_of(outcome, is_about_an_error) << ' ' << running_test().test_suite_name() << ' '
+      << name << '\n';
 }
 
 fs::path folder_for_files(const std::string& name) {
