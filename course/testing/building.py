@@ -16,8 +16,8 @@ HEADERS = {name: header for header, names in {
                  "minmax_element mismatch none_of nth_element partial_sort reverse sort stable_sort transform",
     "array": "array",
     "bit": "bit_cast",
-    "cmath": "abs ceil cos cosf erf exp exp2 expf fabs floor fma isfinite isinf isnan ldexp log log2 pow round sin sinf "
-             "sqrt sqrtf tanh INFINITY NAN",
+    "cmath": "abs ceil cos cosf erf exp exp2 expf fabs floor fma isfinite isinf isnan ldexp log log2 pow round sin "
+             "sinf sqrt sqrtf tanh INFINITY NAN",
     "cstdint": "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t",
     "cstring": "memcmp memcpy memset",
     "functional": "function greater",
