@@ -97,7 +97,7 @@ def text_of(name, mine, steps, include, place, stage):
     command = confined([*words, "-E", "-w"], reads=[include, *(place / one for one in mine),
                                                     *(grader.EMULATOR if stage.is_emulated else [])],
                        writes=[out], compiles=True, seconds=SECONDS, file=MOST_BYTES)
-    ended = limited.run(command, place, SECONDS + 5)
+    ended = limited.run_patiently(command, place, SECONDS, grader.is_a_verdict)
     if ended.code != 0:
         return None
     ours = [str(path) for path in (include, *grader.EMULATOR)]
