@@ -81,6 +81,7 @@ def texts(handed_in, stage):
     if any(COMMENT_BEHIND.search(text) for text in mine.values()):
         return dict.fromkeys(wanted)
     steps, include = recipe.recipe(stage.number), grader.prepare() / stage.number
+    grader.PLACE.mkdir(parents=True, exist_ok=True)
     with grader.temporary("text") as folder:
         place = grader.Work(handed_in, {}, folder).folder
         for name, text in mine.items():
@@ -106,4 +107,5 @@ def text_of(name, mine, steps, include, place, stage):
     def is_own(path):
         path = os.path.normpath(path)
         return not (path.startswith("<") or foreign_files.is_below(path, ours) or foreign_files.LIBRARY.match(path))
-    return own_lines((out / "text").read_text(encoding="utf-8", errors="replace"), is_own)
+    output = (out / "text").read_bytes().decode("utf-8", "replace")  # "\r" ends no line
+    return own_lines(output, is_own)

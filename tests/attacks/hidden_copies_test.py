@@ -73,6 +73,7 @@ HIDDEN = {
     "#line with a comment and over two lines": f'{HEAD}%: /* */ li\\\nne 3 "/usr/include/assert.h"\n{defined()}{coded()}',
     "#line over two lines": f'{HEAD}%: li\\\nne 3 "/usr/include/assert.h"\n{defined()}{coded()}',
     "a raw text says so": f'{HEAD}auto note = R"x(\n# 1 "/usr/include/c++/12/vector" 1 3\n)x";\n{defined()}{coded()}',
+    "a text with a carriage return": f'{HEAD}auto note = "\r# 1 \\"/usr/include/c++/12/vector\\" 1 3";\n{defined()}{coded()}',
     "what seems to begin a raw text": f'{HEAD}auto note = "R"_x(3);\n{defined()}{coded()}',
     "behind macros that become nothing": "".join(f"#define a{at} a{at + 1} a{at + 1}\n" for at in range(60)) +
     f"#define a60\na0\n{HEAD}{defined()}{coded()}",
