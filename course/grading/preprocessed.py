@@ -21,11 +21,15 @@ SECONDS = 10
 MOST_BYTES = 16 << 20  # of the output; the headers of the library have 2 MB
 PLAIN_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<[\w./+-]+>|"(?P<ours>[\w./+-]+)")[ \t\r]*(?://[^\n\\]*)?$', re.M)
 UNUSUAL = re.compile(r'#|%:|\?\?|\\[ \t\v\f\r]*\n|R"')  # a directive, a line that goes on, a raw text
-# "# 3 "name" 1" and #line change what the preprocessor says about the place of a line. Each becomes a pragma first.
+# "# 3 "name" 1" and #line change what the preprocessor says about the place of a line. Each becomes a pragma first. (A
+# comment between "#" and the name, which nobody writes, could hide them.)
 SPLICE = r"(?:\\[ \t\v\f\r]*\n)*"
-GAP = rf"(?:[ \t\v\f]|\\[ \t\v\f\r]*\n|/{SPLICE}\*.{{0,2000}}?\*{SPLICE}/)*"
-PLACE_OF_A_LINE = re.compile(rf"(?<!#)(?<!%:)(#|%{SPLICE}:|\?{SPLICE}\?{SPLICE}=){GAP}(?:{SPLICE.join('line')}(?!\w)|\d)", re.S)
+GAP = r"(?:[ \t\v\f]|\\[ \t\v\f\r]*\n)*"
+DIRECTIVE = rf"(?<!#)(?<!%:)(#|%{SPLICE}:|\?{SPLICE}\?{SPLICE}=){GAP}"
+PLACE_OF_A_LINE = re.compile(rf"{DIRECTIVE}(?:{SPLICE.join('line')}(?!\w)|\d)")
+COMMENT_BEHIND = re.compile(rf"{DIRECTIVE}/{SPLICE}\*")
 MARKER = re.compile(r'# \d+ "((?:[^"\\]|\\.)*)"')
+RAW = re.compile(r'R"([^()\\\s"]{0,16})\(')
 
 
 @functools.lru_cache(maxsize=None)
@@ -39,14 +43,30 @@ def is_plain(text):
     return UNUSUAL.search(without) is None
 
 
+def end_of_raw_text(line, end):
+    """What ends the raw text that goes on behind this line, None if there is none; end: the same for the line before."""
+    at = 0
+    while True:
+        begin = RAW.search(line, at) if end is None else None
+        stop = -1 if end is None else line.find(end, at)
+        if begin:
+            at, end = begin.end(), f'){begin[1]}"'
+        elif stop >= 0:
+            at, end = stop + len(end), None
+        else:
+            return end
+
+
 def own_lines(output, is_own):
     """The lines of a preprocessor's output that come from files of the student's; is_own: tells it from a path."""
-    found, own = [], False
+    found, own, end = [], False, None
     for line in output.split("\n"):
-        if marker := MARKER.match(line):
+        if end is None and (marker := MARKER.match(line)):
             own = is_own(marker[1])
-        elif own and not line.startswith("#"):
-            found.append(line)
+        elif own:
+            if end is not None or not line.startswith("#"):
+                found.append(line)
+            end = end_of_raw_text(line, end)
     return "\n".join(found)
 
 
@@ -58,7 +78,10 @@ def texts(handed_in, stage):
     wanted = [name for name, text in mine.items() if not is_plain(text)]
     if not wanted:
         return {}
+    if any(COMMENT_BEHIND.search(text) for text in mine.values()):
+        return dict.fromkeys(wanted)
     steps, include = recipe.recipe(stage.number), grader.prepare() / stage.number
+    grader.PLACE.mkdir(parents=True, exist_ok=True)
     with grader.temporary("text") as folder:
         place = grader.Work(handed_in, {}, folder).folder
         for name, text in mine.items():
@@ -75,7 +98,7 @@ def text_of(name, mine, steps, include, place, stage):
     command = confined([*words, "-E", "-w"], reads=[include, *(place / one for one in mine),
                                                     *(grader.EMULATOR if stage.is_emulated else [])],
                        writes=[out], compiles=True, seconds=SECONDS, file=MOST_BYTES)
-    ended = limited.run(command, place, SECONDS + 5)
+    ended = limited.run_patiently(command, place, SECONDS, grader.is_a_verdict)
     if ended.code != 0:
         return None
     ours = [str(path) for path in (include, *grader.EMULATOR)]
@@ -84,4 +107,5 @@ def text_of(name, mine, steps, include, place, stage):
     def is_own(path):
         path = os.path.normpath(path)
         return not (path.startswith("<") or foreign_files.is_below(path, ours) or foreign_files.LIBRARY.match(path))
-    return own_lines((out / "text").read_text(encoding="utf-8", errors="replace"), is_own)
+    output = (out / "text").read_bytes().decode("utf-8", "replace")  # "\r" ends no line
+    return own_lines(output, is_own)

@@ -71,6 +71,10 @@ HIDDEN = {
     "#line says that it is of a library": f'{HEAD}#line 3 "/usr/include/c++/12/vector"\n{defined()}{coded()}',
     "# 1 says so, too": f'{HEAD}# 1 "/usr/include/c++/12/vector" 1 3\n{defined()}{coded()}\n',
     "#line with a comment and over two lines": f'{HEAD}%: /* */ li\\\nne 3 "/usr/include/assert.h"\n{defined()}{coded()}',
+    "#line over two lines": f'{HEAD}%: li\\\nne 3 "/usr/include/assert.h"\n{defined()}{coded()}',
+    "a raw text says so": f'{HEAD}auto note = R"x(\n# 1 "/usr/include/c++/12/vector" 1 3\n)x";\n{defined()}{coded()}',
+    "a text with a carriage return": f'{HEAD}auto note = "\r# 1 \\"/usr/include/c++/12/vector\\" 1 3";\n{defined()}{coded()}',
+    "what seems to begin a raw text": f'{HEAD}auto note = "R"_x(3);\n{defined()}{coded()}',
     "behind macros that become nothing": "".join(f"#define a{at} a{at + 1} a{at + 1}\n" for at in range(60)) +
     f"#define a60\na0\n{HEAD}{defined()}{coded()}",
     "behind more than can be compared": f"{'- + * . ' * 3000}\n{ANSWER}",
@@ -123,9 +127,11 @@ class HiddenCopies(unittest.TestCase):
         start = time.monotonic()
         for text in (f"#define F(x) {'x ' * 10_000}\nint a = F({'1 ' * 10_000});\n",
                      f"#define F(x) {'##'.join(['x'] * 10_000)}\n{'F() ' * 10_000}\n",
+                     "#define X\n" + "#/*" * 80_000, "#define X\n" + "# /**/" * 40_000, "#define X\n" + "#\\ " * 80_000,
+                     "#define X\n" + "#\\\n" * 80_000, "#define X\n" + '"R"(' * 60_000,
                      "#if 0 > 1\n" + "__has_include(<" * 17_000 + "\n#endif\n#define X\n", "(" * 200_000 + "\n#define X\n"):
             self.listed({NAME: text})
-        self.assertLess(time.monotonic() - start, 4 * (preprocessed.SECONDS + 5))
+        self.assertLess(time.monotonic() - start, 8 * (preprocessed.SECONDS + 5))
 
 
 def hidden_test(text):

@@ -830,6 +830,8 @@ class Stored(Folder):
         for status, is_done in ("wrong", True), ("unjudged", False):
             class_folder.write(pathlib.Path(task.out), json.dumps({"stages": [entry(STAGES[2], status)]}))
             self.assertEqual(class_run.is_done(task), is_done)
+        class_folder.write(pathlib.Path(task.out), json.dumps({"stages": [{**entry(STAGES[2], "wrong"), "starved": True}]}))
+        self.assertFalse(class_run.is_done(task))
 
     def test_files_of_runs_that_still_go_on_are_left_alone(self):
         with mock.patch.object(grader, "PLACE", self.folder / "place"):
