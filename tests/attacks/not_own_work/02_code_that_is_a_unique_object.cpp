@@ -6,8 +6,8 @@
 
 #include "operators/rms_norm.h"
 
-// The linker takes memcmp@@X, the version X of memcmp, for memcmp. The symbols are "unique", as only
-// data is.
+// The linker takes memcmp@@X, the version X of memcmp, for memcmp. The symbols are "unique", as
+// only data is.
 static int calls = 0;
 [[gnu::used]] static int compare(const unsigned char* a, const unsigned char* b,
                                  std::size_t n) asm("compare_");
@@ -18,7 +18,8 @@ static int compare(const unsigned char* a, const unsigned char* b, std::size_t n
   }
   return 0;
 }
-asm(".text\n.globl \"memcmp@@X\"\n.type \"memcmp@@X\",@gnu_unique_object\n\"memcmp@@X\": jmp compare_\n"
+asm(".text\n.globl \"memcmp@@X\"\n.type \"memcmp@@X\",@gnu_unique_object\n"
+    "\"memcmp@@X\": jmp compare_\n"
     ".globl \"bcmp@@X\"\n.type \"bcmp@@X\",@gnu_unique_object\n\"bcmp@@X\": jmp compare_\n");
 
 namespace stagecraft {

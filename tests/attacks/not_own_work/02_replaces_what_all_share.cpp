@@ -6,8 +6,8 @@
 
 #include "operators/rms_norm.h"
 
-// The worker throws Errors, and so has a weak copy of their destructor. This one is not weak, so the
-// linker would take it in the whole program.
+// The worker throws Errors, and so has a weak copy of their destructor. This one is not weak, so
+// the linker would take it in the whole program.
 void gone() asm("_ZN10stagecraft5ErrorD1Ev");
 void gone() {}
 

@@ -4,8 +4,8 @@
 // Would earn: 0
 #include "model/forward.h"
 
-// The linker takes the name "x@@X", the version X of x, for x, but nm reports "x@@X", which is on no
-// list. The stubs are weak: the program has the engine's functions, and the linker takes these.
+// The linker takes the name "x@@X", the version X of x, for x, but nm reports "x@@X", which is on
+// no list. The stubs are weak: the program has the engine's functions, and the linker takes these.
 #define STUB(label, name) \
   asm(".text\n.weak \"" name "@@X\"\n\"" name "@@X\": ret\n" label ": jmp \"" name "@@X\"\n")
 STUB("open_engine_", "_ZN10stagecraft6Engine4openERKNS_11ModelSourceERKNS_13EngineOptionsE");
