@@ -27,7 +27,10 @@ constexpr std::size_t odd_lines(std::size_t width, std::size_t per_line) {
 constexpr std::size_t f32_stride(std::size_t width) { return odd_lines(width, 16); }
 constexpr std::size_t bf16_stride(std::size_t width) { return odd_lines(width, 32); }
 constexpr std::size_t q8_stride(std::size_t width) { return odd_lines(width, 64); }
-constexpr std::size_t q8_k_stride(std::size_t width) { return width / Q8KBlock::kSize | 1; }
+constexpr std::size_t q8_k_stride(std::size_t width) {
+  const std::size_t blocks = width / Q8KBlock::kSize;
+  return blocks == 0 ? 0 : blocks | 1;
+}
 
 // The stride of rows of `width` activations, in elements of TileArgs::rows.
 constexpr std::size_t row_stride(ActivationType type, std::size_t width) {
