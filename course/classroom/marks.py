@@ -5,6 +5,7 @@ import io
 import json
 
 from grading import grader
+from grading import submission
 from shared import course
 from classroom import class_folder
 
@@ -119,8 +120,8 @@ class Versions:
     def files(self, stage, sha):
         """A value that identifies a stage's files in a commit."""
         handed_in = self.handed_in[sha]
-        names = [course.unit_name(stage, unit) for unit in stage.units]
-        return tuple(handed_in.refused.get(name) or course.blob_hash(handed_in.files[name]) for name in names)
+        return tuple(handed_in.refused.get(name) or course.blob_hash(handed_in.files[name])
+                     for name in submission.names([stage]))
 
     def first(self, stage, sha):
         """The first seen commit in which the stage had the same files as in this one."""

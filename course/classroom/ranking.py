@@ -10,6 +10,7 @@ import traceback
 from classroom import class_folder
 from grading import grader
 from grading import score
+from grading import submission
 from shared import course
 from shared import official
 
@@ -42,7 +43,7 @@ def competitors(run):
 
 def key_of(handed_in, stages):
     """The key under which a score is stored: all that it depends on, except the machine."""
-    names = [course.unit_name(stage, unit) for stage in stages for unit in stage.units]
+    names = submission.names(stages)
     terms = [grader.official_files(), grader.compiler(), *(course.blob_hash(handed_in.files[name]) for name in names)]
     return hashlib.sha1(json.dumps(terms).encode()).hexdigest()
 

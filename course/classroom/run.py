@@ -13,6 +13,7 @@ import threading
 from grading import grader
 from grading import preprocessed
 from grading import report
+from grading import submission
 from shared import course
 from shared import official
 from classroom import changes
@@ -69,11 +70,11 @@ class Preprocessed:
         self.lock = threading.Lock()
 
     def __call__(self, handed_in, stage):
-        names = [name for name in (course.unit_name(stage, unit) for unit in stage.units) if name in handed_in.files]
-        if all(preprocessed.is_plain(handed_in.files[name].decode("utf-8", "replace")) for name in names):
+        mine = preprocessed.own_texts(handed_in, stage)
+        if not preprocessed.not_plain(mine):
             return {}
         terms = [grader.official_files(), grader.compiler(), stage.number,
-                 [(name, course.blob_hash(handed_in.files[name])) for name in names]]
+                 [(name, course.blob_hash(handed_in.files[name])) for name in mine]]
         path = self.folder / f"{hashlib.sha1(json.dumps(terms).encode()).hexdigest()}.json"
         self.used.add(path.name)
         if not path.exists():
@@ -224,8 +225,7 @@ class Run:
         found.files = dict(found.files)
         for one in record.stages:
             files = handed_in[one.version.sha].files if one.version else {}
-            names = [course.unit_name(one.stage, unit) for unit in one.stage.units]
-            found.files.update({name: files[name] for name in names if name in files})
+            found.files.update({name: files[name] for name in submission.names([one.stage]) if name in files})
         return found
 
     def handed(self):

@@ -399,9 +399,8 @@ class Work:
 
     def key(self, stage):
         """The key under which a stage's entry is stored: a hash of all that the entry depends on."""
-        names = [course.unit_name(stage, unit) for unit in stage.units]
         mine = [self.handed_in.refused.get(name) or course.blob_hash(self.handed_in.files[name])
-                for name in names]
+                for name in submission.names([stage])]
         all_of_it = [SCHEMA, stage.id, mine, official_files(), self.seeds[stage.id], compiler(),
                      course.language(), why_not()]
         return hashlib.sha1(json.dumps(all_of_it).encode()).hexdigest()

@@ -11,11 +11,11 @@ import re
 import cuda_check
 from grading import grader
 from grading import recipe
+from grading import submission
 from rules import foreign_files
 from rules import own_work
 from sandbox import limited
 from sandbox.confine import confined
-from shared import course
 
 SECONDS = 10
 MOST_BYTES = 16 << 20  # of the output; the headers of the library have 2 MB
@@ -70,12 +70,21 @@ def own_lines(output, is_own):
     return "\n".join(found)
 
 
+def own_texts(handed_in, stage):
+    """{name: text} of the files of a stage."""
+    return {name: handed_in.files[name].decode("utf-8", "replace") for name in submission.names([stage])
+            if name in handed_in.files}
+
+
+def not_plain(mine):
+    return [name for name, text in mine.items() if not is_plain(text)]
+
+
 def texts(handed_in, stage):
     """{name of a file: its text as the compiler reads it} for the files of a stage that are not plain. None in place of a
     text: the preprocessor did not end, or ended with an error."""
-    names = [course.unit_name(stage, unit) for unit in stage.units]
-    mine = {name: handed_in.files[name].decode("utf-8", "replace") for name in names if name in handed_in.files}
-    wanted = [name for name, text in mine.items() if not is_plain(text)]
+    mine = own_texts(handed_in, stage)
+    wanted = not_plain(mine)
     if not wanted:
         return {}
     if any(COMMENT_BEHIND.search(text) for text in mine.values()):

@@ -32,9 +32,8 @@ class Session {
   std::span<float> logits() { return logits_.view().row(0); }
 
   // Removes every token from `length` on. likeliest() is -1, and the logits are out of date until
-  // the next feed. If the
-  // state of the model cannot be cut at `length`, the next feed also computes tokens before
-  // `length` again.
+  // the next feed. If the state of the model cannot be cut at `length`, the next feed also computes
+  // tokens before `length` again.
   void truncate(std::size_t length);
 
   // All tokens that were fed and not removed.

@@ -2,6 +2,8 @@
 
 #include <signal.h>
 
+#include <csignal>
+
 #include <CLI/CLI.hpp>
 
 #include "programs/console.h"

@@ -150,7 +150,7 @@ class Pass {
     const GatedProduct product{gate, up, weights_.vector(step.gate.bias),
                                weights_.vector(step.up.bias), step.function};
     const GatedOut out{buffer(step.out), rounded_types(step.readers), &w_.gated};
-    if (out.is_rounded()) rounded_ = step.out;
+    if (is_rounded(out.types)) rounded_ = step.out;
     const std::size_t together = slice_.rows_together(gate);
     slice_.share_tiles(gate.panel_count(), {0, rows_}, together, [&](Range panels, Range rows) {
       gated_panels(k_, slice_, product, x, panels, rows, out);

@@ -21,7 +21,7 @@ void write_gated(const Kernels& k, const ThreadSlice& slice, const GatedProduct&
       k.activate[static_cast<std::size_t>(product.function)](gate + i, up + i, n, to);
     }
   };
-  if (!out.is_rounded()) {
+  if (!is_rounded(out.types)) {
     for (std::size_t r = 0; r < rows.size(); ++r) {
       join(r * kPanelOutputs, columns.size(), &out.f32(rows.begin + r, columns.begin));
     }

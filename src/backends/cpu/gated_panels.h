@@ -20,8 +20,6 @@ struct GatedOut {
   MatrixView<float> f32;
   ActivationTypes types = {};
   RoundedRows* rounded = nullptr;
-
-  bool is_rounded() const { return types != ActivationTypes{}; }
 };
 
 // Computes these panels of both matrices for some rows. Panel by panel, so that the results of both

@@ -10,9 +10,8 @@ Rows ThreadSlice::prepare(MatrixView<const float> x, const PackedNorm& norm, Act
   PreparedRows& p = together ? w_.prepared : scratch_.prepared;
   const Range mine = together ? share(n) : Range{0, n};
   const MatrixView<float> f32(p.f32.data(), n, width, f32_stride(width));
-  const bool keeps_f32 = types[static_cast<std::size_t>(ActivationType::F32)];
-  const bool rounds = is_rounded(types);
-  if (!norm && order.empty() && !rounds) return {&p, x};
+  const bool keeps_f32 = has(types, ActivationType::F32);
+  if (!norm && order.empty() && !is_rounded(types)) return {&p, x};
   for (std::size_t r = mine.begin; r < mine.end; ++r) {
     const float* row = x.row(order.empty() ? r : order[r]).data();
     if (norm) {
@@ -25,7 +24,7 @@ Rows ThreadSlice::prepare(MatrixView<const float> x, const PackedNorm& norm, Act
       std::copy_n(row, width, f32.row(r).data());
     }
     for (const ActivationType type : kRoundedTypes) {
-      if (types[static_cast<std::size_t>(type)]) round_row(row, type, r, width, p);
+      if (has(types, type)) round_row(row, type, r, width, p);
     }
   }
   if (together) barrier();

@@ -30,24 +30,12 @@ STAGECRAFT_INLINE void put_pair(Ints first, Ints second, void* to) {
 }
 
 void to_q8_k(const float* x, std::size_t n, Q8KBlock* out) {
-  constexpr float kSmallest = 1e-36f;  // 127 / top would overflow
   for (Q8KBlock* const end = out + n / kKBlock; out != end; ++out, x += kKBlock) {
-    Ints largest = {};
-    for (std::size_t i = 0; i < kKBlock; i += kLanes) {
-      largest = max(largest, as_ints(abs(load(x + i))));
-    }
-    const float top = __builtin_bit_cast(float, max(largest));
-    const bool finite = top <= __FLT_MAX__;
-    const Vec inverse = broadcast(top < kSmallest || !finite ? 0.0f : 127.0f / top);
+    const ByteScale by = byte_scale(x, kKBlock);
+    out->scale = by.scale;
     for (std::size_t b = 0; b < kKBlock / kQuantBlock; ++b) {
-      Ints q[kVecsOfBlock] = {};
-      STAGECRAFT_UNROLL
-      for (std::size_t v = 0; finite && v < kVecsOfBlock; ++v) {
-        q[v] = to_nearest_ints(load(x + b * kQuantBlock + v * kLanes) * inverse);
-      }
-      out->sums[b] = put_block(q, out->bytes + b * kQuantBlock);
+      out->sums[b] = round_block(x + b * kQuantBlock, by, out->bytes + b * kQuantBlock);
     }
-    out->scale = finite ? top / 127.0f : __builtin_nanf("");
     const __m512i both = (__m512i)load_ints(out->sums);  // all, first_half, all, first_half ...
     const __m512i swapped = _mm512_shuffle_epi32(both, _MM_PERM_CDAB);  // first_half, all ...
     const Ints halves = (Ints)_mm512_mask_sub_epi32(swapped, 0xaaaa, swapped, both);

@@ -359,30 +359,43 @@ STAGECRAFT_INLINE BlockSums put_block(const Ints (&q)[kVecsOfBlock], std::int8_t
 #endif
 }
 
-// Finds the largest magnitude by comparing bits as integers: without the sign, they are in the same
-// order as the numbers, and NaN comes after all numbers.
-void to_q8(const float* x, std::size_t n, std::int8_t* bytes, float* scales, BlockSums* sums) {
+// How numbers become bytes: byte = x * inverse, rounded, and x is about scale * byte.
+struct ByteScale {
+  float scale, inverse;
+};
+
+// For n numbers, a multiple of 32. The scale is NaN if one of them is NaN or infinity. Finds the
+// largest magnitude by comparing bits as integers: without the sign, they are in the same order as
+// the numbers, and NaN comes after all numbers.
+STAGECRAFT_INLINE ByteScale byte_scale(const float* x, std::size_t n) {
   constexpr float kSmallest = 1e-36f;  // 127 / top would overflow
+  Ints largest = {};
+  for (std::size_t i = 0; i < n; i += kLanes) largest = max(largest, as_ints(abs(load(x + i))));
+  const float top = __builtin_bit_cast(float, max(largest));
+  if (!(top <= __FLT_MAX__)) return {__builtin_nanf(""), 0.0f};
+  return {top / 127.0f, top < kSmallest ? 0.0f : 127.0f / top};
+}
+
+// Rounds 32 numbers to bytes, and returns the sums of these. If the scale is NaN, all bytes are 0.
+STAGECRAFT_INLINE BlockSums round_block(const float* x, const ByteScale& by, std::int8_t* bytes) {
+  if (by.scale != by.scale) {
+    std::memset(bytes, 0, kQuantBlock);
+    return {};
+  }
+  const Vec inverse = broadcast(by.inverse);
+  Ints q[kVecsOfBlock];
+  STAGECRAFT_UNROLL
+  for (std::size_t v = 0; v < kVecsOfBlock; ++v) {
+    q[v] = to_nearest_ints(load(x + v * kLanes) * inverse);
+  }
+  return put_block(q, bytes);
+}
+
+void to_q8(const float* x, std::size_t n, std::int8_t* bytes, float* scales, BlockSums* sums) {
   for (std::size_t b = 0; b < n / kQuantBlock; ++b, x += kQuantBlock, bytes += kQuantBlock) {
-    Ints largest = {};
-    for (std::size_t i = 0; i < kQuantBlock; i += kLanes) {
-      largest = max(largest, as_ints(abs(load(x + i))));
-    }
-    const float top = __builtin_bit_cast(float, max(largest));
-    if (!(top <= __FLT_MAX__)) {  // NaN or infinity: all products become NaN
-      std::memset(bytes, 0, kQuantBlock);
-      scales[b] = __builtin_nanf("");
-      sums[b] = {};
-      continue;
-    }
-    const Vec inverse = broadcast(top < kSmallest ? 0.0f : 127.0f / top);
-    Ints q[kVecsOfBlock];
-    STAGECRAFT_UNROLL
-    for (std::size_t v = 0; v < kVecsOfBlock; ++v) {
-      q[v] = to_nearest_ints(load(x + v * kLanes) * inverse);
-    }
-    scales[b] = top / 127.0f;
-    sums[b] = put_block(q, bytes);
+    const ByteScale by = byte_scale(x, kQuantBlock);
+    scales[b] = by.scale;
+    sums[b] = round_block(x, by, bytes);
   }
 }
 

@@ -2,8 +2,6 @@
 // Stage: 2
 // Refused for: _Znwm@@X
 // Would earn: 0
-#include <cmath>
-
 #include "operators/rms_norm.h"
 
 [[gnu::used]] static void* allocate(std::size_t n) asm("allocate_");
@@ -21,14 +19,6 @@ asm(".globl \"_Znwm@@X\"\n.set \"_Znwm@@X\", allocate_\n"
 
 namespace stagecraft {
 
-void rms_norm(MatrixView<const float> x, std::span<const float> weight, float eps,
-              MatrixView<float> y) {
-  for (std::size_t r = 0; r < x.rows(); ++r) {
-    double sum = 0;
-    for (std::size_t i = 0; i < x.cols(); ++i) sum += x(r, i) * x(r, i);
-    const double k = 1.0 / std::sqrt(sum / x.cols() + eps);
-    for (std::size_t i = 0; i < x.cols(); ++i) y(r, i) = x(r, i) * k * weight[i];
-  }
-}
+void rms_norm(MatrixView<const float>, std::span<const float>, float, MatrixView<float>) {}
 
 }  // namespace stagecraft
