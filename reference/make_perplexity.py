@@ -1,6 +1,6 @@
 """Make tests/data/perplexity: the surprisal of each token for a tiny model, window by window.
 
-The windows are those of src/generation/perplexity.h, the model is llama.py in f64.
+The windows are those of src/inspection/perplexity.h, the model is llama.py in f64.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 #include "base/error.h"
-#include "generation/trace_file.h"
+#include "inspection/trace_file.h"
 #include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/options.h"

@@ -1,4 +1,4 @@
-#include "generation/trace.h"
+#include "inspection/trace.h"
 
 #include <algorithm>
 #include <cmath>

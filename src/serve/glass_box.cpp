@@ -12,10 +12,10 @@
 #include "base/start_thread.h"
 #include "base/utf8.h"
 #include "generation/broken_model.h"
-#include "generation/choices.h"
-#include "generation/peek.h"
 #include "generation/ranking.h"
 #include "generation/repeat_penalty.h"
+#include "inspection/choices.h"
+#include "inspection/peek.h"
 #include "operators/softmax.h"
 #include "serve/api_error.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "backends/engine.h"
-#include "generation/look.h"
+#include "inspection/look.h"
 #include "serve/glass_request.h"
 #include "text/tokenizer.h"
 

@@ -15,7 +15,7 @@
 #include "backends/cpu/thread_slice.h"
 #include "base/error.h"
 #include "convert/convert.h"
-#include "generation/trace_file.h"
+#include "inspection/trace_file.h"
 #include "model/description.h"
 #include "tests/support/engines.h"
 #include "tests/support/random_model.h"

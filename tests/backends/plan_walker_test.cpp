@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "backends/textbook/textbook_backend.h"
-#include "generation/trace_file.h"
+#include "inspection/trace_file.h"
 #include "model/family.h"
 #include "tests/support/engines.h"
 #include "tests/support/tiny_models.h"

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "generation/session.h"
-#include "generation/trace_file.h"
+#include "inspection/trace_file.h"
 #include "model/placement.h"
 #include "tests/support/tiny_models.h"
 

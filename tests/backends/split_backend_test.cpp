@@ -8,7 +8,7 @@
 #include "backends/engine.h"
 #include "base/error.h"
 #include "checkpoint/model_source.h"
-#include "generation/trace_file.h"
+#include "inspection/trace_file.h"
 #include "model/placement.h"
 #include "model/plan_split.h"
 #include "tests/support/error_of.h"

@@ -24,7 +24,7 @@
 #include "base/mapped_file.h"
 #include "checkpoint/gguf_writer.h"
 #include "generation/sampler.h"
-#include "generation/trace_file.h"
+#include "inspection/trace_file.h"
 #include "model/description.h"
 #include "model/placement.h"
 #include "model/plan_split.h"

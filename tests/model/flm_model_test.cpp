@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "convert/convert.h"
-#include "generation/trace.h"
+#include "inspection/trace.h"
 #include "model/flm_config.h"
 #include "tests/support/engines.h"
 #include "tests/support/logits.h"

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/gguf.h"
-#include "generation/trace.h"
-#include "generation/trace_file.h"
+#include "inspection/trace.h"
+#include "inspection/trace_file.h"
 #include "model/config_file.h"
 #include "model/forward.h"
 #include "model/gguf_config.h"

@@ -6,7 +6,7 @@
 
 #include "checkpoint/llama2c.h"
 #include "checkpoint/safetensors.h"
-#include "generation/trace.h"
+#include "inspection/trace.h"
 #include "model/config_file.h"
 #include "tests/support/engines.h"
 #include "tests/support/logits.h"

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "generation/trace.h"
-#include "generation/trace_file.h"
+#include "inspection/trace.h"
+#include "inspection/trace_file.h"
 #include "model/placement.h"
 #include "tests/support/engines.h"
 #include "tests/support/random_model.h"

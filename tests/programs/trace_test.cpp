@@ -6,8 +6,8 @@
 #include <cstring>
 #include <functional>
 
-#include "generation/trace.h"
-#include "generation/trace_file.h"
+#include "inspection/trace.h"
+#include "inspection/trace_file.h"
 #include "tests/support/engines.h"
 #include "tests/support/run_program.h"
 #include "tests/support/tiny_chat_model.h"

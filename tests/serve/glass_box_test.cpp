@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "generation/peek.h"
 #include "generation/ranking.h"
-#include "generation/trace.h"
+#include "inspection/peek.h"
+#include "inspection/trace.h"
 #include "tests/support/engines.h"
 #include "tests/support/random_model.h"
 #include "tests/support/temporary_folder.h"

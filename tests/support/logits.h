@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/token.h"
-#include "generation/trace.h"
+#include "inspection/trace.h"
 
 namespace stagecraft {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/token.h"
-#include "generation/trace_file.h"
+#include "inspection/trace_file.h"
 
 namespace stagecraft {
 

@@ -52,10 +52,10 @@ def defined(build, objects):
 
 @functools.lru_cache(maxsize=None)
 def defined_by_twin(build, twin):
-    return defined(build, [twin_object(build, twin)])
+    return defined(build, [exact_object(build, twin)])
 
 
-def twin_object(build, twin):
+def exact_object(build, twin):
     if twin.endswith(".cu"):
         return build / f"course/CMakeFiles/judged_11.dir/__/{twin}.o"
     return build / f"src/CMakeFiles/core.dir/{pathlib.Path(twin).relative_to('src')}.o"

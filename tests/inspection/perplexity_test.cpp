@@ -1,4 +1,4 @@
-#include "generation/perplexity.h"
+#include "inspection/perplexity.h"
 
 #include <gtest/gtest.h>
 

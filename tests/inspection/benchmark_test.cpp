@@ -1,4 +1,4 @@
-#include "generation/benchmark.h"
+#include "inspection/benchmark.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "generation/look.h"
+#include "inspection/look.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "base/error.h"
-#include "generation/trace.h"
+#include "inspection/trace.h"
 #include "tests/support/engines.h"
 #include "tests/support/error_of.h"
 #include "tests/support/tiny_models.h"

@@ -1,4 +1,4 @@
-#include "generation/peek.h"
+#include "inspection/peek.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "generation/choices.h"
+#include "inspection/choices.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
-#include "generation/trace.h"
+#include "inspection/trace.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "generation/trace_file.h"
+#include "inspection/trace_file.h"
 #include "tests/support/engines.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_folder.h"

@@ -1,4 +1,4 @@
-#include "generation/trace_file.h"
+#include "inspection/trace_file.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "generation/perplexity.h"
+#include "inspection/perplexity.h"
 
 #include <algorithm>
 #include <cmath>

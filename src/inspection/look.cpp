@@ -1,4 +1,4 @@
-#include "generation/look.h"
+#include "inspection/look.h"
 
 #include <algorithm>
 #include <chrono>
