@@ -28,12 +28,12 @@ const std::vector<std::string> kMlpOrder = {"mlp_norm", "gate", "up",
 
 Case mlp_case(const std::string& name, const Tensor& x, const Tensor& norm, const Tensor& gate,
               const Tensor& up, const Tensor& down, double eps) {
-  const Expected normed = twin_rms_norm(exact(x), norm, eps);
-  const Expected gate_out = twin_linear(normed, gate);
-  const Expected up_out = twin_linear(normed, up);
-  const Expected activated = twin_swiglu(gate_out, up_out);
-  const Expected down_out = twin_linear(activated, down);
-  const Expected result = twin_add(down_out, exact(x));
+  const Expected normed = exact_rms_norm(exact(x), norm, eps);
+  const Expected gate_out = exact_linear(normed, gate);
+  const Expected up_out = exact_linear(normed, up);
+  const Expected activated = exact_swiglu(gate_out, up_out);
+  const Expected down_out = exact_linear(activated, down);
+  const Expected result = exact_add(down_out, exact(x));
 
   Case one;
   one.name = name;
@@ -119,7 +119,7 @@ TEST(MlpResidual, TreatsEveryRowAlone) {
 // ---- 6.2 softmax, 6.4 rope ----------------------------------------------------------------------
 
 Case softmax_case(const std::string& name, const Tensor& x) {
-  return {name, {"softmax", {{"x", x}}, {}}, {{"y", twin_softmax(exact(x))}}};
+  return {name, {"softmax", {{"x", x}}, {}}, {{"y", exact_softmax(exact(x))}}};
 }
 
 TEST(Softmax, EqualsTheExampleByHand) { judge(softmax_case(kByHand, {{1, 2}, {0, 1}})); }
@@ -176,7 +176,7 @@ Case rope_case(const std::string& name, const Tensor& x, const Tensor& inv_freq,
   one.request.function = "rope";
   one.request.inputs = {{"x", x}, {"inv_freq", inv_freq}};
   one.request.scalars = {{"first_position", static_cast<double>(first_position)}};
-  one.expected = {{"x", twin_rope(exact(x), inv_freq, first_position)}};
+  one.expected = {{"x", exact_rope(exact(x), inv_freq, first_position)}};
   return one;
 }
 
@@ -238,8 +238,8 @@ bool is_whole_prompt(const Case& one) {
 
 Case attention_case(const std::string& name, const Tensor& q, const Tensor& k, const Tensor& v,
                     std::size_t n_heads = 1, std::size_t n_kv_heads = 1, std::size_t window = 0) {
-  const TwinAttention twin =
-      twin_attention(exact(q), exact(k), exact(v), n_heads, n_kv_heads, window);
+  const ExactAttention formula =
+      exact_attention(exact(q), exact(k), exact(v), n_heads, n_kv_heads, window);
   Case one;
   one.name = name;
   one.request.function = "attention";
@@ -248,8 +248,8 @@ Case attention_case(const std::string& name, const Tensor& q, const Tensor& k, c
                          {"n_kv_heads", static_cast<double>(n_kv_heads)},
                          {"head_dim", static_cast<double>(q.cols() / n_heads)},
                          {"window", static_cast<double>(window)}};
-  one.expected = {{"probabilities", twin.probabilities}, {"out", twin.out}};
-  one.on_the_way = {{"probabilities", twin.probabilities}};
+  one.expected = {{"probabilities", formula.probabilities}, {"out", formula.out}};
+  one.on_the_way = {{"probabilities", formula.probabilities}};
   return one;
 }
 
@@ -389,16 +389,16 @@ Case fresh_block(Inputs& inputs, std::size_t q_len, std::size_t past, std::size_
         static_cast<float>(std::pow(10'000.0, -2.0 * static_cast<double>(i) / kHeadDim)));
   }
 
-  const Expected normed = twin_rms_norm(exact(x), norm, static_cast<double>(1e-5f));
-  const Expected q = twin_linear(normed, wq);
-  const Expected k = twin_linear(normed, wk);
-  const Expected v = twin_linear(normed, wv);
-  const Expected q_rope = twin_rope(q, inv_freq, past);
-  const Expected k_rope = twin_rope(k, inv_freq, past);
+  const Expected normed = exact_rms_norm(exact(x), norm, static_cast<double>(1e-5f));
+  const Expected q = exact_linear(normed, wq);
+  const Expected k = exact_linear(normed, wk);
+  const Expected v = exact_linear(normed, wv);
+  const Expected q_rope = exact_rope(q, inv_freq, past);
+  const Expected k_rope = exact_rope(k, inv_freq, past);
   const Expected keys = stacked(exact(past_k), k_rope);
   const Expected values = stacked(exact(past_v), v);
-  const TwinAttention mixed = twin_attention(q_rope, keys, values, kHeads, kKvHeads, 0);
-  const Expected projected = twin_linear(mixed.out, wo);
+  const ExactAttention mixed = exact_attention(q_rope, keys, values, kHeads, kKvHeads, 0);
+  const Expected projected = exact_linear(mixed.out, wo);
 
   Case one;
   one.name = fmt::format("{} tokens after {} past tokens", q_len, past);
@@ -417,7 +417,7 @@ Case fresh_block(Inputs& inputs, std::size_t q_len, std::size_t past, std::size_
                          {"head_dim", kHeadDim},
                          {"window", 0.0},
                          {"rope_theta", 10'000.0}};
-  one.expected = {{"x", twin_add(projected, exact(x))},
+  one.expected = {{"x", exact_add(projected, exact(x))},
                   {"keys in the cache", keys},
                   {"values in the cache", values},
                   {"w.probabilities", mixed.probabilities}};

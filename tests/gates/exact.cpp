@@ -59,7 +59,7 @@ Expected exact(const Tensor& tensor) {
   return e;
 }
 
-Expected twin_add(const Expected& x, const Expected& y) {
+Expected exact_add(const Expected& x, const Expected& y) {
   Expected e{y.shape, {}, {}};
   for (std::size_t i = 0; i < y.values.size(); ++i) {
     const double sum = x.values[i] + y.values[i];
@@ -68,7 +68,7 @@ Expected twin_add(const Expected& x, const Expected& y) {
   return e;
 }
 
-Expected twin_silu(const Expected& x) {
+Expected exact_silu(const Expected& x) {
   Expected e{x.shape, {}, {}};
   for (std::size_t i = 0; i < x.values.size(); ++i) {
     const double y = silu(x.values[i]);
@@ -79,8 +79,8 @@ Expected twin_silu(const Expected& x) {
   return e;
 }
 
-Expected twin_swiglu(const Expected& gate, const Expected& up) {
-  const Expected activated = twin_silu(gate);
+Expected exact_swiglu(const Expected& gate, const Expected& up) {
+  const Expected activated = exact_silu(gate);
   Expected e{gate.shape, {}, {}};
   for (std::size_t i = 0; i < gate.values.size(); ++i) {
     const double y = activated.values[i] * up.values[i];
@@ -91,7 +91,7 @@ Expected twin_swiglu(const Expected& gate, const Expected& up) {
   return e;
 }
 
-Expected twin_rms_norm(const Expected& x, const Tensor& weight, double eps) {
+Expected exact_rms_norm(const Expected& x, const Tensor& weight, double eps) {
   Expected e{x.shape, {}, {}};
   const std::size_t dim = cols(x);
   for (std::size_t t = 0; t < rows(x); ++t) {
@@ -117,8 +117,8 @@ Expected twin_rms_norm(const Expected& x, const Tensor& weight, double eps) {
   return e;
 }
 
-Expected twin_matmul_transb(double alpha, const Expected& a, const Tensor& b, double beta,
-                            const Tensor& c) {
+Expected exact_matmul_transb(double alpha, const Expected& a, const Tensor& b, double beta,
+                             const Tensor& c) {
   Expected e{c.shape, {}, {}};
   const Expected weights = exact(b);
   const std::size_t k_len = cols(a);
@@ -138,14 +138,14 @@ Expected twin_matmul_transb(double alpha, const Expected& a, const Tensor& b, do
   return e;
 }
 
-Expected twin_linear(const Expected& a, const Tensor& weight) {
+Expected exact_linear(const Expected& a, const Tensor& weight) {
   Tensor c;
   c.shape = {rows(a), weight.rows()};
   c.values.assign(rows(a) * weight.rows(), 0.0f);
-  return twin_matmul_transb(1.0, a, weight, 0.0, c);
+  return exact_matmul_transb(1.0, a, weight, 0.0, c);
 }
 
-Expected twin_softmax(const Expected& x) {
+Expected exact_softmax(const Expected& x) {
   Expected e{x.shape, {}, {}};
   const std::size_t n = cols(x);
   if (n == 0) return e;
@@ -169,7 +169,7 @@ Expected twin_softmax(const Expected& x) {
   return e;
 }
 
-Expected twin_rope(const Expected& x, const Tensor& inv_freq, std::size_t first_position) {
+Expected exact_rope(const Expected& x, const Tensor& inv_freq, std::size_t first_position) {
   Expected e = x;
   const std::size_t half = inv_freq.values.size();
   for (std::size_t t = 0; t < rows(x); ++t) {
@@ -191,13 +191,13 @@ Expected twin_rope(const Expected& x, const Tensor& inv_freq, std::size_t first_
   return e;
 }
 
-TwinAttention twin_attention(const Expected& q, const Expected& k, const Expected& v,
-                             std::size_t n_heads, std::size_t n_kv_heads, std::size_t window) {
+ExactAttention exact_attention(const Expected& q, const Expected& k, const Expected& v,
+                               std::size_t n_heads, std::size_t n_kv_heads, std::size_t window) {
   const std::size_t head_dim = cols(q) / n_heads;
   const std::size_t q_len = rows(q);
   const std::size_t kv_len = rows(k);
   const double scale = 1.0 / std::sqrt(static_cast<double>(head_dim));
-  TwinAttention result;
+  ExactAttention result;
   result.probabilities.shape = {n_heads, q_len, kv_len};
   result.out = {q.shape, std::vector<double>(q.values.size()),
                 std::vector<double>(q.values.size())};
@@ -214,7 +214,7 @@ TwinAttention twin_attention(const Expected& q, const Expected& k, const Expecte
         push(scores, hidden ? -INFINITY : scale * score.sum,
              hidden ? 0.0 : scale * score.allowed + 4 * kUlp * std::fabs(scale * score.sum));
       }
-      const Expected p = twin_softmax(scores);
+      const Expected p = exact_softmax(scores);
       for (std::size_t j = 0; j < kv_len; ++j) {
         const bool hidden = std::isinf(scores.values[j]);
         push(result.probabilities, p.values[j], hidden ? 0.0 : p.allowed[j]);

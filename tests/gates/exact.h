@@ -13,23 +13,23 @@ inline constexpr double kUlp = 0x1p-24;  // half a unit in the last place of a f
 // sin and cos of a libm add a few times that.
 Expected exact(const Tensor& tensor);
 
-Expected twin_add(const Expected& x, const Expected& y);
-Expected twin_silu(const Expected& x);
-Expected twin_swiglu(const Expected& gate, const Expected& up);
-Expected twin_rms_norm(const Expected& x, const Tensor& weight, double eps);
-Expected twin_matmul_transb(double alpha, const Expected& a, const Tensor& b, double beta,
-                            const Tensor& c);
+Expected exact_add(const Expected& x, const Expected& y);
+Expected exact_silu(const Expected& x);
+Expected exact_swiglu(const Expected& gate, const Expected& up);
+Expected exact_rms_norm(const Expected& x, const Tensor& weight, double eps);
+Expected exact_matmul_transb(double alpha, const Expected& a, const Tensor& b, double beta,
+                             const Tensor& c);
 // a * weight^T
-Expected twin_linear(const Expected& a, const Tensor& weight);
-Expected twin_softmax(const Expected& x);
-Expected twin_rope(const Expected& x, const Tensor& inv_freq, std::size_t first_position);
+Expected exact_linear(const Expected& a, const Tensor& weight);
+Expected exact_softmax(const Expected& x);
+Expected exact_rope(const Expected& x, const Tensor& inv_freq, std::size_t first_position);
 
-struct TwinAttention {
+struct ExactAttention {
   Expected probabilities;  // [n_heads, q_len, kv_len]
   Expected out;
 };
-TwinAttention twin_attention(const Expected& q, const Expected& k, const Expected& v,
-                             std::size_t n_heads, std::size_t n_kv_heads, std::size_t window);
+ExactAttention exact_attention(const Expected& q, const Expected& k, const Expected& v,
+                               std::size_t n_heads, std::size_t n_kv_heads, std::size_t window);
 
 // The rows of `a`, then the rows of `b`.
 Expected stacked(const Expected& a, const Expected& b);

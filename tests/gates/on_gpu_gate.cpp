@@ -40,7 +40,7 @@ Question rms_norm(Inputs& inputs, std::size_t rows, std::size_t dim) {
   const double eps = static_cast<double>(0.3f);
   return question(fmt::format("rows = {}, dim = {}", rows, dim),
                   {"rms_norm_on_gpu", {{"x", x}, {"weight", weight}}, {{"eps", eps}}}, "y",
-                  twin_rms_norm(exact(x), weight, eps));
+                  exact_rms_norm(exact(x), weight, eps));
 }
 
 Question matmul(Inputs& inputs, std::size_t m, std::size_t n, std::size_t k) {
@@ -48,7 +48,7 @@ Question matmul(Inputs& inputs, std::size_t m, std::size_t n, std::size_t k) {
   const Tensor b = inputs.tensor({n, k});
   return question(fmt::format("m = {}, n = {}, k = {}", m, n, k),
                   {"matmul_transb_on_gpu", {{"a", a}, {"b", b}}, {}}, "c",
-                  twin_matmul_transb(1.0, exact(a), b, 0.0, filled({m, n}, 0.0f)));
+                  exact_matmul_transb(1.0, exact(a), b, 0.0, filled({m, n}, 0.0f)));
 }
 
 Request attention_request(const Tensor& q, const Tensor& keys, const Tensor& values,
@@ -66,7 +66,8 @@ Question attention_of(const std::string& name, const Tensor& q, const Tensor& ke
                       const Tensor& values, std::size_t n_heads, std::size_t n_kv_heads,
                       float factor = 1.0f) {
   const Tensor row{{1, q.values.size()}, q.values};
-  Expected out = twin_attention(exact(row), exact(keys), exact(values), n_heads, n_kv_heads, 0).out;
+  Expected out =
+      exact_attention(exact(row), exact(keys), exact(values), n_heads, n_kv_heads, 0).out;
   out.shape = q.shape;
   for (double& allowed : out.allowed) allowed *= kOnline;
   Tensor given = q;

@@ -22,7 +22,7 @@ std::string shape_name(const std::vector<std::size_t>& shape) {
 using Shape = std::vector<std::size_t>;
 
 Case add_case(const std::string& name, const Tensor& x, const Tensor& y) {
-  Case one{name, {"add", {{"x", x}, {"y", y}}, {}}, {{"y", twin_add(exact(x), exact(y))}}};
+  Case one{name, {"add", {{"x", x}, {"y", y}}, {}}, {{"y", exact_add(exact(x), exact(y))}}};
   one.request.gap = 2;
   return one;
 }
@@ -56,15 +56,15 @@ TEST(Add, KeepsNothing) {
 // ---- 1 ------------------------------------------------------------------------------------------
 
 Case silu_case(const std::string& name, const Tensor& x) {
-  return {name, {"silu", {{"x", x}}, {}}, {{"y", twin_silu(exact(x))}}};
+  return {name, {"silu", {{"x", x}}, {}}, {{"y", exact_silu(exact(x))}}};
 }
 
 // The tolerance in a dump is measured over sums, which these functions do not have. The tolerance
 // here comes from the f64 formula, which allows for different formulas of the sigmoid.
-Case with_tolerance_of(const Expected& twin, Case one) {
+Case with_tolerance_of(const Expected& formula, Case one) {
   Expected& expected = one.expected.at("y");
   for (std::size_t i = 0; i < expected.allowed.size(); ++i) {
-    expected.allowed[i] = std::max(expected.allowed[i], twin.allowed[i]);
+    expected.allowed[i] = std::max(expected.allowed[i], formula.allowed[i]);
   }
   return one;
 }
@@ -73,8 +73,8 @@ TEST(Silu, EqualsTheExampleByHand) { judge(silu_case(kByHand, {{5}, {-2, -1, 0, 
 
 TEST(Silu, EqualsPyTorch) {
   for (const Case& one : dumped_cases("silu")) {
-    const Expected twin = twin_silu(exact(one.request.inputs.at("x")));
-    if (!judge(with_tolerance_of(twin, one))) return;
+    const Expected formula = exact_silu(exact(one.request.inputs.at("x")));
+    if (!judge(with_tolerance_of(formula, one))) return;
   }
 }
 
@@ -133,7 +133,7 @@ TEST(Silu, AllowsNothing) { judge(silu_case("n = 0", {{0}, {}})); }
 Case swiglu_case(const std::string& name, const Tensor& gate, const Tensor& up) {
   return {name,
           {"swiglu", {{"gate", gate}, {"up", up}}, {}},
-          {{"y", twin_swiglu(exact(gate), exact(up))}}};
+          {{"y", exact_swiglu(exact(gate), exact(up))}}};
 }
 
 TEST(Swiglu, EqualsTheExampleByHand) { judge(swiglu_case(kByHand, {{1}, {1}}, {{1}, {3}})); }
@@ -141,8 +141,8 @@ TEST(Swiglu, EqualsTheExampleByHand) { judge(swiglu_case(kByHand, {{1}, {1}}, {{
 TEST(Swiglu, EqualsPyTorch) {
   for (const Case& one : dumped_cases("swiglu")) {
     const auto& inputs = one.request.inputs;
-    const Expected twin = twin_swiglu(exact(inputs.at("gate")), exact(inputs.at("up")));
-    if (!judge(with_tolerance_of(twin, one))) return;
+    const Expected formula = exact_swiglu(exact(inputs.at("gate")), exact(inputs.at("up")));
+    if (!judge(with_tolerance_of(formula, one))) return;
   }
 }
 
@@ -183,7 +183,7 @@ TEST(Swiglu, AllowsYToBeGateOrUp) {
 Case rms_norm_case(const std::string& name, const Tensor& x, const Tensor& weight, double eps) {
   return {name,
           {"rms_norm", {{"x", x}, {"weight", weight}}, {{"eps", eps}}},
-          {{"y", twin_rms_norm(exact(x), weight, static_cast<double>(static_cast<float>(eps)))}}};
+          {{"y", exact_rms_norm(exact(x), weight, static_cast<double>(static_cast<float>(eps)))}}};
 }
 
 TEST(RmsNorm, EqualsTheExampleByHand) {
@@ -269,7 +269,7 @@ Case matmul_case(const std::string& name, double alpha, const Tensor& a, const T
                  double beta, const Tensor& c) {
   return {name,
           {"matmul_transb", {{"a", a}, {"b", b}, {"c", c}}, {{"alpha", alpha}, {"beta", beta}}},
-          {{"c", twin_matmul_transb(alpha, exact(a), b, beta, c)}}};
+          {{"c", exact_matmul_transb(alpha, exact(a), b, beta, c)}}};
 }
 
 bool is_plain(const Case& one) {

@@ -20,7 +20,7 @@ Case packed_case(const std::string& name, const Tensor& a, const Tensor& b) {
   const Tensor c = filled({a.rows(), b.rows()}, 0.0f);
   return {name,
           {"matmul_packed", {{"a", a}, {"b", b}, {"another_b", other}}, {}},
-          {{"c", twin_matmul_transb(1.0, exact(a), b, 0.0, c)}}};
+          {{"c", exact_matmul_transb(1.0, exact(a), b, 0.0, c)}}};
 }
 
 std::string sizes(std::size_t m, std::size_t n, std::size_t k) {
@@ -122,7 +122,7 @@ TEST(MatmulPacked, AnswersForTheNumbersThatAreThereNow) {
     for (std::size_t step = 0; step < steps; ++step) {
       next_input(noise.values, step, c.view(), a.view());
       const Tensor input{{rows, kWidth}, {a.data(), a.data() + rows * kWidth}};
-      last = twin_matmul_transb(1.0, exact(input), b, 0.0, filled({rows, kWidth}, 0.0f));
+      last = exact_matmul_transb(1.0, exact(input), b, 0.0, filled({rows, kWidth}, 0.0f));
       for (std::size_t i = 0; i < last.values.size(); ++i) {
         c.data()[i] = static_cast<float>(last.values[i]);
         last.allowed[i] *= 2.0;  // adds the error of the previous answer
