@@ -52,7 +52,7 @@ def read(path, students, stages):
         if not any((id, chosen, points, reason)):
             continue
         if id not in known:
-            ignored.append(course.say("class_no_student", where, id))
+            ignored.append(course.say("class_unknown_override", where, id))
             continue
         if not reason:
             raise course.Problem(f"{where}: reason: expected a reason, which {id} will read, found none")

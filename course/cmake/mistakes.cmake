@@ -252,5 +252,5 @@ if(NOT CMAKE_CROSSCOMPILING AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_test(NAME mistakes.golden
     COMMAND ${Python3_EXECUTABLE} ${gates}/golden_test.py ${CMAKE_BINARY_DIR})
   set_tests_properties(mistakes.golden PROPERTIES LABELS mistakes
-    FIXTURES_REQUIRED "catalogue_00;catalogue_01;catalogue_02;catalogue_03;catalogue_04;catalogue_05;catalogue_08;catalogue_11")
+    FIXTURES_REQUIRED "catalogue_00;catalogue_01;catalogue_02;catalogue_03;catalogue_04;catalogue_05;catalogue_06;catalogue_07;catalogue_08;catalogue_11")
 endif()

@@ -41,11 +41,13 @@ BEGIN, END = "<!-- own work: python3 course rules.own_work --write -->", "<!-- e
 HANDOUT = {
     "en": "**Your own work.** You may use all of the C++ standard library, except `std::execution`, which needs another "
           "library. Of our functions, your code for this stage may call {calls} (`print` shows values, `printed` "
-          "returns the same text, and `printable` makes a text fit for an error message); it may include the headers that declare them. If your code calls another function, the "
-          "test refuses it and names the function: see [docs/confinement.md](../../docs/confinement.md#your-own-work).",
+          "returns the same text, and `printable` makes a text fit for an error message); it may include the headers that "
+          "declare them. It may also use our types `Error`, `Matrix` and `MatrixView`. If your code calls another function, "
+          "the test refuses it and names the function: see [docs/confinement.md](../../docs/confinement.md#your-own-work).",
     "zh": "**可以用的代码。** C++ 标准库可以随意使用，只有 `std::execution` 除外，它需要另一个库。"
-          "我们的函数中，本阶段的代码可以调用 {calls}（`print` 显示数值，`printed` 返回同样的文字，`printable` 使文字适合放进错误消息），并可以包含声明它们的头文件。"
-          "调用其他函数会被拒绝，并指出函数名：见 [docs/confinement.md](../../docs/confinement.md#your-own-work)。",
+          "我们的函数中，本阶段的代码可以调用 {calls}（`print` 显示数值，`printed` 返回同样的文字，`printable` 使文字适合放进错误消息），并可以包含声明它们的头文件，"
+          "也可以用我们的类型 `Error`、`Matrix` 和 `MatrixView`。"
+          "调用其他函数会被拒绝，并指出函数名：见 [docs/confinement.md](../../docs/confinement.md#your-own-work)（英文）。",
 }
 EMULATED = {
     "en": "**Your own work.** Your code for this stage may call the functions of CUDA that a kernel uses, `cuda_launch`, "
@@ -55,7 +57,7 @@ EMULATED = {
           "[docs/confinement.md](../../docs/confinement.md#your-own-work).",
     "zh": "**可以用的代码。** 本阶段的代码可以调用核函数里用的 CUDA 函数、`cuda_launch`、`<cmath>` 的数学函数，以及我们的 "
           "{calls}。检查器必须看到每一次访问，所以不能调用别的：不能用其他库函数，不能分配或复制内存，不能通过指针调用；"
-          "函数之外只能有常量。见 [docs/confinement.md](../../docs/confinement.md#your-own-work)。",
+          "函数之外只能有常量。见 [docs/confinement.md](../../docs/confinement.md#your-own-work)（英文）。",
 }
 METHODS = {"en": "the methods of {}", "zh": "{} 的成员函数"}
 COMMA = {"en": ", ", "zh": "、"}

@@ -16,8 +16,8 @@ struct AttentionShape {
 // Causal scaled dot-product attention (Vaswani et al. 2017, eq. 1) with grouped queries (Ainslie et
 // al. 2023): n_heads / n_kv_heads neighbouring query heads share one key and value head. The
 // queries are the last q_len of kv_len positions, so row i stands at position kv_len - q_len + i.
-//   scores        = q_h . k_j / sqrt(head_dim)    for each j that position may see
-//   probabilities = softmax(scores), 0 for each j it may not see
+//   scores        = q_h . k_j / sqrt(head_dim)    for each key j that row i may see
+//   probabilities = softmax(scores), 0 for every other j
 //   out_h         = sum_j(probabilities[j] * v_j)
 //
 //   q              [q_len, n_heads * head_dim]      read; q_len may be 0

@@ -33,7 +33,7 @@ namespace {
 }  // namespace
 
 // 5.3. The contract is in src/model/config.h; the names in config.json are in the handout. `fields`
-// reads a member by its name (src/model/config_fields.h).
+// reads a member by its name (src/base/config_fields.h).
 Config parse_config(const std::string& text, const std::string& where) {
   const Json json = parse_json_object(text, where);
   const ConfigFields fields(json, where);

@@ -63,7 +63,7 @@ def alike(expected, found):
 
 
 def main():
-    course.BUILD = pathlib.Path(sys.argv[1])
+    course.BUILD = pathlib.Path(sys.argv[1]).resolve()
     update = "--update" in sys.argv
     known = course.stages()
     wanted = set()

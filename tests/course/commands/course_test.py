@@ -396,6 +396,25 @@ class Errors(unittest.TestCase):
             self.assertEqual(self.said(error), [])
 
 
+def without_repetition(pairs):
+    found = dict(pairs)
+    repeated = {key for key, _ in pairs if sum(key == other for other, _ in pairs) > 1}
+    if repeated:
+        raise ValueError(f"given more than once: {', '.join(sorted(repeated))}")
+    return found
+
+
+class Texts(unittest.TestCase):
+    def test_no_key_is_given_twice(self):
+        paths = [*(ROOT / "stages").glob("*.json"), *(ROOT / "course" / "mistakes").glob("*/*.json")]
+        self.assertGreater(len(paths), 10)
+        for path in paths:
+            try:
+                json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=without_repetition)
+            except ValueError as problem:
+                self.fail(f"{path}: {problem}")
+
+
 class Messages(unittest.TestCase):
     def test_have_both_languages_and_the_same_places_in_them(self):
         for key, texts in course.messages().items():
