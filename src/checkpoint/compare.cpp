@@ -6,26 +6,35 @@
 #include <limits>
 
 #include "base/error.h"
-#include "operators/half_to_float.h"
+#include "operators/read_row.h"
 
 namespace stagecraft {
 namespace {
 
-template <class T>
-T read(const StoredTensor& tensor, std::size_t index) {
-  T value;
-  std::memcpy(&value, tensor.bytes.data() + index * sizeof(T), sizeof(T));
-  return value;
-}
+// Row by row, the numbers of a tensor of one or more dimensions: a row has the last dimension.
+class Rows {
+ public:
+  Rows(const StoredTensor& tensor, std::size_t count, std::size_t width)
+      : matrix_(tensor), numbers_(width), floats_(tensor.dtype == DType::F64 ? 0 : width) {
+    matrix_.shape = {count / width, width};
+  }
 
-double element(const StoredTensor& tensor, std::size_t index) {
-  if (tensor.dtype == DType::F64) return read<double>(tensor, index);
-  if (tensor.dtype == DType::F32) return static_cast<double>(read<float>(tensor, index));
-  const auto bits = read<std::uint16_t>(tensor, index);
-  float wide = 0.0f;
-  (tensor.dtype == DType::F16 ? f16_to_f32 : bf16_to_f32)({&bits, 1}, {&wide, 1});
-  return static_cast<double>(wide);
-}
+  std::span<const double> read(std::size_t row) {
+    if (matrix_.dtype == DType::F64) {
+      const std::size_t bytes = numbers_.size() * sizeof(double);
+      std::memcpy(numbers_.data(), matrix_.bytes.data() + row * bytes, bytes);
+    } else {
+      read_row(matrix_, row, floats_);
+      std::copy(floats_.begin(), floats_.end(), numbers_.begin());
+    }
+    return numbers_;
+  }
+
+ private:
+  StoredTensor matrix_;
+  std::vector<double> numbers_;
+  std::vector<float> floats_;
+};
 
 void check_dtype(const StoredTensor& tensor) {
   switch (tensor.dtype) {
@@ -83,15 +92,16 @@ Comparison compare_tensors(const StoredTensor& a, const StoredTensor& b, Toleran
   result.count = a.bytes.size() / dtype_block(a.dtype).bytes;
   if (result.count == 0) return result;  // the other sizes of an empty shape may be huge
   const std::size_t width = a.shape.empty() ? 1 : a.shape.back();
-  std::vector<double> row_a(width);
-  std::vector<double> row_b(width);
-  for (std::size_t begin = 0; begin < result.count; begin += width) {
-    for (std::size_t i = 0; i < width; ++i) row_a[i] = element(a, begin + i);
-    for (std::size_t i = 0; i < width; ++i) row_b[i] = element(b, begin + i);
+  Rows rows_a(a, result.count, width);
+  Rows rows_b(b, result.count, width);
+  for (std::size_t r = 0; r < result.count / width; ++r) {
+    const std::span<const double> row_a = rows_a.read(r);
+    const std::span<const double> row_b = rows_b.read(r);
     const double rms = std::min(root_mean_square(row_a), root_mean_square(row_b));
     for (std::size_t i = 0; i < width; ++i) {
       const double scale = std::max({finite(row_a[i]), finite(row_b[i]), rms});
-      add({begin + i, row_a[i], row_b[i], tolerance.absolute + tolerance.relative * scale}, result);
+      add({r * width + i, row_a[i], row_b[i], tolerance.absolute + tolerance.relative * scale},
+          result);
     }
   }
   return result;

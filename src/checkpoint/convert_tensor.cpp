@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "operators/dequantize.h"
 #include "operators/float_to_half.h"
-#include "operators/half_to_float.h"
 #include "operators/quantize.h"
+#include "operators/read_row.h"
 
 namespace stagecraft {
 namespace {
@@ -17,19 +17,15 @@ namespace {
 constexpr std::size_t kPiece = 1u << 16;  // elements; a multiple of every block size
 
 // The elements of a piece of a tensor as f32.
-void to_f32(const StoredTensor& piece, std::vector<float>& out, const std::string& where) {
+void to_f32(StoredTensor piece, std::vector<float>& out, const std::string& where) {
+  const DType type = piece.dtype;
+  if (type != DType::F32 && type != DType::F16 && type != DType::BF16 && !is_quantized(type)) {
+    throw Error("{}: tensor '{}': expected F32, F16, BF16 or a quantised type, found {}", where,
+                printable(piece.name), dtype_name(type));
+  }
   out.resize(element_count(piece));
-  if (is_quantized(piece.dtype)) return dequantize(piece.dtype, piece.bytes, out);
-  if (piece.dtype == DType::F32) {
-    std::memcpy(out.data(), piece.bytes.data(), piece.bytes.size());
-    return;
-  }
-  if (piece.dtype != DType::F16 && piece.dtype != DType::BF16) {
-    throw Error("{}: tensor '{}': expected F32, F16 or BF16, found {}", where,
-                printable(piece.name), dtype_name(piece.dtype));
-  }
-  std::vector<std::uint16_t> copy;
-  (piece.dtype == DType::F16 ? f16_to_f32 : bf16_to_f32)(elements(piece, copy), out);
+  piece.shape = {1, out.size()};
+  read_row(piece, 0, out);
 }
 
 void to_half(std::span<const float> values, DType dtype, std::span<std::byte> out) {
