@@ -51,34 +51,43 @@ constexpr int kFewK = 8;  // for more rows, unpacking for AMX takes less time
 template <int Rows, WeightLayout kLayout>
 void tile_few_k(const TileArgs& t) {
   using Unpacking = Unpacking<kLayout>;
-  using Unpacked = typename Unpacking::Unpacked;
-  constexpr std::size_t kInputs = Unpacking::kInputs, kPerSum = kQuantBlock / kInputs;
-  Unpacked blocks;
+  alignas(64) std::int32_t scales[Unpacking::kScaleBlocks][kPanelOutputs],
+      minima[Unpacking::kScaleBlocks][kPanelOutputs];
   const auto block_of = [&](int r, std::size_t k) STAGECRAFT_INLINED -> const Q8KBlock& {
     return static_cast<const Q8KBlock*>(t.rows)[r * t.row_stride + k];
   };
   tile<Rows, kVecs>(t, [&](std::size_t, Vec(&acc)[Rows][kVecs]) STAGECRAFT_INLINED {
     const std::byte* at = t.panel;
     for (std::size_t k = 0; k < t.inputs / kKBlock; ++k) {
-      at = Unpacking::read_head(at, blocks);
-      Ints products[Rows][kVecs] = {}, minima[Rows][kVecs] = {};
-      for (std::size_t i = 0; i < Unpacked::kBlocks; ++i) {
-        constexpr std::size_t kStep = Unpacking::kBytes / Unpacked::kBlocks;
-        fetch_straight_on<Rows, kStep>(t, at);
-        at = Unpacking::read_scales(at, i, blocks);
-        const auto sum_of = [&](int r) STAGECRAFT_INLINED {
-          const BlockSums& of = block_of(r, k).sums[i / kPerSum];
-          if constexpr (kPerSum == 1) return of.all;
-          return i % 2 == 0 ? of.first_half : of.all - of.first_half;
+      const auto* const d = reinterpret_cast<const std::uint16_t*>(at);
+      Ints products[Rows][kVecs] = {}, of_minima[Rows][kVecs] = {};
+      const auto get_scales = [&](std::size_t, const std::byte* stored) STAGECRAFT_INLINED {
+        for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+          const auto put = [&](std::size_t i, Ints scale, Ints minimum) STAGECRAFT_INLINED {
+            store(&scales[i][lane], scale);
+            if constexpr (Unpacking::kMinima) store(&minima[i][lane], minimum);
+          };
+          Unpacking::read_scales(stored, lane, put);
+        }
+      };
+      const auto multiply = [&](std::size_t b, const std::byte* weights,
+                                int one) STAGECRAFT_INLINED {
+        constexpr std::size_t kStep = kPanelBytes<Unpacking> / kBlocks<Unpacking>;
+        fetch_straight_on<Rows, kStep>(t, weights + kStep * one);
+        const std::size_t first = Unpacking::kInputs * b;
+        const auto sum = [&](int r) STAGECRAFT_INLINED {
+          return sum_of<Unpacking>(block_of(r, k).sums[first / kQuantBlock], first);
         };
         Ints dot[Rows][kVecs];
-        begin_dots(Unpacking::kBias, sum_of, dot);
+        begin_dots(Unpacking::kBias, sum, dot);
         STAGECRAFT_UNROLL
         for (int j = 0; j < kTwos<Unpacking>; ++j) {
-          const std::size_t input = kInputs * i + first_of<Unpacking>(j);
+          const std::size_t input = first + first_of<Unpacking>(j);
           TwoFours two[kVecs];
           STAGECRAFT_UNROLL
-          for (std::size_t v = 0; v < kVecs; ++v) two[v] = Unpacking::two(at, i, j, kLanes * v);
+          for (std::size_t v = 0; v < kVecs; ++v) {
+            two[v] = Unpacking::two(weights, one, j, kLanes * v);
+          }
           STAGECRAFT_UNROLL
           for (int r = 0; r < Rows; ++r) {
             const std::int8_t* const bytes = block_of(r, k).bytes + input;
@@ -90,29 +99,31 @@ void tile_few_k(const TileArgs& t) {
             }
           }
         }
-        at = Unpacking::end_of(at, i);
+        const std::size_t stored = b % Unpacking::kScaleBlocks;
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < kVecs; ++v) {
-          const Ints scale = load_ints(&blocks.scales[i][kLanes * v]);
+          const Ints scale = load_ints(&scales[stored][kLanes * v]);
           STAGECRAFT_UNROLL
           for (int r = 0; r < Rows; ++r) products[r][v] += scale * dot[r][v];
           if constexpr (Unpacking::kMinima) {
-            const Ints minimum = load_ints(&blocks.minima[i][kLanes * v]);
+            const Ints minimum = load_ints(&minima[stored][kLanes * v]);
             STAGECRAFT_UNROLL
-            for (int r = 0; r < Rows; ++r) minima[r][v] += minimum * broadcast(sum_of(r));
+            for (int r = 0; r < Rows; ++r) of_minima[r][v] += minimum * broadcast(sum(r));
           }
         }
-      }
+      };
+      at = for_blocks<Unpacking>(at + Unpacking::kHeadBytes, kBlocks<Unpacking>, get_scales,
+                                 multiply);
       STAGECRAFT_UNROLL
       for (int r = 0; r < Rows; ++r) {
         const Vec scale = broadcast(block_of(r, k).scale);
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < kVecs; ++v) {
-          const Vec d = load(&blocks.d[kLanes * v]);
-          acc[r][v] = fma(to_float(products[r][v]), d * scale, acc[r][v]);
+          const std::uint16_t* const of_vec = d + kLanes * v;
+          acc[r][v] = fma(to_float(products[r][v]), load_f16(of_vec) * scale, acc[r][v]);
           if constexpr (Unpacking::kMinima) {
-            const Vec dmin = load(&blocks.dmin[kLanes * v]);
-            acc[r][v] = fma(to_float(minima[r][v]), -(dmin * scale), acc[r][v]);
+            const Vec dmin = load_f16(of_vec + kPanelOutputs);
+            acc[r][v] = fma(to_float(of_minima[r][v]), -(dmin * scale), acc[r][v]);
           }
         }
       }
@@ -121,6 +132,40 @@ void tile_few_k(const TileArgs& t) {
 }
 
 // ---- more rows ----------------------------------------------------------------------------------
+
+// 256 inputs of a panel, unpacked, with scales and minima as stored.
+template <class Unpacking>
+struct KBlocks {
+  alignas(64) std::int8_t weights[kBlocks<Unpacking>][Unpacking::kInputs / 4][kPanelOutputs][4];
+  alignas(64) std::int32_t scales[kBlocks<Unpacking>][kPanelOutputs];
+  alignas(64) std::int32_t minima[kBlocks<Unpacking>][kPanelOutputs];
+  alignas(64) float d[kPanelOutputs], dmin[kPanelOutputs];
+
+  // Returns where the next 256 inputs begin.
+  STAGECRAFT_INLINE const std::byte* unpack(const std::byte* at, KBlocks& blocks) {
+    const auto* const halves = reinterpret_cast<const std::uint16_t*>(at);
+    for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+      store(&blocks.d[lane], load_f16(halves + lane));
+      if constexpr (Unpacking::kMinima) {
+        store(&blocks.dmin[lane], load_f16(halves + kPanelOutputs + lane));
+      }
+    }
+    const auto get_scales = [&](std::size_t b, const std::byte* stored) STAGECRAFT_INLINED {
+      for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
+        const auto put = [&](std::size_t i, Ints scale, Ints minimum) STAGECRAFT_INLINED {
+          store(&blocks.scales[b + i][lane], scale);
+          if constexpr (Unpacking::kMinima) store(&blocks.minima[b + i][lane], minimum);
+        };
+        Unpacking::read_scales(stored, lane, put);
+      }
+    };
+    const auto get_weights =
+        [&](std::size_t b, const std::byte* stored, int one)
+            STAGECRAFT_INLINED { unpack_weights<true, Unpacking>(stored, one, blocks.weights[b]); };
+    return for_blocks<Unpacking>(at + Unpacking::kHeadBytes, kBlocks<Unpacking>, get_scales,
+                                 get_weights);
+  }
+};
 
 // 256 inputs of a panel for AMX: the two bytes of scale * weight, and the minimum of each 16 inputs
 // as bf16, twice: for both parts of Q8KBlock::sums_as_bf16.
@@ -136,15 +181,12 @@ STAGECRAFT_INLINE __m512i even_bytes(__m512i even, __m512i odd) {
   return _mm512_ternarylogic_epi32(_mm512_set1_epi16(0xff), even, odd, kSelect);
 }
 
-template <WeightLayout kLayout>
-STAGECRAFT_INLINE const std::byte* unpack_for_amx(const std::byte* at,
-                                                  typename Unpacking<kLayout>::Unpacked& blocks,
+template <class Unpacking>
+STAGECRAFT_INLINE const std::byte* unpack_for_amx(const std::byte* at, KBlocks<Unpacking>& blocks,
                                                   KPanel& panel) {
-  using Unpacking = Unpacking<kLayout>;
   constexpr std::size_t kGroups = Unpacking::kInputs / 4;
-  constexpr std::size_t kBlocks = Unpacking::Unpacked::kBlocks;
-  at = unpack<true, Unpacking>(at, kBlocks, blocks);
-  for (std::size_t i = 0; i < kBlocks; ++i) {
+  at = KBlocks<Unpacking>::unpack(at, blocks);
+  for (std::size_t i = 0; i < kBlocks<Unpacking>; ++i) {
     for (std::size_t lane = 0; lane < kPanelOutputs; lane += kLanes) {
       const Ints scale = load_ints(&blocks.scales[i][lane]);
       const auto twice = (__m512i)((scale & 0xffff) | (scale << 16));
@@ -162,7 +204,7 @@ STAGECRAFT_INLINE const std::byte* unpack_for_amx(const std::byte* at,
       }
       if constexpr (Unpacking::kMinima) {
         const Ints minimum = load_ints(&blocks.minima[i][lane]);
-        constexpr std::size_t kTimes = KPanel::kMinima / kBlocks;
+        constexpr std::size_t kTimes = KPanel::kMinima / kBlocks<Unpacking>;
         for (std::size_t j = 0; j < kTimes; ++j) {
           put_pair(minimum, minimum, panel.minima[kTimes * i + j] + 4 * lane);
         }
@@ -179,14 +221,13 @@ struct KSums {
 };
 
 // Adds the sums of up to 16 rows, the first of which is row `first` of t, to the results.
-template <class Unpacked>
+template <class Unpacking>
 struct KStep {
   const TileArgs& t;
-  const Unpacked& blocks;
+  const KBlocks<Unpacking>& blocks;
   std::size_t k;                    // of the block of 256 inputs
   float (*results)[kPanelOutputs];  // of all rows of t, before the last inputs
 
-  template <bool kMinima>
   STAGECRAFT_INLINE void add(const KStep& s, const KSums& sums, std::size_t first,
                              std::size_t begin, std::size_t end) {
     const bool is_last = s.k + 1 == s.t.inputs / kKBlock;
@@ -200,7 +241,7 @@ struct KStep {
         const Ints product = (load_ints(&sums.high[r][lane]) << 7) + load_ints(&sums.low[r][lane]);
         Vec acc = s.k == 0 ? Vec{} : load(result);
         acc = fma(to_float(product), load(&s.blocks.d[lane]) * scale, acc);
-        if constexpr (kMinima) {
+        if constexpr (Unpacking::kMinima) {
           acc = fma(load(&sums.minima[r][lane]), -(load(&s.blocks.dmin[lane]) * scale), acc);
         }
         if (is_last) {
@@ -225,20 +266,20 @@ template <WeightLayout kLayout, Tile kFew>
 void tile_amx_k(const TileArgs& t, std::size_t n) {
   if (n <= kFewK) return kFew(t, n);
   using Unpacking = Unpacking<kLayout>;
-  using Step = KStep<typename Unpacking::Unpacked>;
+  using Step = KStep<Unpacking>;
   constexpr std::size_t kParts = kKBlock / kAmxRowBytes, kRowsPerPart = kAmxRows / kParts;
   constexpr std::size_t kStride = 4 * kPanelOutputs;  // bytes per four inputs of a panel
   const std::size_t groups = (n + kAmxRows - 1) / kAmxRows;
-  const TileArgs all = fetching_next_panel(t, Unpacking::kBytes * t.inputs / kKBlock);
+  const TileArgs all = fetching_next_panel(t, kPanelBytes<Unpacking> * t.inputs / kKBlock);
   Ahead ahead{all.ahead, all.ahead_step * kKBlock / (groups * kParts)};
   alignas(64) float results[kAmxMostRows][kPanelOutputs];
   KSums sums[2];
   KPanel panel;
-  typename Unpacking::Unpacked blocks;
+  KBlocks<Unpacking> blocks;
   const std::byte* at = t.panel;
   std::size_t set_rows = 0;  // rows for which the registers are set
   for (std::size_t k = 0; k < t.inputs / kKBlock; ++k) {
-    at = unpack_for_amx<kLayout>(at, blocks, panel);
+    at = unpack_for_amx(at, blocks, panel);
     finish_writes(&panel);
     const Step step{t, blocks, k, results};
     std::size_t before = 0;  // rows of the group before
@@ -268,8 +309,8 @@ void tile_amx_k(const TileArgs& t, std::size_t n) {
         _tile_loadd(7, low + kAmxOutputs, kStride);
         _tile_dpbssd(3, 6, 7);
         // Meanwhile, vector instructions add the sums of the group before.
-        Step::template add<Unpacking::kMinima>(step, others, r - before, part * kRowsPerPart,
-                                               std::min(before, (part + 1) * kRowsPerPart));
+        Step::add(step, others, r - before, part * kRowsPerPart,
+                  std::min(before, (part + 1) * kRowsPerPart));
       }
       if constexpr (Unpacking::kMinima) {
         _tile_stream_loadd(6, a->sums_as_bf16, a_stride);
@@ -291,7 +332,7 @@ void tile_amx_k(const TileArgs& t, std::size_t n) {
       finish_writes(&mine);
       before = rows;
     }
-    Step::template add<Unpacking::kMinima>(step, sums[(groups + 1) % 2], n - before, 0, before);
+    Step::add(step, sums[(groups + 1) % 2], n - before, 0, before);
   }
   _tile_release();
 }

@@ -264,6 +264,8 @@ void tile_amx_bf16(const TileArgs& t, std::size_t n) {
 
 constexpr std::size_t kStepBlocks = 8;
 
+using AmxBlocks = Blocks<kQuantBlock>;
+
 // The products of 16 rows with 32 outputs for the blocks of a step, before scales are applied.
 using Dots = std::int32_t[kStepBlocks][kVecs][kAmxRows][kAmxOutputs];
 static_assert(kAmxOutputs == kLanes);
@@ -295,7 +297,7 @@ STAGECRAFT_INLINE void store_dots(std::size_t i, Dots& dots) {
 // a store right behind its product would wait for it, and so would the AMX instructions behind the
 // store. So each of two neighbouring blocks has registers of its own.
 STAGECRAFT_INLINE void make_dots(const std::int8_t* rows, std::size_t row_stride,
-                                 const Blocks& blocks, std::size_t first, std::size_t n,
+                                 const AmxBlocks& blocks, std::size_t first, std::size_t n,
                                  Dots& dots) {
   rows += first * kQuantBlock;
   for (std::size_t i = 0; i < n; ++i, rows += kQuantBlock) {
@@ -311,11 +313,11 @@ STAGECRAFT_INLINE void make_dots(const std::int8_t* rows, std::size_t row_stride
 #undef STAGECRAFT_DOTS
 
 // For a row, the sums of up to 256 inputs: one per block, times the scale of the row.
-using RowSums = float[Blocks::kMaxBlocks];
+using RowSums = float[AmxBlocks::kMost];
 
 // The scales of 16 rows for up to 256 inputs, side by side: in the workspace, they are so far apart
 // that reading them from there takes longer than copying them first.
-using RowScales = float[kAmxRows][Blocks::kMaxBlocks];
+using RowScales = float[kAmxRows][AmxBlocks::kMost];
 
 STAGECRAFT_INLINE void copy_scales(const float* from, std::size_t stride, std::size_t n,
                                    RowScales& scales) {
@@ -338,7 +340,7 @@ struct StepSums {
 // blocks from block `first` on.
 template <WeightLayout kLayout>
 STAGECRAFT_INLINE void add_dots(const TileArgs& t, const Dots& dots, std::size_t first,
-                                std::size_t n, const Blocks& blocks, const RowScales& scales,
+                                std::size_t n, const AmxBlocks& blocks, const RowScales& scales,
                                 const RowSums* row_sums, const StepSums& step) {
   for (std::size_t v = 0; v < kVecs; ++v) {
     const std::size_t lane = v * kLanes;
@@ -373,7 +375,7 @@ STAGECRAFT_INLINE void add_dots(const TileArgs& t, const Dots& dots, std::size_t
 // sums[r][i] = scale times the sum of the bytes of block first + i of row r, for n blocks.
 STAGECRAFT_INLINE void sum_blocks(const TileArgs& t, std::size_t n_rows, std::size_t first,
                                   std::size_t n, RowSums* sums) {
-  static_assert(sizeof(BlockSums) * Blocks::kMaxBlocks == sizeof(__m512i));
+  static_assert(sizeof(BlockSums) * AmxBlocks::kMost == sizeof(__m512i));
   const auto some = static_cast<__mmask8>((1u << n) - 1);
   for (std::size_t r = 0; r < n_rows; ++r) {
     const std::size_t i = r * t.block_stride + first;
@@ -394,7 +396,7 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
   set_tiles(shapes);
   alignas(64) float sums[kAmxMostRows][kPanelOutputs];
   RowSums row_sums[kAmxMostRows];
-  Blocks blocks;
+  AmxBlocks blocks;
   RowScales scales;
   alignas(64) Dots dots;
   const std::byte* at = t.panel;

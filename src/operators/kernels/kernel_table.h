@@ -43,13 +43,13 @@ namespace stagecraft::STAGECRAFT_ISA {
         kUnpackedMost, ActivationType::Q8                                          \
   }
 #if defined(__AMX_BF16__)
-#define STAGECRAFT_K_QUANT(layout, tile)                                                         \
+#define STAGECRAFT_K_QUANT(layout)                                                               \
   {                                                                                              \
     tile_amx_k<WeightLayout::layout, STAGECRAFT_TILES(kFewK, tile_few_k, WeightLayout::layout)>, \
         kAmxMostRows, ActivationType::Q8_K                                                       \
   }
 #else
-#define STAGECRAFT_K_QUANT(layout, tile) STAGECRAFT_UNPACKED(layout, tile)
+#define STAGECRAFT_K_QUANT(layout) STAGECRAFT_UNPACKED(layout, tile_k_quant)
 #endif
 
 namespace {
@@ -112,12 +112,12 @@ const Kernels table = {
                 STAGECRAFT_UNPACKED(Q5_1, tile_blocks),
                 STAGECRAFT_UNPACKED(IQ4_NL, tile_blocks),
                 STAGECRAFT_UNPACKED(MXFP4, tile_blocks),
-                STAGECRAFT_K_QUANT(Q2_K, tile_of_halves),
-                STAGECRAFT_K_QUANT(Q3_K, tile_of_halves),
-                STAGECRAFT_K_QUANT(Q4_K, tile_of_minima),
-                STAGECRAFT_K_QUANT(Q5_K, tile_of_minima),
-                STAGECRAFT_K_QUANT(Q6_K, tile_of_halves),
-                STAGECRAFT_K_QUANT(IQ4_XS, tile_iq4_xs),
+                STAGECRAFT_K_QUANT(Q2_K),
+                STAGECRAFT_K_QUANT(Q3_K),
+                STAGECRAFT_K_QUANT(Q4_K),
+                STAGECRAFT_K_QUANT(Q5_K),
+                STAGECRAFT_K_QUANT(Q6_K),
+                STAGECRAFT_K_QUANT(IQ4_XS),
                 {STAGECRAFT_TILES(kHalfTile.rows, tile_q8_by_input), kHalfTile.rows,
                  ActivationType::F32}},
     .rows_per_share = kRowsPerShare,

@@ -56,6 +56,7 @@ STAGECRAFT_INLINE V load_as(const void* from) {
 STAGECRAFT_INLINE Vec load(const float* from) { return load_as<Vec>(from); }
 STAGECRAFT_INLINE Ints load_ints(const void* from) { return load_as<Ints>(from); }
 STAGECRAFT_INLINE void store(float* to, Vec v) { std::memcpy(to, &v, sizeof v); }
+STAGECRAFT_INLINE void store(std::int32_t* to, Ints v) { std::memcpy(to, &v, sizeof v); }
 
 // Prefetches the n_bytes at `at` into L1 or L2, numbered as in __builtin_prefetch.
 enum Cache : int { kIntoL2 = 1, kIntoL1 = 3 };
