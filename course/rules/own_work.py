@@ -247,7 +247,7 @@ def headers_by_path(stage, text):
 # or allocates, and no internal function. From the C and C++ libraries, it may call arithmetic. Other allowed names are
 # calls that the compiler adds.
 EMULATORS = re.compile(r"_Z(?!\d+cuda[A-Z]|N\d)\w+|_ZN13cuda_emulator(?:3runERKNS_6LaunchE|\d+b?f\d+_to_b?f\d+E\w)|__tsan_\w+|__ubsan_\w+|"
-                       r"cuda_emulator_(?:memcpy|memmove|memset|flops)|threadIdx|blockIdx|blockDim|gridDim")
+                       r"cuda_emulator_(?:memcpy|memmove|memset|flops|discards)|threadIdx|blockIdx|blockDim|gridDim")
 ARITHMETIC = re.compile(
     rf"(?:{cuda_check.MATH})f?|abs|l?labs|"
     r"_Zn[wa]m|_Zd[la]Pvm?|_ZTVN10__cxxabiv1\w+|__cxa_pure_virtual|__gxx_personality_v0|_Unwind_Resume|__dso_handle|"

@@ -18,7 +18,7 @@ class Llama2cFile;
 // A model on the disk: a folder in the layout of Hugging Face, or one file of another format.
 // Config, vocabulary, chat template and weights are all read through it. A program that passes the
 // same ModelSource to all these readers parses the model's file only once. Copies of a ModelSource
-// share the parsed file.
+// share the parsed file. Several threads may use them only after the first reader has returned.
 class ModelSource {
  public:
   // Opens the file only if its name does not tell the format. Not explicit, so that functions that

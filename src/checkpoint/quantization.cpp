@@ -123,7 +123,11 @@ Quantization parse_gptq(const QuantizationFields& fields) {
   for (const std::string_view key : {"checkpoint_format", "format"}) {
     fields.expect_text(key, {"gptq", "gptq_v2"}, "gptq");
   }
-  const std::string format = fields.text_or("checkpoint_format", fields.text_or("format", "gptq"));
+  const std::string other = fields.text_or("format", "gptq");
+  const std::string format = fields.text_or("checkpoint_format", other);
+  if (fields.find("format") && format != other) {
+    fields.refuse("format", fmt::format("'{}', as in 'checkpoint_format'", format));
+  }
   how.zeros_less_one = format == "gptq";
   how.act_order = fields.flag_or("desc_act", false);
   return how;

@@ -17,7 +17,8 @@ void WeightFile::drop_copy(const StoredTensor& tensor) const {
 
 std::span<const std::byte> WeightFile::keep(std::vector<std::byte> copy) {
   const std::byte* begin = copy.data();
-  return copies_.emplace(begin, std::move(copy)).first->second;
+  // A copy that was dropped may have had the same address.
+  return copies_.insert_or_assign(begin, std::move(copy)).first->second;
 }
 
 }  // namespace stagecraft

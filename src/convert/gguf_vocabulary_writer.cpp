@@ -218,6 +218,10 @@ void add_frame(GgufWriter& writer, const Tokenizer& tokenizer, std::span<const T
   const auto plain = tokenizer.encode("a", {});
   const auto framed = tokenizer.encode("a", {.add_special = true});
   const auto at = std::ranges::search(framed, plain).begin();
+  if (at == framed.end()) {
+    throw Error("{}: post_processor: expected tokens before and after a text, found a change of it",
+                where);
+  }
   const auto before = static_cast<std::size_t>(at - framed.begin());
   const std::size_t after = framed.size() - plain.size() - before;
   if (before > 1 || after > 1) {

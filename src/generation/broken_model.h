@@ -7,6 +7,9 @@
 
 namespace stagecraft {
 
+// How such an error begins. Who knows the model's name puts it before.
+inline constexpr std::string_view kBrokenModel = "the model ";
+
 // The error of a model that computes NaN or infinity. `computed` names the number and its place:
 // "the logit nan for token 3".
 Error broken_model(std::string_view computed);

@@ -73,7 +73,8 @@ std::size_t context_limit(const Plan& plan, std::size_t capacity) {
 
 void check_next_tokens(const Plan& plan, std::span<const TokenId> tokens, std::size_t length,
                        std::size_t capacity) {
-  const std::size_t room = context_limit(plan, capacity) - length;
+  const std::size_t limit = context_limit(plan, capacity);
+  const std::size_t room = limit - std::min(limit, length);
   if (tokens.size() > room) {
     throw Error("forward: expected at most {} more tokens in the context, found {}", room,
                 tokens.size());

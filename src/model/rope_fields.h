@@ -23,8 +23,7 @@ RopeConfig parse_rope(const ConfigFields& top, const std::optional<ConfigFields>
                       std::size_t max_seq_len, double theta,
                       std::span<const std::string_view> honoured);
 
-// Throws Error if the file asks for RoPE of another type than the default one, "linear" or
-// "llama3".
+// Throws Error if the file asks for RoPE of another type than the default one.
 void refuse_stretched_rope(const ConfigFields& fields, const RopeConfig& rope);
 
 // RoPE that rotates only the first columns of each head.

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "checkpoint/find_model.h"
 #include "checkpoint/model_source.h"
+#include "generation/broken_model.h"
 
 namespace stagecraft {
 
@@ -19,7 +20,7 @@ auto naming_the_model(const ModelSource& model, const Run& run) {
   try {
     return run();
   } catch (const Error& error) {
-    if (!std::string_view(error.what()).starts_with("the model ")) throw;
+    if (!std::string_view(error.what()).starts_with(kBrokenModel)) throw;
     throw Error("{}: {}", model.name(), error.what());
   }
 }

@@ -106,7 +106,8 @@ json parse_line(const Input& input, std::string_view line, std::size_t number,
                 const char* expected) {
   check_utf8(fmt::format("{}, line {}", input.from, number), line);
   json value = json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (value.is_discarded()) {
+  // The parser takes a zero byte for the end.
+  if (value.is_discarded() || line.find('\0') != std::string_view::npos) {
     throw Error("{}, line {}: expected {}, found '{}'", input.from, number, expected,
                 printable(line));
   }

@@ -350,6 +350,8 @@ void HttpServer::end_stream(ConnectionId id) {
   end_answer(id);
 }
 
+void HttpServer::break_stream(ConnectionId id) { drop(id); }
+
 // The whole answer is queued: waits for the next request, or closes the connection.
 void HttpServer::end_answer(ConnectionId id) {
   Connection* connection = find(id, Phase::Answering);

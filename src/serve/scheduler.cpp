@@ -109,9 +109,9 @@ void Scheduler::emit(TextEvent event) {
   {
     const std::lock_guard lock(mutex_);
     if (!unfinished_.contains(event.text)) return;
-    if (event.end) unfinished_.erase(event.text);
     first = events_.empty();
-    events_.push_back(std::move(event));
+    events_.push_back(std::move(event));  // if this fails, fail_all() must find the text unfinished
+    if (events_.back().end) unfinished_.erase(events_.back().text);
   }
   if (first) on_event_();
 }

@@ -284,7 +284,7 @@ void Service::fail(ConnectionId connection, const std::string& problem) {
   if (it == answering_.end()) return;
   const bool is_stream = it->second.writer->is_stream();
   forget(connection, it->second.first, it->second.n_texts);
-  if (is_stream) return server_->end_stream(connection);
+  if (is_stream) return server_->break_stream(connection);
   server_->answer(connection, refuse({500, "server_error", "", "", problem}));
 }
 

@@ -74,6 +74,9 @@ const BadModel kBadConfigs[] = {
     {"of_another_format", says("gptq", R"({"checkpoint_format": "marlin"})"),
      "config.json: quantization_config: 'checkpoint_format': expected 'gptq' or 'gptq_v2', found "
      "\"marlin\""},
+    {"of_two_formats", says("gptq", R"({"checkpoint_format": "gptq_v2", "format": "gptq"})"),
+     "config.json: quantization_config: 'format': expected 'gptq_v2', as in 'checkpoint_format', "
+     "found \"gptq\""},
     {"with_words_of_another_size", says("gptq", R"({"pack_dtype": "int64"})"),
      "config.json: quantization_config: 'pack_dtype': expected 'int32', found \"int64\""},
     {"of_another_version_of_awq", says("awq", R"({"version": "gemv"})"),

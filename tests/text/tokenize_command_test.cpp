@@ -90,6 +90,7 @@ TEST_F(TokenizeCommand, NamesTheLineOfBadInputAndExitsWith1) {
   expect_error("--decode", "99999999999999999999", "from 0 to 9, found 99999999999999999999");
   expect_error("--jsonl", "\"a\"\nb\n", "stdin, line 2: expected a JSON string, found 'b'");
   expect_error("--jsonl", "[1]\n", "stdin, line 1: expected a JSON string");
+  expect_error("--jsonl", std::string("\"a\"\0b\n", 6), "stdin, line 1: expected a JSON string");
   expect_error("--jsonl", "\"\\ud800\"\n", "stdin, line 1: expected a JSON string");
   expect_error("--jsonl", "\"\xff\"\n", "stdin, line 1: expected UTF-8");
   expect_error("--jsonl --decode", "[1]\n[1.5]", "stdin, line 2: expected a JSON array");

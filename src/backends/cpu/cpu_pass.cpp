@@ -117,8 +117,8 @@ class Pass {
     for (const FusedLinear& linear : step.linears) {
       slice_.add_type(weights_.matrix(linear.weight), types);
     }
-    const bool is_rounded = step.input.in == rounded_;
-    const Rows rows = is_rounded ? Rows{&w_.gated, {}} : prepare(step.input, types);
+    const bool reads_gated = step.input.in == rounded_;
+    const Rows rows = reads_gated ? Rows{&w_.gated, {}} : prepare(step.input, types);
     rounded_ = kNone;
     multiply(step, rows, false);
     if (!scores_all()) multiply(step, rows, true);
@@ -356,7 +356,8 @@ class Pass {
   PackedExperts experts_;
   PackedStates states_;
   std::size_t rows_;  // of the current step: all tokens of the pass, later only the scored ones
-  BufferId rounded_ = kNone;  // its rows are only in CpuWorkspace::gated, rounded
+  // The rows of this buffer are only in CpuWorkspace::gated, rounded, until the next FusedLinears.
+  BufferId rounded_ = kNone;
 };
 
 // Throws Error if the pass is impossible. Changes nothing.

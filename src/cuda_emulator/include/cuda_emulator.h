@@ -31,6 +31,8 @@ void cuda_launch(void (*kernel)(Parameters...), LaunchShape shape, Arguments... 
 template <class... Parameters, class... Arguments>
 __attribute__((noinline)) void cuda_launch(void (*kernel)(Parameters...), LaunchShape shape,
                                            Arguments... arguments) {
+  static_assert(sizeof...(Parameters) == sizeof...(Arguments),
+                "cuda_launch: the kernel has another number of parameters");
   const cuda_emulator::Parameters<Parameters...> values(kernel,
                                                         static_cast<Parameters>(arguments)...);
   cuda_emulator::Launch launch;

@@ -196,7 +196,8 @@ LatentBuffers make_buffers(DecoderWriter& w, const DeepSeek& model) {
 
 // kv_b_proj computes the plain key and the value of each head from the latent. A score is
 // q . (W latent) = (W^T q) . latent, and a weighted sum of values is W times the same sum of
-// latents. So the cache keeps only latents, and all heads share them.
+// latents. So the cache keeps only latents, and all heads share them. (It keeps them
+// twice, as keys and as values, so that all models share one attention step.)
 struct HeadMatrices {
   std::vector<WeightId> keys, values;
 };

@@ -31,20 +31,20 @@ namespace stagecraft::STAGECRAFT_ISA {
 // The MatmulKernel of a layout whose rows are bytes. STAGECRAFT_UNPACKED: that unpacks a panel once
 // for many rows.
 #define STAGECRAFT_BYTES(layout, tile)                                          \
-  {                                                                             \
+  MatmulKernel {                                                                \
     kTileOfBytes<WeightLayout::layout,                                          \
                  STAGECRAFT_TILES(kByteTile.rows, tile, WeightLayout::layout)>, \
         kBytesMost, ActivationType::Q8                                          \
   }
 #define STAGECRAFT_UNPACKED(layout, tile)                                          \
-  {                                                                                \
+  MatmulKernel {                                                                   \
     kTileOfUnpacked<WeightLayout::layout,                                          \
                     STAGECRAFT_TILES(kByteTile.rows, tile, WeightLayout::layout)>, \
         kUnpackedMost, ActivationType::Q8                                          \
   }
 #if defined(__AMX_BF16__)
 #define STAGECRAFT_K_QUANT(layout)                                                               \
-  {                                                                                              \
+  MatmulKernel {                                                                                 \
     tile_amx_k<WeightLayout::layout, STAGECRAFT_TILES(kFewK, tile_few_k, WeightLayout::layout)>, \
         kAmxMostRows, ActivationType::Q8_K                                                       \
   }
@@ -99,27 +99,34 @@ constexpr std::size_t kBytesMost = kByteTile.rows, kUnpackedMost = kUnpackedRows
 
 extern const Kernels table;
 
+// std::array{} has the size of its list: a list that lacks a function does not compile.
 const Kernels table = {
     .name = STAGECRAFT_STRING(STAGECRAFT_ISA),
-    .matmuls = {{STAGECRAFT_TILES(kFloatTile.rows, tile_f32), kFloatTile.rows, ActivationType::F32},
-                {STAGECRAFT_TILES(kHalfTile.rows, tile_f16), kHalfTile.rows, ActivationType::F32},
-                {STAGECRAFT_TILES(kHalfTile.rows, tile_bf16), kHalfTile.rows, ActivationType::F32},
-                {kRoundedTile, kRoundedMost, kRoundedRows},
-                STAGECRAFT_BYTES(Q8_0, tile_blocks),
-                STAGECRAFT_BYTES(Q4_0, tile_blocks),
-                STAGECRAFT_BYTES(Q4_1, tile_blocks),
-                STAGECRAFT_UNPACKED(Q5_0, tile_blocks),
-                STAGECRAFT_UNPACKED(Q5_1, tile_blocks),
-                STAGECRAFT_UNPACKED(IQ4_NL, tile_blocks),
-                STAGECRAFT_UNPACKED(MXFP4, tile_blocks),
-                STAGECRAFT_K_QUANT(Q2_K),
-                STAGECRAFT_K_QUANT(Q3_K),
-                STAGECRAFT_K_QUANT(Q4_K),
-                STAGECRAFT_K_QUANT(Q5_K),
-                STAGECRAFT_K_QUANT(Q6_K),
-                STAGECRAFT_K_QUANT(IQ4_XS),
-                {STAGECRAFT_TILES(kHalfTile.rows, tile_q8_by_input), kHalfTile.rows,
-                 ActivationType::F32}},
+    .matmuls =
+        std::array{
+            MatmulKernel{STAGECRAFT_TILES(kFloatTile.rows, tile_f32), kFloatTile.rows,
+                         ActivationType::F32},
+            MatmulKernel{STAGECRAFT_TILES(kHalfTile.rows, tile_f16), kHalfTile.rows,
+                         ActivationType::F32},
+            MatmulKernel{STAGECRAFT_TILES(kHalfTile.rows, tile_bf16), kHalfTile.rows,
+                         ActivationType::F32},
+            MatmulKernel{kRoundedTile, kRoundedMost, kRoundedRows},
+            STAGECRAFT_BYTES(Q8_0, tile_blocks),
+            STAGECRAFT_BYTES(Q4_0, tile_blocks),
+            STAGECRAFT_BYTES(Q4_1, tile_blocks),
+            STAGECRAFT_UNPACKED(Q5_0, tile_blocks),
+            STAGECRAFT_UNPACKED(Q5_1, tile_blocks),
+            STAGECRAFT_UNPACKED(IQ4_NL, tile_blocks),
+            STAGECRAFT_UNPACKED(MXFP4, tile_blocks),
+            STAGECRAFT_K_QUANT(Q2_K),
+            STAGECRAFT_K_QUANT(Q3_K),
+            STAGECRAFT_K_QUANT(Q4_K),
+            STAGECRAFT_K_QUANT(Q5_K),
+            STAGECRAFT_K_QUANT(Q6_K),
+            STAGECRAFT_K_QUANT(IQ4_XS),
+            MatmulKernel{STAGECRAFT_TILES(kHalfTile.rows, tile_q8_by_input), kHalfTile.rows,
+                         ActivationType::F32},
+        },
     .rows_per_share = kRowsPerShare,
     .to_bf16 = to_bf16,
     .to_f16 = to_f16,
@@ -129,7 +136,6 @@ const Kernels table = {
     .layer_norm = layer_norm,
     .l2_norm = l2_norm,
     .delta_rule = delta_rule,
-    // std::array{} has the size of its list: a list that lacks a function does not compile.
     .activate = std::array{activate_rows<silu>, activate_rows<gelu_tanh>, activate_rows<gelu>,
                            activate_rows<relu>, activate_rows<sigmoid>, activate_rows<identity>},
     .clamped_swiglu = clamped_swiglu,

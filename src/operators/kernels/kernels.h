@@ -120,7 +120,7 @@ struct DeltaArgs {
 struct Kernels {
   const char* name;  // "avx512_bf16"
 
-  MatmulKernel matmuls[kLayouts];  // indexed by WeightLayout
+  std::array<MatmulKernel, kLayouts> matmuls;  // indexed by WeightLayout
   const MatmulKernel& matmul(WeightLayout layout) const {
     return matmuls[static_cast<std::size_t>(layout)];
   }

@@ -3,14 +3,20 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/error.h"
+
 namespace stagecraft {
 
 TokenTrie::TokenTrie(const Tokenizer& tokenizer) {
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 28;
   for (std::size_t id = 0; id < tokenizer.vocab_size(); ++id) {
     const auto token = static_cast<TokenId>(id);
     const std::string text = tokenizer.is_special(token) ? "" : tokenizer.bytes_of(token);
     texts_.emplace_back(bytes_.size(), text.size());
     bytes_ += text;
+    if (bytes_.size() > kMaxBytes) {
+      throw Error("grammar: expected a vocabulary of at most {} bytes, found more", kMaxBytes);
+    }
   }
   std::vector<TokenId> order(texts_.size());
   std::iota(order.begin(), order.end(), 0);
