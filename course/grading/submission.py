@@ -43,7 +43,7 @@ class Submission:
     None. unread: why that file could not be read, or None."""
 
     def __init__(self, source, sha=None):
-        self.source = str(source)
+        self.source = course.without_login(str(source))
         self.sha = sha
         self.is_changed = False
         self.files = {}
@@ -269,7 +269,8 @@ def ask(url, *words):
         complaints.seek(0)
         lines = complaints.read(MAX_BYTES).decode("utf-8", "replace").splitlines()  # may be hostile
     named = next((line for line in lines if line.startswith(("fatal:", "ssh:"))), lines[-1] if lines else "")
-    reason = "".join(letter if letter.isprintable() else " " for letter in named[:MOST_REASON]).strip()
+    reason = course.without_login("".join(letter if letter.isprintable() else " " for letter in named))
+    reason = reason[:MOST_REASON].strip()
     raise course.Problem(course.say("grade_no_clone", url, f": {reason}" if reason else ""))
 
 

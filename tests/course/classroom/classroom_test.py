@@ -503,6 +503,31 @@ class Redirects(unittest.TestCase):
         self.assertFalse([path for path in asked if "bob" in path])
 
 
+class Tokens(Folder):
+    """A roster may name https://teacher:TOKEN@host/x.git."""
+
+    def test_are_in_no_message(self):
+        with socket.create_server(("127.0.0.1", 0)) as closed:
+            port = closed.getsockname()[1]
+        url = f"http://teacher:t@K3n@127.0.0.1:{port}/ann.git"
+        for ask in (lambda: repositories.pull(url, STAGES, None), lambda: sending.push(url, {"ann.md": b"20"}),
+                    lambda: repositories.collect(url, STAGES), lambda: (_ for _ in ()).throw(
+                        submission.no_commit(url, None))):
+            said = self.problem(ask)
+            self.assertIn(f"http://127.0.0.1:{port}/ann.git", said)
+            self.assertNotIn("K3n", said)
+        self.assertNotIn("K3n", submission.Submission(url).source)
+        puller = importlib.import_module("classroom.pull_process")
+        self.assertEqual(puller.in_a_line(f"'{url}': no"), f"'http://127.0.0.1:{port}/ann.git': no")
+
+    def test_are_in_no_message_of_git(self):
+        long = "http://teacher:" + "K3n" * 100 + "@host/x.git"
+        def complain(*_, complaints, **__):
+            complaints.write(f"fatal: unable to access '{long}': no".encode())
+        with mock.patch.object(submission, "run_git", complain):
+            self.assertNotIn("K3n", self.problem(submission.ask, "http://host/x.git", "fetch"))
+
+
 class Seeds(Folder):
     def room(self, name):
         return class_folder.Classroom(self.put(f"{name}/roster.csv", "id,repository\nann,ann\n"))
