@@ -528,6 +528,17 @@ class Tokens(Folder):
             self.assertNotIn("K3n", self.problem(submission.ask, "http://host/x.git", "fetch"))
 
 
+class Causes(Folder):
+    def test_of_a_repository_that_cannot_be_read_are_said_as_a_student_understands_them(self):
+        for said, expected in (
+                ("fatal: could not read Username for 'https://github.com': terminal prompts disabled", "is private, or"),
+                ("git@github.com: Permission denied (publickey).\nfatal: Could not read from remote repository.", "is private, or"),
+                ("remote: Repository not found.\nfatal: repository 'https://github.com/x/y/' not found", "is private, or"),
+                ("fatal: unable to access 'https://x.y/': Could not resolve host: x.y", "no server of this name"),
+                ("\x1b[2J\nfatal: early EOF", "fatal: early EOF")):
+            self.assertIn(expected, submission.reason(said.splitlines()))
+
+
 class Seeds(Folder):
     def room(self, name):
         return class_folder.Classroom(self.put(f"{name}/roster.csv", "id,repository\nann,ann\n"))
@@ -1536,7 +1547,8 @@ class Branches(Folder):
         git(self.folder / "ann", "push", "-q", str(self.folder / "other.git"), "master", "master:refs/heads/a-b/ö.2")
         for place, said in ((self.folder / "other.git", "a branch (main) that does not exist; existing branches: a-b/ö.2, master"),
                             (urls[0], "a branch that does not exist; existing branches: a-b/ö.2, master"),
-                            (self.folder / "empty.git", "expected at least one commit"), (urls[1], "expected at least one commit")):
+                            (self.folder / "empty.git", "no commit yet: push your work"), (urls[1], "no commit yet: push your work"),
+                            (urls[1].replace("empty", "none"), "is private, or its address is wrong")):
             self.assertIn(said, self.problem(repositories.pull, str(place), STAGES, None))
 
     def test_whose_names_would_be_obeyed_are_not_shown(self):
