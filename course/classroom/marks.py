@@ -128,8 +128,8 @@ class Versions:
         files = self.files(stage, sha)
         return next(one.sha for one in self.seen if self.files(stage, one.sha) == files)
 
-    def candidates(self, stage, rules):
-        return rules.candidates(stage, self.seen, lambda sha: self.files(stage, sha))
+    def candidates(self, stage, rules, is_full=False):
+        return rules.candidates(stage, self.seen, lambda sha: self.files(stage, sha), is_full)
 
     def started(self, stage):
         """When the files were first seen to differ from the starters; None if they are starters."""

@@ -29,7 +29,7 @@ from shared.parser import Parser
 
 def grade_all(classroom, options):
     run = Run(classroom, options)
-    problems = run.grade([task for record in run.records for task in run.tasks(record)])
+    problems = run.grade(lambda: [task for record in run.records for task in run.tasks(record)])
     for record in run.records:
         run.fill(record, problems)
     changed = run.note_changes()
@@ -62,7 +62,7 @@ def grade_one(classroom, options):
     if len(found) != 1:
         raise course.Problem(course.say("class_no_sha", record.id, options.sha, len(found)))
     task = run.task(record, found.pop(), None, fresh=True)
-    problems = run.grade([task])
+    problems = run.grade(lambda: [task])
     if problems:
         raise course.Problem(problems[task.out])
     result = marks.read(pathlib.Path(task.out))

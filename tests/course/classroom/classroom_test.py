@@ -216,7 +216,7 @@ class Lateness(unittest.TestCase):
         self.assertEqual(candidates(0), [])
         self.assertEqual(candidates(1), [("a", 0)])
         self.assertEqual(candidates(2), [("b", 1), ("a", 0)])  # the late version, and the one in time
-        self.assertEqual(candidates(4), [("d", 0)])  # files that were once in time stay in time
+        self.assertEqual(candidates(4), [("d", 0), ("b", 1)])  # files that were once in time stay in time
 
     def test_is_graded_day_by_day_so_that_handing_in_more_never_costs_points(self):
         seen = [class_folder.Seen(sha, DUE + hours * HOURS) for sha, hours in
@@ -225,10 +225,23 @@ class Lateness(unittest.TestCase):
         def candidates(rules):
             return [tuple(one)[::2] for one in rules.candidates(STAGES[2], seen, str)]
 
-        self.assertEqual(candidates(self.rules), [("e", 4), ("d", 2), ("c", 1), ("a", 0)])
+        self.assertEqual(candidates(self.rules), [("e", 4), ("d", 2), ("c", 1), ("b", 1), ("a", 0)])
         hard = lateness.Rules({**self.SETTINGS, "late_percent_a_day": 100}, STAGES)
         self.assertEqual(candidates(hard), [("e", 4), ("a", 0)])  # the others would count 0
-        self.assertEqual(candidates(hard.of(student(late_days="1"))), [("e", 4), ("c", 1), ("a", 0)])
+        self.assertEqual(candidates(hard.of(student(late_days="1"))), [("e", 4), ("c", 1), ("b", 1), ("a", 0)])
+
+    def test_is_no_reason_to_forget_an_earlier_version_of_the_same_day(self):
+        """A broken push must not replace a right one."""
+        seen = [class_folder.Seen(sha, DUE + hours * HOURS) for sha, hours in
+                (("a", -5), ("b", -4), ("c", 14), ("d", 15), ("e", 16))]
+
+        def shas(is_full=False):
+            return "".join(one.sha for one in self.rules.candidates(STAGES[2], seen, str, is_full))
+
+        self.assertEqual(shas(), "edcba")
+        self.assertEqual(shas(is_full=True), "eba")  # the others are as late and cannot have more points
+        with mock.patch.object(lateness, "MOST_VERSIONS", 2):
+            self.assertEqual(shas(), "edb")  # and the last one of each lateness
 
     def test_of_what_counts_most_is_taken(self):
         versions = [lateness.Version("new", DUE, 1), lateness.Version("old", DUE, 0)]
@@ -820,9 +833,43 @@ class Stored(Folder):
         self.hand_in("cat", "a", "x", DUE - HOURS)
         self.hand_in("cat", "b", "y", DUE + HOURS)
         run = self.run_of()
-        newest, older = run.tasks(run.records[2])
+        newest, = run.tasks(run.records[2])
         self.assertEqual((newest.sha[0], set(newest.seeds)), ("b", {stage.id for stage in STAGES}))
+        class_folder.write(pathlib.Path(newest.out), json.dumps({"stages": [entry(STAGES[2])]}))
+        _, older = run.tasks(run.records[2])
         self.assertEqual((older.sha[0], set(older.seeds)), ("a", {2}))
+        self.hand_in("cat", "c", "z", DUE + 2 * HOURS)
+        run = self.run_of()
+        newest, = run.tasks(run.records[2])
+        class_folder.write(pathlib.Path(newest.out), json.dumps({"stages": [entry(STAGES[2], "wrong")]}))
+        _, late, again = run.tasks(run.records[2])
+        self.assertEqual((late.sha[0], again), ("b", older))  # with the same result: it is not graded again
+
+    def test_results_of_older_versions_are_not_needed_where_the_newest_has_all_points(self):
+        for sha, text in ("a", "x"), ("b", "y"):
+            self.hand_in("cat", sha, text, DUE)
+        run = self.run_of()
+        for status, n_older in ("passed", 0), ("wrong", 1):
+            newest = run.tasks(run.records[2])[0]
+            class_folder.write(pathlib.Path(newest.out), json.dumps({"stages": [entry(STAGES[2], status)]}))
+            self.assertEqual(len(run.tasks(run.records[2])), 1 + n_older)
+
+    def test_results_of_the_newest_versions_decide_what_is_graded_after_them(self):
+        for sha, text in ("a", "x"), ("b", "y"):
+            self.hand_in("cat", sha, text, DUE)
+        run, graded = self.run_of(), []
+
+        def grade(_, tasks, bar):
+            for task in tasks:
+                graded.append(task.sha[0])
+                class_folder.write(pathlib.Path(task.out), json.dumps({"stages": [
+                    entry(STAGES[2], "wrong" if task.sha[0] == "b" else "passed")]}))
+            return {}
+
+        with mock.patch.object(class_run.Graders, "grade", grade), mock.patch.object(grader, "PLACE", self.folder):
+            for _ in range(2):
+                self.assertEqual(run.grade(lambda: run.tasks(run.records[2])), {})
+        self.assertEqual(graded, ["b", "a"])
 
     def test_students_who_share_a_repository_are_not_compared_with_each_other(self):
         for id in "ann", "bob", "cat":
