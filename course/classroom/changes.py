@@ -134,6 +134,18 @@ def latest(records):
     return max(times), news, rows
 
 
+def by_reason(found):
+    """[([ids of stages], sum before, sum after, why)] of a student's changes: one correction may change all stages."""
+    groups = {}
+    for one in found:
+        key = one["before"] is None, one["after"] is None, json.dumps(one["why"])
+        groups.setdefault(key, []).append(one)
+    for ones in groups.values():
+        before, after = (None if ones[0][key] is None else round(sum(one[key] for one in ones), 2)
+                         for key in ("before", "after"))
+        yield [one["stage"] for one in ones], before, after, ones[0]["why"]
+
+
 def lines(found):
     """For a terminal. found: Changes.new."""
     for id, one in found[:MOST_LINES]:

@@ -106,7 +106,7 @@ def tiles(records):
     if graded:
         figures += [("class_mean", f"{statistics.mean(graded):.1f}"),
                     ("class_median", marks.number(statistics.median(graded))), ("where_total", total(records))]
-    figures.append(("class_n_late", sum(record.days_late > 0 for record in records)))
+    figures.append(("class_n_late", sum(any(one.days for one in record.stages) for record in records)))
     cells = "".join(f"<div><b>{text(value)}</b>{linked_to_troubles(key)}</div>" for key, value in figures)
     yield f'<div class="tiles">{cells}</div>'
 
@@ -207,6 +207,13 @@ def like_ours(found):
     yield "</ul>"
 
 
+def lateness(late, covered, stages):
+    """How many days late these stages are; late days may cover some of them."""
+    if covered:
+        return course.say("class_late_stages_covered", feedback.days(late), covered, marks.named(stages))
+    return course.say("class_late_stages", feedback.days(late), marks.named(stages))
+
+
 def trouble(record):
     """(urgency, 0 first; lines that say what it is), or None."""
     lines = []
@@ -225,9 +232,8 @@ def trouble(record):
     late = collections.defaultdict(list)
     for one in record.stages:
         if one.days:
-            late[one.days].append(one.stage)
-    for days, stages in sorted(late.items(), reverse=True):
-        lines.append((3, course.say("class_late_stages", feedback.days(days), marks.named(stages))))
+            late[one.late, one.covered].append(one.stage)
+    lines += [(3, lateness(*days, stages)) for days, stages in sorted(late.items(), reverse=True)]
     return (min(rank for rank, _ in lines), [line for _, line in lines]) if lines else None
 
 
@@ -263,9 +269,9 @@ def stage_cell(one):
     shown = "" if one.status == "unwritten" and not one.override else marks.number(one.mark)
     more = ""
     if one.days:
-        more += sign("late", say("class_late_stages", feedback.days(one.days), marks.named([one.stage])))
+        more += sign("late", text(lateness(one.late, one.covered, [one.stage])))
     if one.override:
-        more += sign("override", say("class_corrected", one.override.reason, changes.shown(one.graded)))
+        more += sign("override", text(feedback.corrected(one)))
     return f'<td class="n t-{kind(one.status)}">{shown}{sign(kind(one.status), label)}{more}</td>'
 
 

@@ -106,6 +106,10 @@ class Rules:
 
     # ---- how late, and what it costs -------------------------------------------------------------
 
+    @property
+    def has_deadlines(self):
+        return any(self.deadlines.values())
+
     def deadline(self, stage):
         return self.deadlines[stage.id]
 

@@ -104,7 +104,8 @@ class Record:
 
     @property
     def days_late(self):
-        return max((one.days for one in self.stages), default=0)
+        """The most days late of a stage; late days may cover some."""
+        return max((one.late for one in self.stages), default=0)
 
 
 class Versions:

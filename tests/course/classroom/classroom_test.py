@@ -41,6 +41,7 @@ from classroom import run as class_run
 from classroom import viva
 from classroom.bar import Bar
 from grading import grader
+from grading import report
 from shared import course
 from shared import official
 from testing import gate
@@ -1155,7 +1156,8 @@ class Tables(Records):
             self.assertEqual(ann.points, of)
 
     def test_feedback_is_what_was_found_and_when_and_why_it_counts_less(self):
-        rules = lateness.Rules({"deadlines": {"all": "2026-10-01T12:00Z"}, "late_percent_a_day": 10, "late_days": 4}, STAGES)
+        rules = lateness.Rules({"deadlines": {"all": "2026-10-31T12:00+01:00"}, "late_percent_a_day": 10, "late_days": 4},
+                               STAGES)
         record = self.record("ann", {2: ("wrong", 0, "no_mean")}, rules=rules)
         late = lateness.Version("a" * 40, DUE, 2)
         record.stages[3] = marks.StageMark(STAGES[3], record.result["stages"][3], late, 24)
@@ -1166,8 +1168,10 @@ class Tables(Records):
         text = "\n".join(feedback.markdown(record))
         lost = STAGES[2].points + 6 + STAGES[5].points - 7
         self.assertIn(f"# ann: {POINTS - lost} of {POINTS} points", text)
-        self.assertIn("| 3 | Matrix product, B transposed | 30 / 30 | 24 | right | 2 days late", text)
-        self.assertIn("2 days late (seen on 2026-11-02 12:00 UTC), covered by late days |", text)
+        times = "(deadline 2026-10-31 12:00 UTC+01:00, seen 2026-11-02 13:00 UTC+01:00)"
+        self.assertIn("| 3 | Matrix product, B transposed | 2026-10-31 12:00 UTC+01:00 | 30 / 30 | 24 | right | 2 days late "
+                      f"{times} · 2 × 10% lost |", text)
+        self.assertIn(f"2 days late {times} · late days cover 2 |", text)
         self.assertIn("corrected by the teacher: a \\| in a reason (graded: 1) |", text)
         self.assertIn("Late days used: 2 of 4.", text)
         self.assertNotIn("\x1b", text)
@@ -1175,13 +1179,44 @@ class Tables(Records):
         record.problem = "no <img src=x> `here`"
         self.assertIn(r"no \<img src=x\> \`here\`", "\n".join(feedback.markdown(record)))
 
-    def test_days_that_late_days_cover_are_not_days_late(self):
-        record = self.record("ann", {})
-        for at, covered in (3, 3), (4, 1):
+    def test_days_late_are_all_of_them_and_those_that_late_days_cover_are_named(self):
+        record = self.record("ann", {}, rules=lateness.Rules({"deadlines": {"all": "2026-10-31T12:00Z"},
+                                                              "late_percent_a_day": 20}, STAGES))
+        for at, covered, said in (3, 3, "· late days cover 3 |"), (4, 1, "· late days cover 1 · 2 × 20% lost |"):
             version, one = lateness.Version("a", DUE, 3), record.stages[at]
             record.stages[at] = marks.StageMark(one.stage, one.entry, version, 1, covered)
             heading, row = marks.own([record], STAGES)
-            self.assertEqual(row[heading.index("days_late")], 3 - covered)
+            self.assertEqual(row[heading.index("days_late")], 3)
+            self.assertIn(f"3 days late (deadline 2026-10-31 12:00 UTC, seen 2026-11-02 12:00 UTC) {said}",
+                          "\n".join(feedback.markdown(record)))
+        self.assertIn("<li><a href=\"feedback/ann.md\">ann</a>: 3 days late, of which late days cover 1: stage 4</li>",
+                      "\n".join(class_page.troubles([record])))
+
+    def test_feedback_says_what_is_still_to_write(self):
+        record = self.record("ann", {6: ("begun", 10)})
+        group = record.stages[6].entry["groups"][0]
+        record.stages[6].entry["groups"] = [{**group, "status": "passed"}, {**group, "name": "H", "status": "unwritten"}]
+        self.assertIn("| right so far, not finished | still to write: H (50 points) |", "\n".join(feedback.markdown(record)))
+        self.assertEqual(report.still_to_write(entry(STAGES[6], "unwritten")), "")  # nothing is begun
+        self.assertIn("| right so far, not finished; still to write: H (50 points) |",
+                      "\n".join(report.markdown({**record.result, "earned": 0, "points": 0})))
+
+    def test_feedback_has_no_points_for_an_optional_stage_that_is_not_begun(self):
+        last = next(stage for stage in STAGES if stage.is_optional)
+        text = "\n".join(feedback.markdown(self.record("ann", {last.id: ("unwritten",)})))
+        self.assertIn(f"| {last.id} | {last.title['en']} | - | - | optional |  |", text)
+        self.assertEqual(sum(map(int, re.findall(r"/ (\d+) \|", text))), POINTS - last.points)
+
+    def test_feedback_about_a_correction_of_all_stages_has_one_line_for_the_change(self):
+        record = self.record("ann", {})
+        record.changes = {"at": "2026-11-02", "stages": [
+            {"stage": stage.id, "before": 10, "after": 1.5, "why": [["changed_override", "copied"]]} for stage in STAGES[:3]] + [
+            {"stage": 4, "before": None, "after": 2, "why": [["changed_graded"]]}]}
+        self.assertEqual(list(feedback.changed(record))[1:], [
+            "- stages 0, 1, 2 together: 30 \N{RIGHTWARDS ARROW} 4.5, corrected by the teacher: copied",
+            "- stage 4: not graded \N{RIGHTWARDS ARROW} 2, graded now"])
+        record.stages[3] = marks.StageMark(STAGES[3], None, None, None, 0, overrides.Override(5, "she showed it"))
+        self.assertIn("corrected by the teacher: she showed it |", "\n".join(feedback.markdown(record)))
 
     def test_feedback_about_nothing_begun_names_the_branch_that_is_read(self):
         record = self.record("ann", {stage.id: ("unwritten",) for stage in STAGES})
