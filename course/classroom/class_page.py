@@ -8,6 +8,8 @@ from classroom import changes
 from shared import course
 from classroom import feedback
 from classroom import marks
+from classroom.lateness import when
+from grading import grader
 from grading import report
 
 BINS = 10
@@ -226,7 +228,7 @@ def trouble(record):
             said = entry["message"].partition("\n")[0][:MOST_LETTERS]
             lines.append((2, course.say("class_refused_stage", entry["id"], said)))
     for one in record.stages:
-        if one.override and one.graded is not None and one.graded > one.override.points:
+        if one.override and one.graded is not None and one.graded > max(one.override.points, one.corrected or 0):
             lines.append((2, course.say("class_better_than_corrected", one.stage.id, marks.number(one.graded),
                                         marks.number(one.override.points))))
     late = collections.defaultdict(list)
@@ -310,15 +312,13 @@ def ranked(places, with_ids):
 
 def head(run, title):
     """The beginning of each page."""
-    commit = (next((record.result for record in run.records if record.result), {}).get("official", {}).get("commit")
-              or "-")[:10]
     yield f'<!doctype html>\n<html lang="{course.language()}"><head><meta charset="utf-8">'
     yield ("<meta http-equiv=\"Content-Security-Policy\" "
            "content=\"default-src 'none'; style-src 'unsafe-inline'\">")
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield f"<title>{text(title)}</title><style>{STYLE}</style></head><body>"
     yield f"<h1>{text(title)}</h1>"
-    yield f'<p class="soft">{say("class_by", feedback.when(run.at), commit)}</p>'
+    yield f'<p class="soft">{say("class_by", when(run.at), report.version(grader.official()))}</p>'
 
 
 def page(run, found_alike, found_ours=(), places=()):

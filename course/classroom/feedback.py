@@ -2,12 +2,8 @@
 from classroom import changes
 from shared import course
 from classroom import marks
+from classroom.lateness import when
 from grading import report
-
-
-def when(at):
-    """In the time zone of `at`: UTC for a commit, that of course.json for a deadline."""
-    return f"{at:%Y-%m-%d %H:%M %Z}" if at else "-"
 
 
 def days(number):

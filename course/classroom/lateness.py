@@ -33,6 +33,11 @@ def time_of(text):
     return found if found.tzinfo is not None and found.year < YEARS else None
 
 
+def when(at):
+    """A moment as text, in its own time zone: UTC for a commit, the teacher's for a deadline."""
+    return f"{at:%Y-%m-%d %H:%M %Z}" if at else "-"
+
+
 def moment(text, key):
     found = time_of(text)
     if found is None:
@@ -70,6 +75,7 @@ class Rules:
         self.stages = stages
         self.deadlines = {stage.id: moments.get(str(stage.id), moments.get("all")) for stage in stages}
         self.grace = datetime.timedelta(hours=number(settings, "grace_hours", 24 * MOST_DAYS))
+        self.has_grace = "grace_hours" in settings
         self.percent = number(settings, "late_percent_a_day", 100)
         self.late_days = whole(settings, "late_days", MOST_DAYS)
 

@@ -200,6 +200,7 @@ class Run:
                 return False
             else:
                 result = marks.read(pathlib.Path(task.out))
+                result["official"] = grader.official()  # it has the same files as the one that graded
                 for entry in result["stages"]:
                     entries[entry["id"]][task.sha] = entry
                 if task.sha == record.newest.sha:
@@ -224,7 +225,7 @@ class Run:
 
     def write_class(self, changed):
         for name, lines in marks.TABLES.items():
-            class_folder.write(self.classroom.folder / name, marks.table(lines(self.records, self.stages)))
+            class_folder.write(self.classroom.folder / name, marks.table(lines(self.records, self.stages, self.at)))
         changed.write()
         handed = self.handed()
         alike, ours = likeness.look_at_these(self.stages, handed), likeness.look_at_ours(self.stages, handed)

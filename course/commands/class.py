@@ -27,8 +27,18 @@ from shared.parser import Parser
 # ---- grade --------------------------------------------------------------------------------------
 
 
+def warnings(run):
+    """What the teacher may regret when the marks are known."""
+    if grader.official()["changed"]:
+        yield course.say("class_uncommitted")
+    if run.rules.has_deadlines and not run.rules.has_grace:
+        yield course.say("class_no_grace")
+
+
 def grade_all(classroom, options):
     run = Run(classroom, options)
+    for line in warnings(run):
+        course.tell(line, sys.stderr)
     problems = run.grade(lambda: [task for record in run.records for task in run.tasks(record)])
     for record in run.records:
         run.fill(record, problems)
@@ -67,7 +77,7 @@ def grade_one(classroom, options):
         raise course.Problem(problems[task.out])
     result = marks.read(pathlib.Path(task.out))
     course.tell("\n".join(report.text(result)))
-    course.tell(course.say("grade_how", task.sha[:10], (result["official"]["commit"] or "-")[:10], result["compiler"]))
+    course.tell(report.how(result))
     course.tell(course.say("class_result", task.out))
     if options.seed is not None or options.language:  # an experiment
         return 0

@@ -137,9 +137,11 @@ def mistakes(number):
         return built[number]
 
 
+@functools.lru_cache(maxsize=None)
 def official():
-    """The commit of this official tree."""
-    return {"commit": submission.head(course.ROOT)}
+    """The commit of this official tree; changed: True if files that decide about marks differ from it."""
+    changed = submission.run_git("--no-optional-locks", "status", "--porcelain", "--", *OFFICIAL, folder=course.ROOT)
+    return {"commit": submission.head(course.ROOT), "changed": bool(changed)}
 
 
 @functools.lru_cache(maxsize=None)

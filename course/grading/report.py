@@ -103,12 +103,21 @@ def problems(entry):
                    f"{fenced(words(group))}\n")
 
 
+def version(official):
+    """A tree that grades, in words. official: as in a result."""
+    commit = (official.get("commit") or "-")[:10]
+    return course.say("official_changed", commit) if official.get("changed") else commit
+
+
+def how(result):
+    """Which commit was graded, by which tree and compiler."""
+    sha = (result["repository"]["sha"] or "-")[:10]
+    return course.say("grade_how", sha, version(result["official"]), result["compiler"])
+
+
 def ending(result):
-    """Which tree and compiler were used for grading."""
-    sha = (result["repository"]["sha"] or "")[:10]
     yield from (f"\n**{line}**" for line in walls(result))
-    commit = (result["official"]["commit"] or "")[:10]
-    yield f"\n{course.say('grade_how', sha or '-', commit or '-', result['compiler'])}"
+    yield f"\n{how(result)}"
 
 
 def escaped(value, more=""):

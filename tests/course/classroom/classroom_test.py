@@ -907,6 +907,40 @@ class Stored(Folder):
                 stored.forget_others()
                 self.assertEqual((made.call_count, len(list(folder.glob("*")))), (n_made, n_stored))
 
+    def test_results_name_the_tree_that_is_here_because_it_has_the_same_files(self):
+        """Its edits may have been committed since."""
+        self.hand_in("cat", "a", "x")
+        run = self.run_of()
+        record, task = run.records[2], run.tasks(run.records[2])[0]
+        old = {"commit": "before", "changed": True}
+        class_folder.write(pathlib.Path(task.out), json.dumps({"official": old, "stages": list(map(entry, STAGES))}))
+        with mock.patch.object(grader, "official", lambda: {"commit": "now", "changed": False}):
+            self.assertTrue(run.fill(record, {}))
+        self.assertEqual(record.result["official"], {"commit": "now", "changed": False})
+
+    def test_results_of_a_tree_with_edits_say_so(self):
+        os.makedirs(self.folder / "tree" / "course" / "grading")
+        self.put("tree/course/grading/x.py", "1\n")
+        git(self.folder / "tree", "init", "-q")
+        git(self.folder / "tree", "add", "-A")
+        git(self.folder / "tree", "commit", "-qm", "x")
+        with mock.patch.object(course, "ROOT", self.folder / "tree"):
+            self.put("tree/other", "decides nothing\n")
+            self.assertFalse(grader.official.__wrapped__()["changed"])
+            self.put("tree/course/grading/x.py", "2\n")
+            found = grader.official.__wrapped__()
+        self.assertTrue(found["changed"])
+        self.assertEqual(report.version(found), f"{found['commit'][:10]} with uncommitted changes")
+        self.assertEqual(report.version({"commit": "c" * 40}), "c" * 10)
+
+    def test_runs_that_a_teacher_may_regret_begin_with_a_warning(self):
+        warnings = importlib.import_module("commands.class").warnings
+        for settings, changed, n in (({}, False, 0), ({}, True, 1), ({"deadlines": {"all": "2026-11-02T12:00Z"}}, False, 1), (
+                {"deadlines": {"all": "2026-11-02T12:00Z"}, "grace_hours": 0}, False, 0)):
+            run = types.SimpleNamespace(rules=lateness.Rules(settings, STAGES))
+            with mock.patch.object(grader, "official", lambda: {"commit": "c", "changed": changed}):
+                self.assertEqual(len(list(warnings(run))), n, settings)
+
     def test_results_that_another_machine_may_complete_are_not_done(self):
         self.hand_in("cat", "a", "x")
         task = self.newest("cat")
@@ -1134,11 +1168,23 @@ class Tables(Records):
         other.student = student("bob", **{"Email address": "bob@example.org", "SIS Login ID": "b8"})
         points = [str(stage.points) for stage in STAGES]
         none = [""] * len(STAGES)
-        self.assertEqual(list(marks.moodle([record, other], STAGES)), [
+        self.assertEqual(list(marks.moodle([record, other], STAGES, DUE)), [
             ["Email address", *(f"Stage {stage.id}" for stage in STAGES), "Total"],
             ["ann@example.org", *points, str(POINTS)], ["bob@example.org", *none, ""]])
-        self.assertEqual(list(marks.canvas([record, other], STAGES))[1:], [
+        self.assertEqual(list(marks.canvas([record, other], STAGES, DUE))[1:], [
             ["Points Possible", "", "", "", "", *points], ["", "", "", "a7", "", *points], ["", "", "", "b8", "", *none]])
+
+    def test_gradebooks_get_no_0_for_what_can_still_be_handed_in(self):
+        last = next(stage for stage in STAGES if stage.is_optional)
+        rules = lateness.Rules({"deadlines": {"1": "2026-11-02T11:00Z", "2": "2026-11-03T12:00Z", "3": "2026-11-02T11:00Z"},
+                                "grace_hours": 1}, STAGES)
+        record = self.record("ann", {at: ("unwritten",) for at in (1, 2, last.id)} | {3: ("wrong",)}, rules=rules)
+        for at, empty in (DUE, [1, 2, last.id]), (DUE + HOURS, [2, last.id]), (DUE + 26 * HOURS, [last.id]):
+            row = list(marks.canvas([record], STAGES, at))[-1][5:]
+            self.assertEqual([at for at, cell in enumerate(row) if cell == ""], empty)
+            self.assertEqual(list(marks.moodle([record], STAGES, at))[-1][1:-1], row)
+        record.stages[2].override = overrides.Override(0, "copied")
+        self.assertEqual(list(marks.canvas([record], STAGES, DUE))[-1][5 + 2], "0")
 
     def test_an_optional_stage_is_among_the_points_of_those_who_began_it(self):
         last = next(stage for stage in STAGES if stage.is_optional)
@@ -1147,7 +1193,7 @@ class Tables(Records):
         self.assertEqual((ann.points, bob.points, self.unseen("cat").points), (fewer, POINTS, fewer))
         self.assertIn(f"# ann: {fewer} of {fewer} points", "\n".join(feedback.markdown(ann)))
         self.assertIn(f"# bob: {fewer} of {POINTS} points", "\n".join(feedback.markdown(bob)))
-        self.assertEqual([row[2] for row in marks.own([ann, bob], STAGES)][1:], [fewer, POINTS])
+        self.assertEqual([row[2] for row in marks.own([ann, bob], STAGES, DUE)][1:], [fewer, POINTS])
         for records, total in ([ann], f"<b>{fewer}</b>total"), ([ann, bob], f"<b>{fewer}\N{EN DASH}{POINTS}</b>total"):
             self.assertIn(total, "\n".join(class_page.page(self.run_of(records), [])))
         for points, of in (0, fewer), (5, POINTS):  # a correction must refer to possible points
@@ -1185,7 +1231,7 @@ class Tables(Records):
         for at, covered, said in (3, 3, "· late days cover 3 |"), (4, 1, "· late days cover 1 · 2 × 20% lost |"):
             version, one = lateness.Version("a", DUE, 3), record.stages[at]
             record.stages[at] = marks.StageMark(one.stage, one.entry, version, 1, covered)
-            heading, row = marks.own([record], STAGES)
+            heading, row = marks.own([record], STAGES, DUE)
             self.assertEqual(row[heading.index("days_late")], 3)
             self.assertIn(f"3 days late (deadline 2026-10-31 12:00 UTC, seen 2026-11-02 12:00 UTC) {said}",
                           "\n".join(feedback.markdown(record)))
@@ -1232,7 +1278,7 @@ class Tables(Records):
             self.assertIn(f"# {record.id}: not graded yet", text)
             self.assertIn("**not graded: ", text)
         for lines in marks.TABLES.values():
-            bob, cat, dan = list(lines(seen, STAGES))[-3:]
+            bob, cat, dan = list(lines(seen, STAGES, DUE))[-3:]
             self.assertNotIn("0", bob[:2] + bob[4:5])
             own = lines is marks.own
             cells = [row[9:9 + len(STAGES)] if own else row[-len(STAGES) - (lines is marks.moodle):][:len(STAGES)]
@@ -1256,6 +1302,7 @@ class Tables(Records):
         better = self.record("cat", {})
         better.stages[3] = marks.StageMark(STAGES[3], better.result["stages"][3], better.stages[3].version, 30, 0,
                                            overrides.Override(7, "x"))
+        better.stages[3].corrected = 20
         unread = self.record("fay", {2: ("refused", 0), 3: ("refused", 0), 4: ("wrong",)})
         for at in 2, 3:
             unread.result["stages"][at]["message"] = f"file {at} is missing <&\nmore"
@@ -1461,6 +1508,34 @@ class Regrading(Records):
         self.assertEqual(self.reasons(record), [["changed_no_override"]])
         self.assertEqual(set(map(tuple, self.reasons(self.ungraded("ann")))), {("changed_ungraded",)})
         self.assertEqual(set(map(tuple, self.reasons(self.record("ann", {})))), {("changed_graded",)})
+
+    def test_names_the_deadline_that_was_moved(self):
+        due = {"deadlines": {"all": "2026-11-01T12:00+01:00"}, "late_percent_a_day": 10}
+        record = self.record("ann", {}, rules=lateness.Rules(due, STAGES))
+        self.grade(record)
+        due["deadlines"]["all"] = "2026-10-31T12:00+01:00"
+        record = self.record("ann", {}, rules=lateness.Rules(due, STAGES))
+        record.files = "y"  # another version counts, and nothing was handed in
+        record.stages[3] = marks.StageMark(STAGES[3], record.stages[3].entry, record.stages[3].version, 24)
+        (_, change), = self.grade(record).new
+        self.assertEqual(change["why"], [["changed_files", "a" * 10], [
+            "changed_deadline", "2026-11-01 12:00 UTC+01:00", "2026-10-31 12:00 UTC+01:00"]])
+        record = self.record("ann", {}, rules=lateness.Rules({**due, "late_days": 3}, STAGES))
+        record.files = "y"
+        self.assertEqual(self.reasons(record), [["changed_lateness"]])
+
+    def test_corrections_are_problems_only_if_the_grade_rose_since(self):
+        def problems(status, override):
+            record = self.record("ann", {3: status})
+            record.stages[3] = marks.StageMark(STAGES[3], record.stages[3].entry, record.stages[3].version,
+                                               record.stages[3].graded, 0, override)
+            self.grade(record)
+            return "would be graded" in "\n".join(class_page.troubles([record]))
+
+        copied, again = overrides.Override(0, "copied"), overrides.Override(0, "copied again")
+        self.assertEqual([problems(("wrong", points), override) for points, override in (
+            (20, copied), (20, copied), (25, copied), (25, again), (20, again), (30, again))],
+            [False, False, True, False, False, True])
 
     def test_is_shown_until_the_next_change_to_teacher_and_student_with_the_changelog(self):
         with mock.patch.object(changes.changelog, "lines", lambda: ["- tests: as it was"]):
