@@ -59,6 +59,23 @@ def whole(settings, key, most):
     return int(found)
 
 
+def deadlines(found, stages):
+    """{stage id: its deadline or None}. found: times by "all", "3" or "1-2"; of two about a stage, the one about fewer
+    stages holds."""
+    if not isinstance(found, dict):
+        raise course.Problem(f"{official.FILE}: deadlines: expected an object with a time for 'all' or for numbers of "
+                             "stages")
+    chosen = []
+    for key, text in found.items():
+        try:
+            selected = course.parse_selection(key, stages, whole_class=True)
+        except course.Problem as problem:
+            raise course.Problem(f"{official.FILE}: deadlines: {key}: {problem}") from None
+        chosen.append((selected, moment(text, f"deadlines: {key}")))
+    chosen.sort(key=lambda one: -len(one[0]))
+    return {stage.id: None for stage in stages} | {stage.id: at for selected, at in chosen for stage in selected}
+
+
 KEYS = {*official.DEFAULTS, "deadlines", "grace_hours", "late_percent_a_day", "late_days", "ranking"}
 
 
@@ -66,14 +83,8 @@ class Rules:
     def __init__(self, settings, stages):
         if unknown := sorted(settings.keys() - KEYS):
             raise course.Problem(f"{official.FILE}: {unknown[0]}: expected one of the keys {', '.join(sorted(KEYS))}")
-        deadlines = settings.get("deadlines", {})
-        known = {"all", *(str(stage.id) for stage in stages)}
-        if not isinstance(deadlines, dict) or not set(deadlines) <= known:
-            raise course.Problem(f"{official.FILE}: deadlines: expected an object with a time for 'all' or for "
-                                 "numbers of stages")
-        moments = {key: moment(text, f"deadlines: {key}") for key, text in deadlines.items()}
         self.stages = stages
-        self.deadlines = {stage.id: moments.get(str(stage.id), moments.get("all")) for stage in stages}
+        self.deadlines = deadlines(settings.get("deadlines", {}), stages)
         self.grace = datetime.timedelta(hours=number(settings, "grace_hours", 24 * MOST_DAYS))
         self.has_grace = "grace_hours" in settings
         self.percent = number(settings, "late_percent_a_day", 100)

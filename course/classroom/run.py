@@ -102,9 +102,12 @@ class Run:
         self.classroom, self.options = classroom, options
         self.stages = course.stages()
         here = classroom.given(official.FILE)  # of this class, if one tree serves several
-        settings = official.read(here.parent if here else course.ROOT)
-        self.rules = lateness.Rules(settings, self.stages)
-        self.is_ranked = ranking.is_wanted(settings)
+        try:
+            settings = official.read(here.parent if here else course.ROOT)
+            self.rules = lateness.Rules(settings, self.stages)
+            self.is_ranked = ranking.is_wanted(settings)
+        except course.Problem as problem:  # it begins with the file's name
+            raise course.Problem(f"{here or official.FILE}{str(problem).removeprefix(official.FILE)}") from None
         self.at = class_folder.now()
         grader.prepare()
         self.terms = [grader.SCHEMA, grader.official_files(), grader.compiler(), grader.why_not()]

@@ -104,13 +104,15 @@ def push(place, files):
 
 def to_branches(classroom, students):
     students, texts = written(classroom, students)
-    problems, pushed = {}, []
+    problems, pushed, seen = {}, [], classroom.seen()
 
     def one(together):
         place = together[0].place
         try:
             if not FAR.match(place):
                 raise course.Problem(course.say("class_push_folder"))
+            if not any(seen[student.id] for student in together):  # the branch would become the default one
+                raise course.Problem(course.say("class_push_empty"))
             if push(place, {f"{student.id}.md": texts[student.id] for student in together}):
                 pushed.extend(together)
         except (course.Problem, OSError, ValueError) as problem:

@@ -42,6 +42,9 @@ NOT_DECLARED = re.compile(
     r"['‘](?P<bare>\w+)['’] was not declared|undeclared identifier ['‘](?P<bare2>\w+)['’]")
 
 
+OTHER_ENCODING = re.compile(r"stray ['‘]\\37[67]['’]|UTF-16")
+
+
 def what_is_built(targets):
     """What these targets build, in words; the last target decides."""
     last = targets[-1].removeprefix("course/") if targets else ""
@@ -110,6 +113,11 @@ def missing_header(error):
     return [course.say("header_missing", f"{space}{name}", header)]
 
 
+def other_encoding(error):
+    """A line that says so if a compiler complains about a file in UTF-16, as some editors and PowerShell write it."""
+    return [course.say("not_utf8")] if OTHER_ENCODING.search(error) else []
+
+
 def first_error(output):
     """The compiler's first error with its lines of context, without the noise around it. If a well-known header is
     missing, a line names it."""
@@ -121,7 +129,7 @@ def first_error(output):
                 if not more.startswith(" "):
                     break
                 context.append(more)
-            return "\n".join(context + missing_header(line))
+            return "\n".join(context + missing_header(line) + other_encoding(line))
     return output.strip()[-2000:]
 
 

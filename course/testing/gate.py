@@ -275,11 +275,11 @@ def failed_requests(folder, suite=None):
 
 def build_mistakes(stage, only=False, found=None):
     """Builds the wrong programs that explain failures. Returns their folder, or None if there are none. found: the
-    result to explain. The first build takes long, so the first failure is shown meanwhile."""
+    result to explain. The first build takes long, so its owner, who waits, sees the first failure meanwhile."""
     if not course.mistakes(stage):
         return None
-    if not course.mistakes_folder(stage).exists():
-        if found and found.first_wrong:
+    if found and not course.mistakes_folder(stage).exists():
+        if found.first_wrong:
             course.tell(f"{found.first_wrong.name}: {building.short(found.first_wrong.failures[0])}\n", sys.stderr)
         course.tell(course.say("first_mistakes"), sys.stderr)
     # If this build fails, the verdict only lacks the mistake's name.

@@ -334,6 +334,17 @@ class Workers(unittest.TestCase):
             self.assertEqual(self.defined[number] & forbidden, set(), f"worker_{number}")
 
 
+class Messages(unittest.TestCase):
+    def test_name_functions_as_in_cpp(self):
+        mangled = "_ZSt4sortIPfEvT_S1_"
+        symbol = links.Symbol("x.o", "U", mangled, "void std::sort<float*>(float*, float*)", 0)
+        found = [("own_emulated", "x.cu", mangled), ("own_call", "x.cpp", 2, "_ZN10stagecraft3addEPf"),
+                 ("own_call", "x.cpp", 2, "_ZN10stagecraft3addEPd"), ("own_execution", "x.cpp")]
+        with mock.patch.object(links, "symbols", lambda *_: [symbol]):
+            self.assertEqual(own_work.in_words(found, {"x.cu": "x.o"}, "build"), [
+                ("own_emulated", "x.cu", symbol.name), ("own_call", "x.cpp", 2, "add"), ("own_execution", "x.cpp")])
+
+
 class Places(unittest.TestCase):
     def test_a_path_may_have_letters_with_a_meaning_for_compilers(self):
         files = {"stages/02-rms-norm/rms_norm.cpp": (ROOT / "src/operators/rms_norm.cpp").read_bytes()}

@@ -115,6 +115,15 @@ class Roster(Folder):
         self.assertIn("columns", self.problem(self.read, "name,url\nann,a\n"))
         self.assertIn("each student", self.problem(self.read, "id,repository\n"))
         self.assertIn("No such file", self.problem(class_folder.read_roster, self.folder / "none.csv"))
+        for encoding in "latin-1", "utf-16":
+            self.assertIn('save it as "CSV UTF-8"', self.problem(self.read, "id,repository\nann,Müller\n".encode(encoding)))
+
+    def test_with_a_column_that_is_nearly_one_of_ours_is_refused(self):
+        for name, ours in ("Extension", "extensions"), ("late days", "late_days"), ("LateDays", "late_days"), (
+                "Indentifier", "identifier"):
+            self.assertIn(f"column '{name}': did you mean {ours}?", self.problem(self.read, f"id,repository,{name}\nann,a,1\n"))
+        more = "Extensions,late_days,Identifier,Name,Student,Student ID,SIS User ID,Email address,Section,Notes"
+        self.assertEqual(len(self.read(f"id,repository,{more}\nann,a\n")), 1)
 
     def test_and_marks_are_kept_out_of_the_repository(self):
         roster = self.put("roster.csv", "id,repository\nann,a\n")
@@ -130,6 +139,10 @@ class Roster(Folder):
         class_folder.Classroom(one)
         self.assertIn("holds the results of a.csv", self.problem(class_folder.Classroom, two))
         class_folder.Classroom(two, self.folder / "b")
+        for folder in self.folder / "b", self.folder:
+            class_folder.Classroom(two if folder.name == "b" else one, folder)  # again
+            other = self.put("other/a.csv", "id,repository\nann,a\n")
+            self.assertIn("holds the results of", self.problem(class_folder.Classroom, other, folder))
         one.unlink()  # it was renamed to b.csv
         class_folder.Classroom(two)
         class_folder.Classroom(two)
@@ -311,10 +324,16 @@ class Lateness(unittest.TestCase):
         corrected = {1: overrides.Override(3, "x"), 2: overrides.Override(4, "x")}
         self.assertEqual(self.count(1, late, overrides=corrected), ([3, 4, 10, 4], 1))
 
+    def test_deadlines_may_be_of_several_stages_and_the_one_of_fewer_holds(self):
+        times = {"1-3": "2026-11-02T12:00Z", "2": "2026-11-03T12:00Z", "all": "2026-11-04T12:00Z", "4,5": "2026-11-05T12:00Z"}
+        rules = lateness.Rules({"deadlines": times}, STAGES)
+        self.assertEqual([rules.deadline(stage).day for stage in STAGES[:7]], [4, 2, 3, 2, 5, 5, 4])
+        self.assertIsNone(lateness.Rules({"deadlines": {"1-3": "2026-11-02T12:00Z"}}, STAGES).deadline(STAGES[4]))
+
     def test_settings_that_make_no_sense_are_refused_by_name(self):
         for more, name in (({"grace_hours": -1}, "grace_hours"), ({"late_percent_a_day": "10"}, "late_percent_a_day"),
                            ({"deadlines": {"all": "2026-11-02T12:00"}}, "deadlines: all"),
-                           ({"deadlines": {"99": "2026-11-02T12:00Z"}}, "deadlines"), ({"deadlines": []}, "deadlines"),
+                           ({"deadlines": {"99": "2026-11-02T12:00Z"}}, "deadlines: 99: "), ({"deadlines": []}, "deadlines"),
                            ({"late_days": 1.5}, "late_days"), ({"late_days": -1}, "late_days")):
             with self.assertRaisesRegex(course.Problem, name):
                 lateness.Rules({**self.SETTINGS, **more}, STAGES)
@@ -801,6 +820,11 @@ class Stored(Folder):
     def newest(self, id, **options):
         run = self.run_of(**options)
         return run.tasks(next(record for record in run.records if record.id == id))[0]
+
+    def test_settings_that_are_wrong_name_their_file_and_key(self):
+        for settings, key in (({"late_days": "x"}, "late_days"), ({"ranking": 1}, "ranking"), ({"ref": 1}, "ref")):
+            path = self.put("room/course.json", json.dumps(settings))
+            self.assertTrue(self.problem(self.run_of).startswith(f"{path}: {key}: "))
 
     def test_results_are_told_apart_by_all_that_they_depend_on(self):
         self.hand_in("cat", "a", "x")
@@ -1427,12 +1451,13 @@ class Corrections(Folder):
         found, self.ignored = overrides.read(self.folder / "overrides.csv", [student(id) for id in ids], STAGES)
         return found
 
-    def test_are_read_by_stage_and_the_later_line_holds(self):
+    def test_are_read_by_stage_and_two_about_one_stage_are_refused(self):
         self.assertEqual(overrides.read(None, [], STAGES), ({}, []))
-        found = self.read("id;stage;points;reason;who\nann;3;7,5;because;me\n\nbob;all;0;copied;me\nbob;0;0;x;me\n")
+        found = self.read("id;stage;points;reason;who\nann;3;7,5;because;me\n\nbob;all;0;copied;me\n")
         self.assertEqual(found["ann", 3], overrides.Override(7.5, "because"))
         self.assertEqual(len(found), 1 + len(STAGES))
-        self.assertEqual(found["bob", 0].reason, "x")
+        self.assertIn("line 3: stage: expected one line about stage 2 of bob",
+                      self.problem(self.read, "id,stage,points,reason\nbob,1-3,0,copied\nbob,2,1,x\n"))
 
     def test_of_a_student_who_left_are_ignored(self):
         found = self.read("id,stage,points,reason\ncat,3,1,x\nann,1,1,x\n")
@@ -1674,20 +1699,23 @@ class Sending(Folder):
     def test_a_branch_gets_a_commit_where_feedback_is_new(self):
         team, own = self.served("team.git", "own.git")
         room = self.room("id,repository", f"ann,{team}", f"bob,{team}", f"cat,{own}", "dan,folder",
-                         f"eve,{own}-that-is-not-there")
+                         f"eve,{own}-that-is-not-there", f"fay,{own}-empty")
+        for id in "ann", "bob", "cat", "dan", "eve":
+            room.note_seen(id, "a" * 40, DUE)
         code, said = self.send(room, "branch")
         self.assertEqual(code, 1)
-        self.assertIn("3 students, 0 as before, 2 with a problem", said)
+        self.assertIn("3 new, 0 as before, 3 with a problem", said)
         self.assertIn("dan: a folder on this machine", said)
         self.assertIn("eve: ", said)
+        self.assertIn("fay: no version of this repository was seen", said)  # nothing was asked or pushed
         self.assertEqual(self.shown("team.git", "ls-tree --name-only feedback").split(), ["ann.md", "bob.md"])
         for id in "ann", "bob":
             self.assertEqual(self.shown("team.git", f"show feedback:{id}.md"), f"# {id}\n")
         self.assertEqual(self.shown("own.git", "show feedback:cat.md"), "# cat\n")
         self.assertEqual(self.shown("own.git", "branch --list main"), "")
-        self.assertIn("0 students, 3 as before", self.send(room, "branch")[1])
+        self.assertIn("0 new, 3 as before", self.send(room, "branch")[1])
         self.put("feedback/cat.md", "# cat, again\n")
-        self.assertIn("1 students, 2 as before", self.send(room, "branch")[1])
+        self.assertIn("1 new, 2 as before", self.send(room, "branch")[1])
         self.assertEqual(self.shown("own.git", "show feedback:cat.md"), "# cat, again\n")
         self.assertEqual(self.shown("own.git", "rev-list --count feedback").strip(), "2")  # history is not rewritten
 
@@ -1726,6 +1754,9 @@ class Settings(Folder):
     def test_that_cannot_be_read_are_told_with_their_place(self):
         self.assertIn("line 1 column 18", self.problem(official.parse, '{"nickname": "a" "ref": ""}'))
         self.assertIn("utf-8", self.problem(official.parse, '{"nickname": "小明"}'.encode("gbk")))
+        merging = '{\n<<<<<<< HEAD\n"nickname": "a"\n=======\n"nickname": "b"\n>>>>>>> theirs\n}\n'
+        for text in merging, merging.encode():
+            self.assertIn("a merge that is not finished", self.problem(official.parse, text))
         handed_in = submission.Submission("x")
         handed_in.take_settings(b'{"nickname": }')
         self.assertIn("line 1 column 14", handed_in.unread)

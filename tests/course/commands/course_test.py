@@ -375,6 +375,11 @@ class Errors(unittest.TestCase):
         self.assertEqual(found[:3], [line, "    9 |   x();", "      |   ^"])
         return found[3:]
 
+    def test_of_a_file_in_another_encoding_say_what_to_do(self):
+        for error in "stray ‘\\377’ in program", "stray '\\376' in program", "cannot open file: UTF-16 (LE) is not supported":
+            self.assertEqual(self.said(error), ["the file is not in UTF-8: save it as UTF-8"])
+        self.assertEqual(self.said("stray ‘@’ in program"), [])
+
     def test_name_the_header_that_is_missing(self):
         for error, name, header in (
                 ("‘exp’ is not a member of ‘std’", "std::exp", "cmath"),
