@@ -43,7 +43,8 @@ def row(one, record):
     """Of the table. The points of an optional stage that was not begun are not among those of the student."""
     title = one.stage.title[course.language()]
     counts = marks.number(one.mark) or course.say("state_ungraded")
-    earned, state = f"{one.entry['earned']} / {one.stage.points}" if one.entry else "-", course.say(f"state_{one.status}")
+    earned = f"{one.entry['earned']} / {one.stage.points}" if one.entry else "-"
+    state = course.say(f"state_{one.status}")
     if one.stage.is_optional and not one.points and one.mark is not None:
         earned, counts, state = "-", "-", course.say("where_optional")
     due = [when(record.rules.deadline(one.stage))] if record.rules.has_deadlines else []

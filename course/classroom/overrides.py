@@ -31,8 +31,8 @@ def points_of(text, stage, where):
 
 
 def read(path, students, stages):
-    """{(student id, stage id): Override}, and messages about lines that are ignored. path: of the file, or None if there
-    is none."""
+    """{(student id, stage id): Override}, and messages about lines that are ignored. path: of the file, or None if
+    there is none."""
     if path is None:
         return {}, []
     names, lines = class_folder.read_table(path, COLUMNS)

@@ -140,7 +140,8 @@ def mistakes(number):
 @functools.lru_cache(maxsize=None)
 def official():
     """The commit of this official tree; changed: True if files that decide about marks differ from it."""
-    changed = submission.run_git("--no-optional-locks", "status", "--porcelain", "--", *OFFICIAL, "course", folder=course.ROOT)
+    changed = submission.run_git("--no-optional-locks", "status", "--porcelain", "--", *OFFICIAL, "course",
+                                 folder=course.ROOT)
     return {"commit": submission.head(course.ROOT), "changed": bool(changed)}
 
 

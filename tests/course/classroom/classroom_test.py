@@ -116,12 +116,14 @@ class Roster(Folder):
         self.assertIn("each student", self.problem(self.read, "id,repository\n"))
         self.assertIn("No such file", self.problem(class_folder.read_roster, self.folder / "none.csv"))
         for encoding in "latin-1", "utf-16":
-            self.assertIn('save it as "CSV UTF-8"', self.problem(self.read, "id,repository\nann,Müller\n".encode(encoding)))
+            text = "id,repository\nann,Müller\n".encode(encoding)
+            self.assertIn('save it as "CSV UTF-8"', self.problem(self.read, text))
 
     def test_with_a_column_that_is_nearly_one_of_ours_is_refused(self):
         for name, ours in ("Extension", "extensions"), ("late days", "late_days"), ("LateDays", "late_days"), (
                 "Indentifier", "identifier"):
-            self.assertIn(f"column '{name}': did you mean {ours}?", self.problem(self.read, f"id,repository,{name}\nann,a,1\n"))
+            self.assertIn(f"column '{name}': did you mean {ours}?",
+                          self.problem(self.read, f"id,repository,{name}\nann,a,1\n"))
         more = "Extensions,late_days,Identifier,Name,Student,Student ID,SIS User ID,Email address,Section,Notes"
         self.assertEqual(len(self.read(f"id,repository,{more}\nann,a\n")), 1)
 
@@ -325,7 +327,8 @@ class Lateness(unittest.TestCase):
         self.assertEqual(self.count(1, late, overrides=corrected), ([3, 4, 10, 4], 1))
 
     def test_deadlines_may_be_of_several_stages_and_the_one_of_fewer_holds(self):
-        times = {"1-3": "2026-11-02T12:00Z", "2": "2026-11-03T12:00Z", "all": "2026-11-04T12:00Z", "4,5": "2026-11-05T12:00Z"}
+        times = {"1-3": "2026-11-02T12:00Z", "2": "2026-11-03T12:00Z", "all": "2026-11-04T12:00Z",
+                 "4,5": "2026-11-05T12:00Z"}
         rules = lateness.Rules({"deadlines": times}, STAGES)
         self.assertEqual([rules.deadline(stage).day for stage in STAGES[:7]], [4, 2, 3, 2, 5, 5, 4])
         self.assertIsNone(lateness.Rules({"deadlines": {"1-3": "2026-11-02T12:00Z"}}, STAGES).deadline(STAGES[4]))
@@ -333,7 +336,8 @@ class Lateness(unittest.TestCase):
     def test_settings_that_make_no_sense_are_refused_by_name(self):
         for more, name in (({"grace_hours": -1}, "grace_hours"), ({"late_percent_a_day": "10"}, "late_percent_a_day"),
                            ({"deadlines": {"all": "2026-11-02T12:00"}}, "deadlines: all"),
-                           ({"deadlines": {"99": "2026-11-02T12:00Z"}}, "deadlines: 99: "), ({"deadlines": []}, "deadlines"),
+                           ({"deadlines": {"99": "2026-11-02T12:00Z"}}, "deadlines: 99: "),
+                           ({"deadlines": []}, "deadlines"),
                            ({"late_days": 1.5}, "late_days"), ({"late_days": -1}, "late_days")):
             with self.assertRaisesRegex(course.Problem, name):
                 lateness.Rules({**self.SETTINGS, **more}, STAGES)
@@ -564,9 +568,9 @@ class Tokens(Folder):
 class Causes(Folder):
     def test_of_a_repository_that_cannot_be_read_are_said_as_a_student_understands_them(self):
         for said, expected in (
-                ("fatal: could not read Username for 'https://github.com': terminal prompts disabled", "is private, or"),
-                ("git@github.com: Permission denied (publickey).\nfatal: Could not read from remote repository.", "is private, or"),
-                ("remote: Repository not found.\nfatal: repository 'https://github.com/x/y/' not found", "is private, or"),
+                ("fatal: could not read Username for 'https://x.y': terminal prompts disabled", "is private, or"),
+                ("git@x.y: Permission denied (publickey).\nfatal: Could not read from remote repository.", "is private, or"),
+                ("remote: Repository not found.\nfatal: repository 'https://x.y/z/' not found", "is private, or"),
                 ("fatal: unable to access 'https://x.y/': Could not resolve host: x.y", "no server of this name"),
                 ("\x1b[2J\nfatal: early EOF", "fatal: early EOF")):
             self.assertIn(expected, submission.reason(said.splitlines()))
@@ -959,8 +963,8 @@ class Stored(Folder):
 
     def test_runs_that_a_teacher_may_regret_begin_with_a_warning(self):
         warnings = importlib.import_module("commands.class").warnings
-        for settings, changed, n in (({}, False, 0), ({}, True, 1), ({"deadlines": {"all": "2026-11-02T12:00Z"}}, False, 1), (
-                {"deadlines": {"all": "2026-11-02T12:00Z"}, "grace_hours": 0}, False, 0)):
+        due = {"deadlines": {"all": "2026-11-02T12:00Z"}}
+        for settings, changed, n in (({}, False, 0), ({}, True, 1), (due, False, 1), ({**due, "grace_hours": 0}, False, 0)):
             run = types.SimpleNamespace(rules=lateness.Rules(settings, STAGES))
             with mock.patch.object(grader, "official", lambda: {"commit": "c", "changed": changed}):
                 self.assertEqual(len(list(warnings(run))), n, settings)
@@ -1200,8 +1204,8 @@ class Tables(Records):
 
     def test_gradebooks_get_no_0_for_what_can_still_be_handed_in(self):
         last = next(stage for stage in STAGES if stage.is_optional)
-        rules = lateness.Rules({"deadlines": {"1": "2026-11-02T11:00Z", "2": "2026-11-03T12:00Z", "3": "2026-11-02T11:00Z"},
-                                "grace_hours": 1}, STAGES)
+        rules = lateness.Rules({"deadlines": {"1,3": "2026-11-02T11:00Z", "2": "2026-11-03T12:00Z"}, "grace_hours": 1},
+                               STAGES)
         record = self.record("ann", {at: ("unwritten",) for at in (1, 2, last.id)} | {3: ("wrong",)}, rules=rules)
         for at, empty in (DUE, [1, 2, last.id]), (DUE + HOURS, [2, last.id]), (DUE + 26 * HOURS, [last.id]):
             row = list(marks.canvas([record], STAGES, at))[-1][5:]
@@ -1226,8 +1230,8 @@ class Tables(Records):
             self.assertEqual(ann.points, of)
 
     def test_feedback_is_what_was_found_and_when_and_why_it_counts_less(self):
-        rules = lateness.Rules({"deadlines": {"all": "2026-10-31T12:00+01:00"}, "late_percent_a_day": 10, "late_days": 4},
-                               STAGES)
+        due = {"deadlines": {"all": "2026-10-31T12:00+01:00"}}
+        rules = lateness.Rules({**due, "late_percent_a_day": 10, "late_days": 4}, STAGES)
         record = self.record("ann", {2: ("wrong", 0, "no_mean")}, rules=rules)
         late = lateness.Version("a" * 40, DUE, 2)
         record.stages[3] = marks.StageMark(STAGES[3], record.result["stages"][3], late, 24)
@@ -1239,8 +1243,8 @@ class Tables(Records):
         lost = STAGES[2].points + 6 + STAGES[5].points - 7
         self.assertIn(f"# ann: {POINTS - lost} of {POINTS} points", text)
         times = "(deadline 2026-10-31 12:00 UTC+01:00, seen 2026-11-02 13:00 UTC+01:00)"
-        self.assertIn("| 3 | Matrix product, B transposed | 2026-10-31 12:00 UTC+01:00 | 30 / 30 | 24 | right | 2 days late "
-                      f"{times} · 2 × 10% lost |", text)
+        self.assertIn("| 3 | Matrix product, B transposed | 2026-10-31 12:00 UTC+01:00 | 30 / 30 | 24 | right | "
+                      f"2 days late {times} · 2 × 10% lost |", text)
         self.assertIn(f"2 days late {times} · late days cover 2 |", text)
         self.assertIn("corrected by the teacher: a \\| in a reason (graded: 1) |", text)
         self.assertIn("Late days used: 2 of 4.", text)
@@ -1265,8 +1269,10 @@ class Tables(Records):
     def test_feedback_says_what_is_still_to_write(self):
         record = self.record("ann", {6: ("begun", 10)})
         group = record.stages[6].entry["groups"][0]
-        record.stages[6].entry["groups"] = [{**group, "status": "passed"}, {**group, "name": "H", "status": "unwritten"}]
-        self.assertIn("| right so far, not finished | still to write: H (50 points) |", "\n".join(feedback.markdown(record)))
+        record.stages[6].entry["groups"] = [{**group, "status": "passed"},
+                                            {**group, "name": "H", "status": "unwritten"}]
+        self.assertIn("| right so far, not finished | still to write: H (50 points) |",
+                      "\n".join(feedback.markdown(record)))
         self.assertEqual(report.still_to_write(entry(STAGES[6], "unwritten")), "")  # nothing is begun
         self.assertIn("| right so far, not finished; still to write: H (50 points) |",
                       "\n".join(report.markdown({**record.result, "earned": 0, "points": 0})))
@@ -1279,9 +1285,9 @@ class Tables(Records):
 
     def test_feedback_about_a_correction_of_all_stages_has_one_line_for_the_change(self):
         record = self.record("ann", {})
-        record.changes = {"at": "2026-11-02", "stages": [
-            {"stage": stage.id, "before": 10, "after": 1.5, "why": [["changed_override", "copied"]]} for stage in STAGES[:3]] + [
-            {"stage": 4, "before": None, "after": 2, "why": [["changed_graded"]]}]}
+        copied = {"before": 10, "after": 1.5, "why": [["changed_override", "copied"]]}
+        record.changes = {"at": "2026-11-02", "stages": [*({"stage": at, **copied} for at in range(3)), {
+            "stage": 4, "before": None, "after": 2, "why": [["changed_graded"]]}]}
         self.assertEqual(list(feedback.changed(record))[1:], [
             "- stages 0, 1, 2 together: 30 \N{RIGHTWARDS ARROW} 4.5, corrected by the teacher: copied",
             "- stage 4: not graded \N{RIGHTWARDS ARROW} 2, graded now"])
@@ -1732,7 +1738,8 @@ class Branches(Folder):
         git(self.folder / "ann", "push", "-q", str(self.folder / "other.git"), "master", "master:refs/heads/a-b/ö.2")
         for place, said in ((self.folder / "other.git", "a branch (main) that does not exist; existing branches: a-b/ö.2, master"),
                             (urls[0], "a branch that does not exist; existing branches: a-b/ö.2, master"),
-                            (self.folder / "empty.git", "no commit yet: push your work"), (urls[1], "no commit yet: push your work"),
+                            (self.folder / "empty.git", "no commit yet: push your work"),
+                            (urls[1], "no commit yet: push your work"),
                             (urls[1].replace("empty", "none"), "is private, or its address is wrong")):
             self.assertIn(said, self.problem(repositories.pull, str(place), STAGES, None))
 

@@ -376,7 +376,7 @@ class Errors(unittest.TestCase):
         return found[3:]
 
     def test_of_a_file_in_another_encoding_say_what_to_do(self):
-        for error in "stray ‘\\377’ in program", "stray '\\376' in program", "cannot open file: UTF-16 (LE) is not supported":
+        for error in "stray ‘\\377’ in program", "stray '\\376' in program", "UTF-16 (LE) is not supported":
             self.assertEqual(self.said(error), ["the file is not in UTF-8: save it as UTF-8"])
         self.assertEqual(self.said("stray ‘@’ in program"), [])
 

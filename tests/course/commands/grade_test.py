@@ -293,7 +293,8 @@ class Grade(Repository):
         event = self.put("event.json", '{"repository": {"default_branch": "main"}}')
         on_github = {"GITHUB_REF_TYPE": "branch", "GITHUB_EVENT_PATH": str(event)}
         for environment, expected in (
-                ({**on_github, "GITHUB_REF_NAME": "wip"}, ("wip", "main")), ({**on_github, "GITHUB_REF_NAME": "main"}, None),
+                ({**on_github, "GITHUB_REF_NAME": "wip"}, ("wip", "main")),
+                ({**on_github, "GITHUB_REF_NAME": "main"}, None),
                 ({**on_github, "GITHUB_REF_NAME": "v1", "GITHUB_REF_TYPE": "tag"}, None),
                 ({**on_github, "GITHUB_REF_NAME": "wip", "GITHUB_EVENT_PATH": "none"}, None),
                 ({"CI_COMMIT_BRANCH": "wip", "CI_DEFAULT_BRANCH": "main"}, ("wip", "main")), ({}, None)):
