@@ -285,6 +285,8 @@ class Grade(Repository):
         group = gate.Group("Add", 3)
         group.status, group.failures, group.failed_requests = "wrong", ["it hung"], [("hung", "request")]
         self.assertEqual(work.describe(group, STAGES[0], {})["status"], "hung")
+        group.failed_requests, group.is_untried = [], True  # it hung in another group
+        self.assertEqual(work.describe(group, STAGES[0], {})["status"], "hung")
         group.failed_requests = [("exited", "request")]
         self.assertEqual(work.describe(group, STAGES[0], {})["status"], "wrong")
 
