@@ -136,9 +136,12 @@ def run():
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--language", choices=course.HANDOUTS)
     parser.add_argument("--as", dest="way", choices=sending.WAYS)
+    parser.add_argument("--public", action="store_true")
     options = parser.parse_args()
     if (options.what == "send") != bool(options.way):
         parser.error(course.say("expected_way"))
+    if options.public and options.way != "branch":
+        parser.error(course.say("expected_branch"))
     if options.sha and not (options.only and options.what == "grade"):
         parser.error(course.say("expected_only"))
     if options.seed is not None and not 0 <= options.seed < 1 << 63:
@@ -157,7 +160,7 @@ def run():
     if options.what == "viva":
         return vivas(classroom, options)
     if options.what == "send":
-        return sending.send(classroom, students, options.way)
+        return sending.send(classroom, students, options.way, options.public)
     return grade_one(classroom, options) if options.only else grade_all(classroom, options)
 
 

@@ -129,11 +129,14 @@ def end_all():
             os.killpg(pid, signal.SIGKILL)
 
 
-def run_git(*words, protocols="", most=None, folder=None, seconds=SECONDS, complaints=None):
-    """The output of git, or None if it fails. protocols: those it may use ("ssh:https"). complaints: as in run_for."""
+def run_git(*words, protocols="", most=None, folder=None, seconds=SECONDS, complaints=None, home=None):
+    """The output of git, or None if it fails. protocols: those it may use ("ssh:https"). complaints: as in run_for.
+    home: instead of this user's, which may hold credentials."""
     ssh = os.environ.get("GIT_SSH_COMMAND", "ssh")
     environment = dict(os.environ, LC_ALL="C", GIT_TERMINAL_PROMPT="0", GIT_ALLOW_PROTOCOL=protocols or "none",
                        GIT_NO_REPLACE_OBJECTS="1", GIT_SSH_COMMAND=f"{ssh} -o BatchMode=yes -o ConnectTimeout=30")
+    if home is not None:
+        environment.update(HOME=home, XDG_CONFIG_HOME=home, GIT_CONFIG_NOSYSTEM="1")
     settings = dict(STAYING)
     if folder is not None:  # only this folder counts as the repository, whoever owns it
         environment.update(GIT_CEILING_DIRECTORIES=str(pathlib.Path(folder).parent))
@@ -290,6 +293,13 @@ def ask(url, *words):
 def head_of(url):
     """The commit of HEAD at a URL; "" if there is none."""
     return ask(url, "ls-remote", "--", url, "HEAD").decode("ascii", "replace").partition("\t")[0].strip()
+
+
+def is_public(url):
+    """True if anyone can read the repository at this URL."""
+    with tempfile.TemporaryDirectory() as nobody:
+        said = run_git("ls-remote", "--", course.without_login(url), "HEAD", protocols="git:http:https", home=nobody)
+    return said is not None
 
 
 def branches_of(url):

@@ -1638,9 +1638,9 @@ class Sending(Folder):
             self.put(f"feedback/{one.id}.md", f"# {one.id}\n")
         return room
 
-    def send(self, room, way):
+    def send(self, room, way, public=True):
         with mock.patch("sys.stdout", new_callable=io.StringIO) as said:
-            code = sending.send(room, room.students, way)
+            code = sending.send(room, room.students, way, public)
         return code, said.getvalue()
 
     def participant(self, name):
@@ -1724,6 +1724,37 @@ class Sending(Folder):
         self.assertIn("1 new, 2 as before", self.send(room, "branch")[1])
         self.assertEqual(self.shown("own.git", "show feedback:cat.md"), "# cat, again\n")
         self.assertEqual(self.shown("own.git", "rev-list --count feedback").strip(), "2")  # history is not rewritten
+
+
+    def test_a_repository_that_anyone_can_read_gets_no_marks(self):
+        own, = self.served("own.git")
+        room = self.room("id,repository", f"ann,{own}")
+        room.note_seen("ann", "a" * 40, DUE)
+        code, said = self.send(room, "branch", public=False)
+        self.assertEqual((code, self.shown("own.git", "branch --list")), (1, ""))
+        self.assertIn("ann: anyone can read this repository", said)
+
+    def test_a_repository_that_opens_with_our_credentials_is_not_public(self):
+        asked = []
+
+        class Closed(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append(self.headers.get("Authorization"))
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", "Basic realm=x")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Closed) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            self.put(".netrc", "machine 127.0.0.1 login teacher password K3n\n")
+            with mock.patch.dict(os.environ, HOME=str(self.folder)):
+                self.assertFalse(submission.is_public(f"http://teacher:K3n@127.0.0.1:{server.server_port}/ann.git"))
+            server.shutdown()
+        self.assertEqual(set(asked), {None})
+        self.assertFalse(submission.is_public("git@example.org:ann.git"))
 
 
 class Branches(Folder):
