@@ -42,6 +42,7 @@ NOT_DECLARED = re.compile(
     r"['‘](?P<bare>\w+)['’] was not declared|undeclared identifier ['‘](?P<bare2>\w+)['’]")
 
 
+# Some editors and PowerShell write UTF-16.
 OTHER_ENCODING = re.compile(r"stray ['‘]\\37[67]['’]|UTF-16")
 
 
@@ -113,11 +114,6 @@ def missing_header(error):
     return [course.say("header_missing", f"{space}{name}", header)]
 
 
-def other_encoding(error):
-    """A line that says so if a compiler complains about a file in UTF-16, as some editors and PowerShell write it."""
-    return [course.say("not_utf8")] if OTHER_ENCODING.search(error) else []
-
-
 def first_error(output):
     """The compiler's first error with its lines of context, without the noise around it. If a well-known header is
     missing, a line names it."""
@@ -125,11 +121,13 @@ def first_error(output):
     for at, line in enumerate(lines):
         if (": error:" in line or ": fatal error:" in line) and not links.failed(line):
             context = [short(line.replace("../../", ""))]
+            if OTHER_ENCODING.search(line):  # its lines cannot be read
+                return "\n".join([*context, course.say("not_utf8")])
             for more in lines[at + 1:at + 4]:
                 if not more.startswith(" "):
                     break
                 context.append(more)
-            return "\n".join(context + missing_header(line) + other_encoding(line))
+            return "\n".join(context + missing_header(line))
     return output.strip()[-2000:]
 
 

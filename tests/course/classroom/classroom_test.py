@@ -571,7 +571,8 @@ class Causes(Folder):
                 ("fatal: could not read Username for 'https://x.y': terminal prompts disabled", "is private, or"),
                 ("git@x.y: Permission denied (publickey).\nfatal: Could not read from remote repository.", "is private, or"),
                 ("remote: Repository not found.\nfatal: repository 'https://x.y/z/' not found", "is private, or"),
-                ("fatal: unable to access 'https://x.y/': Could not resolve host: x.y", "no server of this name"),
+                ("fatal: unable to access 'https://x.y/': Could not resolve host: x.y", "no server answers"),
+                ("fatal: unable to access 'https://x.y/': Failed to connect to x.y port 1", "no server answers"),
                 ("\x1b[2J\nfatal: early EOF", "fatal: early EOF")):
             self.assertIn(expected, submission.reason(said.splitlines()))
 
