@@ -569,7 +569,7 @@ class Causes(Folder):
     def test_of_a_repository_that_cannot_be_read_are_said_as_a_student_understands_them(self):
         for said, expected in (
                 ("fatal: could not read Username for 'https://x.y': terminal prompts disabled", "is private, or"),
-                ("git@x.y: Permission denied (publickey).\nfatal: Could not read from remote repository.", "is private, or"),
+                ("git@x.y: Permission denied (publickey).\nfatal: Could not read from remote", "is private, or"),
                 ("remote: Repository not found.\nfatal: repository 'https://x.y/z/' not found", "is private, or"),
                 ("fatal: unable to access 'https://x.y/': Could not resolve host: x.y", "no server answers"),
                 ("fatal: unable to access 'https://x.y/': Failed to connect to x.y port 1", "no server answers"),
@@ -965,7 +965,8 @@ class Stored(Folder):
     def test_runs_that_a_teacher_may_regret_begin_with_a_warning(self):
         warnings = importlib.import_module("commands.class").warnings
         due = {"deadlines": {"all": "2026-11-02T12:00Z"}}
-        for settings, changed, n in (({}, False, 0), ({}, True, 1), (due, False, 1), ({**due, "grace_hours": 0}, False, 0)):
+        for settings, changed, n in (({}, False, 0), ({}, True, 1), (due, False, 1),
+                                     ({**due, "grace_hours": 0}, False, 0)):
             run = types.SimpleNamespace(rules=lateness.Rules(settings, STAGES))
             with mock.patch.object(grader, "official", lambda: {"commit": "c", "changed": changed}):
                 self.assertEqual(len(list(warnings(run))), n, settings)
