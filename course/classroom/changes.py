@@ -5,6 +5,8 @@ graded.json stores what each mark was made of; changes.csv is the log, one line 
 import json
 
 from classroom import class_folder
+from classroom import lateness
+from grading import report
 from shared import changelog
 from shared import course
 from classroom import marks
@@ -22,14 +24,28 @@ def made_of(record, one, versions):
             "seed": entry.get("seed", (record.result or {}).get("seed")),
             "sha": one.version.sha if one.version else None,
             "files": one.version and list(versions.files(one.stage, one.version.sha)),
-            "late": [one.late, one.covered, record.rules.percent],
+            "late": [one.late, one.covered, record.rules.percent], "rules": rules(record, one.stage),
             "override": list(one.override) if one.override else None}
+
+
+def rules(record, stage):
+    """What decides about the lateness of a stage."""
+    due = record.rules.deadline(stage)
+    return [due and due.isoformat(), record.rules.grace.total_seconds(), record.rules.percent, record.rules.late_days]
+
+
+def moved(old, new):
+    """The reasons for which a stage is more or less late than before, though nothing was handed in."""
+    was, now = old.get("rules", new["rules"]), new["rules"]  # missing in the notes of an older version
+    if was[0] != now[0]:
+        return [["changed_deadline", *(lateness.when(due and lateness.time_of(due)) for due in (was[0], now[0]))]]
+    return [["changed_lateness"]] if was != now or new["files"] == old["files"] and new["late"] != old["late"] else []
 
 
 def terms(record, tests):
     """What all marks of a student depend on."""
     result = record.result or {}
-    return {"tests": tests, "commit": (result.get("official", {}).get("commit") or "-")[:10],
+    return {"tests": tests, "commit": report.version(result.get("official", {})),
             "with": [result.get("compiler"), result.get("confined")]}
 
 
@@ -55,8 +71,7 @@ def why(stage, old, new, was, now):
             found.append(["changed_speed"])
         elif same_files and new["seed"] != old["seed"]:
             found.append(["changed_seed"])
-    if same_files and new["late"] != old["late"]:
-        found.append(["changed_lateness"])
+    found += moved(old, new)
     return found or [["changed_again"]]
 
 
@@ -86,7 +101,7 @@ class Changes:
         self.new = []  # [(id, change)] of this run
         for record in run.records:
             old = before["students"].get(record.id)
-            new = self.kept(record, run.versions[record.id], tests)
+            new = self.kept(record, run.versions[record.id], tests, old)
             found = list(self.compare(run.stages, old, new)) if old else []
             record.changes = new["changes"] = (
                 {"at": self.at, "stages": found, "news": news} if found else old and old["changes"])
@@ -94,9 +109,14 @@ class Changes:
             self.new += [(record.id, change) for change in found]
 
     @staticmethod
-    def kept(record, versions, tests):
-        return {"terms": terms(record, tests),
-                "stages": {str(one.stage.id): made_of(record, one, versions) for one in record.stages}}
+    def kept(record, versions, tests, old):
+        stages = {str(one.stage.id): made_of(record, one, versions) for one in record.stages}
+        for one in record.stages:
+            new, was = stages[str(one.stage.id)], (old or {"stages": {}})["stages"].get(str(one.stage.id), {})
+            # What the teacher corrected: the page says if it rises later.
+            is_same = new["override"] and new["override"] == was.get("override") and "corrected" in was
+            new["corrected"] = one.corrected = was["corrected"] if is_same else new["graded"]
+        return {"terms": terms(record, tests), "stages": stages}
 
     @staticmethod
     def compare(stages, old, new):
@@ -132,6 +152,18 @@ def latest(records):
                 groups.setdefault(key, []).append(record.id)
     rows = sorted(((*key, ids) for key, ids in groups.items()), key=lambda row: (-len(row[4]), row[0], row[4]))
     return max(times), news, rows
+
+
+def by_reason(found):
+    """[([ids of stages], sum before, sum after, why)] of a student's changes: one correction may change all stages."""
+    groups = {}
+    for one in found:
+        key = one["before"] is None, one["after"] is None, json.dumps(one["why"])
+        groups.setdefault(key, []).append(one)
+    for ones in groups.values():
+        before, after = (None if ones[0][key] is None else round(sum(one[key] for one in ones), 2)
+                         for key in ("before", "after"))
+        yield [one["stage"] for one in ones], before, after, ones[0]["why"]
 
 
 def lines(found):

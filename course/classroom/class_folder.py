@@ -4,6 +4,7 @@ folder of the teacher's, never in the repository (docs/teaching.md describes the
 import collections
 import csv
 import datetime
+import difflib
 import fcntl
 import hmac
 import io
@@ -20,6 +21,8 @@ from classroom import lateness
 from classroom import repositories
 
 ID = re.compile(r"\w[\w.@+-]{0,59}")  # part of file names (at most 255 bytes); no spreadsheet formula begins so
+OPTIONAL = ("extensions", "late_days", "identifier")  # columns of a roster
+NEAR = 0.85  # of two names: the share of letters that they have in common
 SEEN = ("id", "sha", "seen_at")
 Seen = collections.namedtuple("Seen", "sha at")  # a commit, and when it was first seen
 
@@ -62,16 +65,32 @@ def rows(text):
                           delimiter=";" if first.count(";") > first.count(",") else ",")
 
 
-def read_roster(path):
-    """The students of a roster.csv, in its order."""
+def read_table(path, columns):
+    """({name of a column in lower case: as the file writes it}, its lines) of a CSV that must have these columns."""
     try:
         table = rows(path.read_text(encoding="utf-8-sig"))
         lines = list(table)
+    except UnicodeError:
+        raise course.Problem(course.say("class_no_utf8", path)) from None
     except (OSError, ValueError, csv.Error) as problem:
         raise course.Problem(f"{path}: {getattr(problem, 'strerror', None) or problem}") from None
     names = {name.strip().lower(): name for name in table.fieldnames or () if name}
-    if not {"id", "repository"} <= set(names):
-        raise course.Problem(f"{path}: expected a first line with the columns id and repository")
+    if not set(columns) <= set(names):
+        raise course.Problem(f"{path}: expected a first line with the columns {', '.join(columns)}")
+    return names, lines
+
+
+def refuse_misspelt(path, names):
+    """A column of another name is ignored, so a misspelt one would cost a student something."""
+    for name in sorted(set(names) - set(OPTIONAL)):
+        if near := difflib.get_close_matches(name, OPTIONAL, 1, NEAR):
+            raise course.Problem(course.say("class_misspelt", path, names[name], near[0]))
+
+
+def read_roster(path):
+    """The students of a roster.csv, in its order."""
+    names, lines = read_table(path, ("id", "repository"))
+    refuse_misspelt(path, names)
     students, known = [], set()
     for number, line in enumerate(lines, 2):
         id, place = ((line[names[key]] or "").strip() for key in ("id", "repository"))
@@ -163,8 +182,7 @@ class Classroom:
         self.places = {roster.parent, self.folder}  # where the teacher's own files may be
         self.students = read_roster(roster)
         self.folder.mkdir(parents=True, exist_ok=True)
-        if not folder:
-            self.refuse_second(roster.name)
+        self.refuse_second(roster.name if roster.parent == self.folder else str(roster))
         self.log = self.folder / "seen.csv"
         self.feedback = self.folder / "feedback"
         self.results = self.folder / "results"
@@ -177,7 +195,8 @@ class Classroom:
         return found[0] if found else None
 
     def refuse_second(self, name):
-        """Two rosters in one folder would overwrite each other's results."""
+        """Two rosters in one folder would overwrite each other's results. name: of the roster, or its path if it is in
+        another folder."""
         path = self.folder / ".roster"
         other = path.read_text(encoding="utf-8").strip() if path.exists() else None
         if other == name:

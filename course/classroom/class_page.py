@@ -8,6 +8,8 @@ from classroom import changes
 from shared import course
 from classroom import feedback
 from classroom import marks
+from classroom.lateness import when
+from grading import grader
 from grading import report
 
 BINS = 10
@@ -106,7 +108,7 @@ def tiles(records):
     if graded:
         figures += [("class_mean", f"{statistics.mean(graded):.1f}"),
                     ("class_median", marks.number(statistics.median(graded))), ("where_total", total(records))]
-    figures.append(("class_n_late", sum(record.days_late > 0 for record in records)))
+    figures.append(("class_n_late", sum(any(one.days for one in record.stages) for record in records)))
     cells = "".join(f"<div><b>{text(value)}</b>{linked_to_troubles(key)}</div>" for key, value in figures)
     yield f'<div class="tiles">{cells}</div>'
 
@@ -207,6 +209,13 @@ def like_ours(found):
     yield "</ul>"
 
 
+def lateness(late, covered, stages):
+    """How many days late these stages are; late days may cover some of them."""
+    if covered:
+        return course.say("class_late_stages_covered", feedback.days(late), covered, marks.named(stages))
+    return course.say("class_late_stages", feedback.days(late), marks.named(stages))
+
+
 def trouble(record):
     """(urgency, 0 first; lines that say what it is), or None."""
     lines = []
@@ -219,15 +228,14 @@ def trouble(record):
             said = entry["message"].partition("\n")[0][:MOST_LETTERS]
             lines.append((2, course.say("class_refused_stage", entry["id"], said)))
     for one in record.stages:
-        if one.override and one.graded is not None and one.graded > one.override.points:
+        if one.override and one.graded is not None and one.graded > max(one.override.points, one.corrected or 0):
             lines.append((2, course.say("class_better_than_corrected", one.stage.id, marks.number(one.graded),
                                         marks.number(one.override.points))))
     late = collections.defaultdict(list)
     for one in record.stages:
         if one.days:
-            late[one.days].append(one.stage)
-    for days, stages in sorted(late.items(), reverse=True):
-        lines.append((3, course.say("class_late_stages", feedback.days(days), marks.named(stages))))
+            late[one.late, one.covered].append(one.stage)
+    lines += [(3, lateness(*days, stages)) for days, stages in sorted(late.items(), reverse=True)]
     return (min(rank for rank, _ in lines), [line for _, line in lines]) if lines else None
 
 
@@ -263,9 +271,9 @@ def stage_cell(one):
     shown = "" if one.status == "unwritten" and not one.override else marks.number(one.mark)
     more = ""
     if one.days:
-        more += sign("late", say("class_late_stages", feedback.days(one.days), marks.named([one.stage])))
+        more += sign("late", text(lateness(one.late, one.covered, [one.stage])))
     if one.override:
-        more += sign("override", say("class_corrected", one.override.reason, changes.shown(one.graded)))
+        more += sign("override", text(feedback.corrected(one)))
     return f'<td class="n t-{kind(one.status)}">{shown}{sign(kind(one.status), label)}{more}</td>'
 
 
@@ -304,15 +312,13 @@ def ranked(places, with_ids):
 
 def head(run, title):
     """The beginning of each page."""
-    commit = (next((record.result for record in run.records if record.result), {}).get("official", {}).get("commit")
-              or "-")[:10]
     yield f'<!doctype html>\n<html lang="{course.language()}"><head><meta charset="utf-8">'
     yield ("<meta http-equiv=\"Content-Security-Policy\" "
            "content=\"default-src 'none'; style-src 'unsafe-inline'\">")
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield f"<title>{text(title)}</title><style>{STYLE}</style></head><body>"
     yield f"<h1>{text(title)}</h1>"
-    yield f'<p class="soft">{say("class_by", feedback.when(run.at), commit)}</p>'
+    yield f'<p class="soft">{say("class_by", when(run.at), report.version(grader.official()))}</p>'
 
 
 def page(run, found_alike, found_ours=(), places=()):

@@ -2,11 +2,8 @@
 from classroom import changes
 from shared import course
 from classroom import marks
+from classroom.lateness import when
 from grading import report
-
-
-def when(at):
-    return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
 def days(number):
@@ -17,29 +14,49 @@ def lateness(one, rules):
     """What the lateness of a stage costs; empty if it was not late."""
     if not one.late:
         return ""
-    seen = when(one.version.at)
-    if not one.days:
-        return course.say("class_late_covered", days(one.late), seen)
-    cost = course.say("class_late", days(one.days), seen, marks.number(rules.percent))
-    return f"{cost}, {course.say('class_late_days_took', days(one.covered))}" if one.covered else cost
+    due = rules.deadline(one.stage)
+    cost = course.say("class_late_covered", one.covered) if one.covered else ""
+    cost += course.say("class_late_lost", one.days, marks.number(rules.percent)) if one.days else ""
+    return course.say("class_late", days(one.late), when(due), when(one.version.at.astimezone(due.tzinfo)), cost)
 
 
 def notes(one, record):
     """The reasons for the mark of a stage."""
     if one.override:
-        yield course.say("class_corrected", report.in_markdown(one.override.reason), changes.shown(one.graded))
+        yield corrected(one, report.in_markdown)
     elif lateness(one, record.rules):
         yield lateness(one, record.rules)
     if is_older(one, record):
         yield course.say("class_older", one.version.sha[:10], when(one.version.at))
+    if one.entry and report.still_to_write(one.entry):
+        yield report.still_to_write(one.entry)
+
+
+def corrected(one, shown=str):
+    """The teacher's reason; shown: makes a text of it that fits the page."""
+    if one.graded is None:
+        return course.say("changed_override", shown(one.override.reason))
+    return course.say("class_corrected", shown(one.override.reason), marks.number(one.graded))
 
 
 def row(one, record):
+    """Of the table. The points of an optional stage that was not begun are not among those of the student."""
     title = one.stage.title[course.language()]
-    earned = f"{one.entry['earned']} / {one.stage.points}" if one.entry else "-"
     counts = marks.number(one.mark) or course.say("state_ungraded")
+    earned = f"{one.entry['earned']} / {one.stage.points}" if one.entry else "-"
     state = course.say(f"state_{one.status}")
-    return f"| {one.stage.id} | {title} | {earned} | {counts} | {state} | {'; '.join(notes(one, record))} |"
+    if one.stage.is_optional and not one.points and one.mark is not None:
+        earned, counts, state = "-", "-", course.say("where_optional")
+    due = [when(record.rules.deadline(one.stage))] if record.rules.has_deadlines else []
+    return f"| {' | '.join([str(one.stage.id), title, *due, earned, counts, state, '; '.join(notes(one, record))])} |"
+
+
+def table(record):
+    due = [course.say("class_deadline")] if record.rules.has_deadlines else []
+    heads = [course.say(key) for key in ("where_points", "class_counts", "where_state")]
+    yield f"\n| | {' | '.join([course.say('where_stage'), *due, *heads])} | |"
+    yield f"|--:|---|{'---|' if due else ''}--:|--:|---|---|"
+    yield from (row(one, record) for one in record.stages)
 
 
 def head(record):
@@ -64,9 +81,11 @@ def changed(record):
     if not record.changes:
         return
     yield f"\n**{course.say('class_changes', record.changes['at'][:10])}**\n"
-    for one in record.changes["stages"]:
-        yield "- " + course.say("class_changed_stage", one["stage"], changes.shown(one["before"]),
-                                changes.shown(one["after"]), report.in_markdown(changes.told(one["why"])))
+    for together in changes.by_reason(record.changes["stages"]):
+        ids, before, after, why = together
+        yield "- " + course.say("class_changed_stage" if len(ids) == 1 else "class_stages_together",
+                                course.listed(map(str, ids)), changes.shown(before), changes.shown(after),
+                                report.in_markdown(changes.told(why)))
 
 
 def markdown(record):
@@ -74,10 +93,7 @@ def markdown(record):
     yield from head(record)
     yield from changed(record)
     if any(one.entry or one.override for one in record.stages):
-        yield (f"\n| | {course.say('where_stage')} | {course.say('where_points')} | {course.say('class_counts')} | "
-               f"{course.say('where_state')} | |")
-        yield "|--:|---|--:|--:|---|---|"
-        yield from (row(one, record) for one in record.stages)
+        yield from table(record)
     if record.result:
         for entry in record.result["stages"]:
             yield from report.problems(entry)

@@ -20,6 +20,7 @@ from shared import official
 Version = collections.namedtuple("Version", "sha at days")  # a version of a stage; days: how late it is
 DAY = datetime.timedelta(days=1)
 MOST_DAYS = 366
+MOST_VERSIONS = 20  # of a stage, with different files
 YEARS = 3000  # later years are refused
 
 
@@ -30,6 +31,11 @@ def time_of(text):
     except (ValueError, TypeError, AttributeError):
         return None
     return found if found.tzinfo is not None and found.year < YEARS else None
+
+
+def when(at):
+    """A moment as text, in its own time zone: UTC for a commit, the teacher's for a deadline."""
+    return f"{at:%Y-%m-%d %H:%M %Z}" if at else "-"
 
 
 def moment(text, key):
@@ -53,6 +59,23 @@ def whole(settings, key, most):
     return int(found)
 
 
+def deadlines(found, stages):
+    """{stage id: its deadline or None}. found: times by "all", "3" or "1-2"; of two about a stage, the one about fewer
+    stages holds."""
+    if not isinstance(found, dict):
+        raise course.Problem(f"{official.FILE}: deadlines: expected an object with a time for 'all' or for numbers of "
+                             "stages")
+    chosen = []
+    for key, text in found.items():
+        try:
+            selected = course.parse_selection(key, stages, whole_class=True)
+        except course.Problem as problem:
+            raise course.Problem(f"{official.FILE}: deadlines: {key}: {problem}") from None
+        chosen.append((selected, moment(text, f"deadlines: {key}")))
+    chosen.sort(key=lambda one: -len(one[0]))
+    return {stage.id: None for stage in stages} | {stage.id: at for selected, at in chosen for stage in selected}
+
+
 KEYS = {*official.DEFAULTS, "deadlines", "grace_hours", "late_percent_a_day", "late_days", "ranking"}
 
 
@@ -60,15 +83,10 @@ class Rules:
     def __init__(self, settings, stages):
         if unknown := sorted(settings.keys() - KEYS):
             raise course.Problem(f"{official.FILE}: {unknown[0]}: expected one of the keys {', '.join(sorted(KEYS))}")
-        deadlines = settings.get("deadlines", {})
-        known = {"all", *(str(stage.id) for stage in stages)}
-        if not isinstance(deadlines, dict) or not set(deadlines) <= known:
-            raise course.Problem(f"{official.FILE}: deadlines: expected an object with a time for 'all' or for "
-                                 "numbers of stages")
-        moments = {key: moment(text, f"deadlines: {key}") for key, text in deadlines.items()}
         self.stages = stages
-        self.deadlines = {stage.id: moments.get(str(stage.id), moments.get("all")) for stage in stages}
+        self.deadlines = deadlines(settings.get("deadlines", {}), stages)
         self.grace = datetime.timedelta(hours=number(settings, "grace_hours", 24 * MOST_DAYS))
+        self.has_grace = "grace_hours" in settings
         self.percent = number(settings, "late_percent_a_day", 100)
         self.late_days = whole(settings, "late_days", MOST_DAYS)
 
@@ -105,6 +123,10 @@ class Rules:
 
     # ---- how late, and what it costs -------------------------------------------------------------
 
+    @property
+    def has_deadlines(self):
+        return any(self.deadlines.values())
+
     def deadline(self, stage):
         return self.deadlines[stage.id]
 
@@ -117,27 +139,35 @@ class Rules:
     def counted(self, points, days):
         return round(points * max(0.0, 1 - self.percent * days / 100), 2)
 
-    def candidates(self, stage, seen, files_of):
-        """The versions of a stage that can count: the newest, and before it the last version of each earlier lateness
-        in days, down to the last one that was not late.
+    def candidates(self, stage, seen, files_of, is_full=False):
+        """The versions of a stage that can count, newest first: the newest MOST_VERSIONS with different files, and of
+        earlier ones the last version of each lateness in days.
 
-        seen: [(sha, at)] in order. files_of(sha): identifies the stage's files in that commit.
+        seen: [(sha, at)] in order. files_of(sha): identifies the stage's files in that commit. is_full: True if the
+        newest has all points; then only versions that are less late can count for more.
         """
         first = {}  # {files: when they were first seen, in any commit}
         for sha, at in seen:
             first.setdefault(files_of(sha), at)
-        found, known = [], set()
-        for sha, _ in reversed(seen):
-            files = files_of(sha)
-            days = self.days_late(stage, first[files])
-            if files not in known and (not found or days < found[-1].days and self.may_count(days)):
-                found.append(Version(sha, first[files], days))
-            known.add(files)
+        found = []
+        for files, sha in {files_of(sha): sha for sha, _ in seen}.items():
+            found.append(Version(sha, first[files], self.days_late(stage, first[files])))
+        order = {sha: at for at, (sha, _) in enumerate(seen)}
+        found.sort(key=lambda version: -order[version.sha])
+        return self.best_chances(found, is_full)
+
+    def best_chances(self, versions, is_full):
+        """Those that can count; versions: all of a stage, newest first."""
+        found = versions[:1]
+        for version in versions[1:]:
+            is_better = version.days < found[0].days if is_full else self.may_count(version.days)
+            if is_better and (len(found) < MOST_VERSIONS or version.days not in {one.days for one in found}):
+                found.append(version)
         return found
 
     def may_count(self, days):
-        """True if a version that is this late can be worth more than a newer one. Otherwise it need not be graded."""
-        return days == 0 or self.percent > 0 and self.percent * (days - self.late_days) < 100
+        """True if a version that is this late can be worth something. Otherwise it need not be graded."""
+        return self.percent * (days - self.late_days) < 100
 
     def spend(self, worth):
         """{deadline: late days} with the largest gain of points, and no more days than this needs. So the total never

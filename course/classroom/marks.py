@@ -31,6 +31,7 @@ class StageMark:
         self.graded = mark  # the mark without the teacher's correction
         self.covered = covered  # the days of lateness that late days cover
         self.override = override
+        self.corrected = self.graded  # `graded` at the time of the correction (changes.py)
 
     @property
     def late(self):
@@ -52,6 +53,16 @@ class StageMark:
         """The points that the student can have; 0 for an optional stage that was not begun."""
         is_begun = self.entry and self.entry["started"] or self.override and self.override.points
         return self.stage.points if not self.stage.is_optional or is_begun else 0
+
+
+    def is_open(self, rules, at):
+        """True if an empty cell of a gradebook says more than 0: the stage is optional and not begun, or nothing was
+        handed in and the deadline is ahead."""
+        if self.entry is None or self.override:
+            return False
+        due = rules.deadline(self.stage)
+        is_ahead = due is not None and not rules.days_late(self.stage, at)
+        return not self.entry["started"] and (self.stage.is_optional or is_ahead)
 
 
 class Record:
@@ -104,7 +115,8 @@ class Record:
 
     @property
     def days_late(self):
-        return max((one.days for one in self.stages), default=0)
+        """The most days late of a stage; late days may cover some."""
+        return max((one.late for one in self.stages), default=0)
 
 
 class Versions:
@@ -128,8 +140,8 @@ class Versions:
         files = self.files(stage, sha)
         return next(one.sha for one in self.seen if self.files(stage, one.sha) == files)
 
-    def candidates(self, stage, rules):
-        return rules.candidates(stage, self.seen, lambda sha: self.files(stage, sha))
+    def candidates(self, stage, rules, is_full=False):
+        return rules.candidates(stage, self.seen, lambda sha: self.files(stage, sha), is_full)
 
     def started(self, stage):
         """When the files were first seen to differ from the starters; None if they are starters."""
@@ -199,7 +211,7 @@ def column(stage):
     return f"Stage {stage.id}"  # the same in all languages: gradebooks find a column by its name
 
 
-def own(records, stages):
+def own(records, stages, _at):
     """marks.csv: everything, one line per student. A cell is empty if something was not graded."""
     yield ["id", "mark", "points", "sha", "seen_at", "days_late", "late_days_used", "shared_with", "problem",
            *(f"stage_{stage.id}" for stage in stages), *(f"state_{stage.id}" for stage in stages),
@@ -212,16 +224,20 @@ def own(records, stages):
                *(one.override.reason if one.override else "" for one in record.stages)]
 
 
-def moodle(records, stages):
+def cells(record, at):
+    return ["" if one.is_open(record.rules, at) else number(one.mark) for one in record.stages]
+
+
+def moodle(records, stages, at):
     """Grades > Import > CSV file: a column that identifies the student, and one per grade."""
     known = [name for name in MOODLE if any(record.student.more.get(name) for record in records)]
     yield [*(known or ["ID number"]), *map(column, stages), "Total"]
     for record in records:
         yield [*([record.student.more.get(name, "") for name in known] or [record.id]),
-               *(number(one.mark) for one in record.stages), number(record.mark)]
+               *cells(record, at), number(record.mark)]
 
 
-def canvas(records, stages):
+def canvas(records, stages, at):
     """Grades > Import: five columns identify the student, the others are assignments, with their points in the second
     line."""
     yield [*CANVAS, *map(column, stages)]
@@ -231,7 +247,7 @@ def canvas(records, stages):
         who = {name: record.student.more.get(name, "") for name in CANVAS}
         if not known:
             who.update({"Student": record.id, "SIS User ID": record.id})
-        yield [*who.values(), *(number(one.mark) for one in record.stages)]
+        yield [*who.values(), *cells(record, at)]
 
 
 TABLES = {"marks.csv": own, "moodle.csv": moodle, "canvas.csv": canvas}

@@ -9,7 +9,6 @@ stage: as in ./stage test: 3, 1-4, all. Extra columns (who, when) are ignored. S
 longer in the roster.
 """
 import collections
-import csv
 import math
 
 from shared import course
@@ -32,18 +31,11 @@ def points_of(text, stage, where):
 
 
 def read(path, students, stages):
-    """{(student id, stage id): Override}; of two lines about the same stage the later one counts. And messages about
-    lines that are ignored. path: of the file, or None if there is none."""
+    """{(student id, stage id): Override}, and messages about lines that are ignored. path: of the file, or None if
+    there is none."""
     if path is None:
         return {}, []
-    try:
-        table = class_folder.rows(path.read_text(encoding="utf-8-sig"))
-        lines = list(table)
-    except (OSError, ValueError, csv.Error) as problem:
-        raise course.Problem(f"{path}: {getattr(problem, 'strerror', None) or problem}") from None
-    names = {name.strip().lower(): name for name in table.fieldnames or () if name}
-    if not set(COLUMNS) <= set(names):
-        raise course.Problem(f"{path}: expected a first line with the columns {', '.join(COLUMNS)}")
+    names, lines = class_folder.read_table(path, COLUMNS)
     known = {student.id for student in students}
     found, ignored = {}, []
     for number, line in enumerate(lines, 2):
@@ -61,5 +53,7 @@ def read(path, students, stages):
         except course.Problem as problem:
             raise course.Problem(f"{where}: {problem}") from None
         for stage in selected:
+            if (id, stage.id) in found:
+                raise course.Problem(f"{where}: stage: expected one line about stage {stage.id} of {id}, found two")
             found[id, stage.id] = Override(points_of(points, stage, where), reason)
     return found, ignored

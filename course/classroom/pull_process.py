@@ -26,7 +26,7 @@ MOST_LETTERS = 300  # of a problem's text
 
 
 def in_a_line(problem):
-    text = " ".join(str(problem).split()) or type(problem).__name__
+    text = course.without_login(" ".join(str(problem).split())) or type(problem).__name__
     return text[:MOST_LETTERS].encode("utf-8", "replace").decode()
 
 

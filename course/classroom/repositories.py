@@ -191,7 +191,7 @@ def collect(place, stages):
     try:
         return pull(place, stages, None) if submission.URL.match(place) else from_folder(place, stages)
     except OSError as problem:  # no permission to read it, or no space for the copy
-        raise course.Problem(f"{place}: {problem.strerror or problem}") from None
+        raise course.Problem(course.without_login(f"{place}: {problem.strerror or problem}")) from None
 
 
 def from_folder(place, stages):

@@ -102,9 +102,12 @@ class Run:
         self.classroom, self.options = classroom, options
         self.stages = course.stages()
         here = classroom.given(official.FILE)  # of this class, if one tree serves several
-        settings = official.read(here.parent if here else course.ROOT)
-        self.rules = lateness.Rules(settings, self.stages)
-        self.is_ranked = ranking.is_wanted(settings)
+        try:
+            settings = official.read(here.parent if here else course.ROOT)
+            self.rules = lateness.Rules(settings, self.stages)
+            self.is_ranked = ranking.is_wanted(settings)
+        except course.Problem as problem:  # it begins with the file's name
+            raise course.Problem(f"{here or official.FILE}{str(problem).removeprefix(official.FILE)}") from None
         self.at = class_folder.now()
         grader.prepare()
         self.terms = [grader.SCHEMA, grader.official_files(), grader.compiler(), grader.why_not()]
@@ -146,30 +149,49 @@ class Run:
             return self.options.seed
         return self.classroom.seed(self.graded_as[record.id, sha], self.versions[record.id].first(stage, sha))
 
-    def tasks(self, record):
-        """The newest version with all its stages; of older versions, the stages that may count for more."""
-        wanted = {record.newest.sha: None} if record.newest else {}
-        for stage in self.stages:
-            for version in self.versions[record.id].candidates(stage, record.rules)[1:]:
-                if version.sha != record.newest.sha:
-                    wanted.setdefault(version.sha, set()).add(stage.id)
-        return [self.task(record, sha, stages) for sha, stages in wanted.items()]
+    def candidates(self, record, result):
+        """{stage: the versions that can count}. result: of the newest version, or None."""
+        full = {entry["id"] for entry in result["stages"] if entry["earned"] == entry["points"]} if result else set()
+        versions = self.versions[record.id]
+        return {stage: versions.candidates(stage, record.rules, stage.id in full) for stage in self.stages}
 
-    def grade(self, tasks):
-        """{out: problem}"""
-        tasks = [task for task in {task.out: task for task in tasks}.values() if task.fresh or not is_done(task)]
+    def tasks(self, record):
+        """The newest version with all its stages. Once its result is there: the older versions that may count for more,
+        a task for each stage, so that its result is used again when another version is handed in."""
+        if not record.newest:
+            return []
+        newest = self.task(record, record.newest.sha, None)
+        if not os.path.exists(newest.out):
+            return [newest]
+        candidates = self.candidates(record, marks.read(pathlib.Path(newest.out)))
+        return [newest, *(self.task(record, version.sha, {stage.id})
+                          for stage, versions in candidates.items() for version in versions[1:])]
+
+    def grade(self, tasks_now):
+        """{out: problem}. tasks_now: called twice, because the results of newest versions decide which older ones may
+        count for more."""
+        problems, tried, headers = {}, set(), None
         grader.clean_up()
-        bar = Bar(len(tasks))
-        if not tasks:
-            return {}
         with grader.temporary("headers") as folder:
-            headers = grader.prepare()
-            if len({task.id for task in tasks}) >= PRECOMPILED_FROM:
-                headers = pathlib.Path(folder) / "include"
-                grader.precompile(headers)
-            problems = Graders(self.classroom, self.options.jobs or os.cpu_count() or 1, headers).grade(tasks, bar)
-        bar.end()
+            for _ in range(2):
+                tasks = [task for out, task in {task.out: task for task in tasks_now()}.items()
+                         if out not in tried and (task.fresh or not is_done(task))]
+                tried.update(task.out for task in tasks)
+                if tasks:
+                    headers = headers or self.headers(tasks, pathlib.Path(folder) / "include")
+                    bar = Bar(len(tasks))
+                    graders = Graders(self.classroom, self.options.jobs or os.cpu_count() or 1, headers)
+                    problems.update(graders.grade(tasks, bar))
+                    bar.end()
         return problems
+
+    @staticmethod
+    def headers(tasks, folder):
+        """The folder of the headers; for many students, precompiled in this new folder."""
+        if len({task.id for task in tasks}) < PRECOMPILED_FROM:
+            return grader.prepare()
+        grader.precompile(folder)
+        return folder
 
     def fill(self, record, problems):
         """Reads the results of a student. False if they do not exist yet."""
@@ -181,13 +203,14 @@ class Run:
                 return False
             else:
                 result = marks.read(pathlib.Path(task.out))
+                result["official"] = grader.official()  # it has the same files as the one that graded
                 for entry in result["stages"]:
                     entries[entry["id"]][task.sha] = entry
                 if task.sha == record.newest.sha:
                     record.result = result
         versions = self.versions[record.id]
         record.unread = record.newest and versions.handed_in[record.newest.sha].unread
-        candidates = {stage: versions.candidates(stage, record.rules) for stage in self.stages}
+        candidates = self.candidates(record, record.result)
         corrections = {stage.id: self.overrides[record.id, stage.id] for stage in self.stages
                        if (record.id, stage.id) in self.overrides}
         record.stages, record.late_days_used = marks.count(candidates, entries, record.rules, corrections)
@@ -205,7 +228,7 @@ class Run:
 
     def write_class(self, changed):
         for name, lines in marks.TABLES.items():
-            class_folder.write(self.classroom.folder / name, marks.table(lines(self.records, self.stages)))
+            class_folder.write(self.classroom.folder / name, marks.table(lines(self.records, self.stages, self.at)))
         changed.write()
         handed = self.handed()
         alike, ours = likeness.look_at_these(self.stages, handed), likeness.look_at_ours(self.stages, handed)

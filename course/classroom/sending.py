@@ -102,15 +102,19 @@ def push(place, files):
         return True
 
 
-def to_branches(classroom, students):
+def to_branches(classroom, students, public):
     students, texts = written(classroom, students)
-    problems, pushed = {}, []
+    problems, pushed, seen = {}, [], classroom.seen()
 
     def one(together):
         place = together[0].place
         try:
             if not FAR.match(place):
                 raise course.Problem(course.say("class_push_folder"))
+            if not any(seen[student.id] for student in together):  # the branch would become the default one
+                raise course.Problem(course.say("class_push_empty"))
+            if not public and submission.is_public(place):
+                raise course.Problem(course.say("class_push_public"))
             if push(place, {f"{student.id}.md": texts[student.id] for student in together}):
                 pushed.extend(together)
         except (course.Problem, OSError, ValueError) as problem:
@@ -127,5 +131,6 @@ def to_branches(classroom, students):
     return 1 if problems else 0
 
 
-def send(classroom, students, way):
-    return to_moodle(classroom, students) if way == "moodle" else to_branches(classroom, students)
+def send(classroom, students, way, public=False):
+    """public: also to repositories that anyone can read."""
+    return to_moodle(classroom, students) if way == "moodle" else to_branches(classroom, students, public)

@@ -27,9 +27,19 @@ from shared.parser import Parser
 # ---- grade --------------------------------------------------------------------------------------
 
 
+def warnings(run):
+    """What the teacher may regret when the marks are known."""
+    if grader.official()["changed"]:
+        yield course.say("class_uncommitted")
+    if run.rules.has_deadlines and not run.rules.has_grace:
+        yield course.say("class_no_grace")
+
+
 def grade_all(classroom, options):
     run = Run(classroom, options)
-    problems = run.grade([task for record in run.records for task in run.tasks(record)])
+    for line in warnings(run):
+        course.tell(line, sys.stderr)
+    problems = run.grade(lambda: [task for record in run.records for task in run.tasks(record)])
     for record in run.records:
         run.fill(record, problems)
     changed = run.note_changes()
@@ -62,12 +72,12 @@ def grade_one(classroom, options):
     if len(found) != 1:
         raise course.Problem(course.say("class_no_sha", record.id, options.sha, len(found)))
     task = run.task(record, found.pop(), None, fresh=True)
-    problems = run.grade([task])
+    problems = run.grade(lambda: [task])
     if problems:
         raise course.Problem(problems[task.out])
     result = marks.read(pathlib.Path(task.out))
     course.tell("\n".join(report.text(result)))
-    course.tell(course.say("grade_how", task.sha[:10], (result["official"]["commit"] or "-")[:10], result["compiler"]))
+    course.tell(report.how(result))
     course.tell(course.say("class_result", task.out))
     if options.seed is not None or options.language:  # an experiment
         return 0
@@ -126,9 +136,12 @@ def run():
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--language", choices=course.HANDOUTS)
     parser.add_argument("--as", dest="way", choices=sending.WAYS)
+    parser.add_argument("--public", action="store_true")
     options = parser.parse_args()
     if (options.what == "send") != bool(options.way):
         parser.error(course.say("expected_way"))
+    if options.public and options.way != "branch":
+        parser.error(course.say("expected_branch"))
     if options.sha and not (options.only and options.what == "grade"):
         parser.error(course.say("expected_only"))
     if options.seed is not None and not 0 <= options.seed < 1 << 63:
@@ -147,7 +160,7 @@ def run():
     if options.what == "viva":
         return vivas(classroom, options)
     if options.what == "send":
-        return sending.send(classroom, students, options.way)
+        return sending.send(classroom, students, options.way, options.public)
     return grade_one(classroom, options) if options.only else grade_all(classroom, options)
 
 

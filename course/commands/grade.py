@@ -14,6 +14,20 @@ from classroom import repositories
 from grading import grader
 from grading import report
 from grading import submission
+import strict_json
+
+
+def other_branch():
+    """(the branch that a forge runs this for, the default branch) if they differ, else None."""
+    at = os.environ
+    branch, default = at.get("CI_COMMIT_BRANCH"), at.get("CI_DEFAULT_BRANCH")  # of GitLab
+    if at.get("GITHUB_REF_TYPE") == "branch":  # of GitHub and Gitea
+        try:
+            event = strict_json.parse(pathlib.Path(at["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
+            branch, default = at["GITHUB_REF_NAME"], event["repository"]["default_branch"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+    return (branch, default) if branch and default and branch != default else None
 
 
 def run():
@@ -43,10 +57,12 @@ def run():
         result = grader.grade(handed_in, options.seed, options.jobs)
     if options.json:
         options.json.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    notes = [report.plain(course.say("grade_other_branch", *names)) for names in filter(None, [other_branch()])]
     if options.summary:
         with options.summary.open("a", encoding="utf-8") as summary:
-            summary.write("\n".join(report.markdown(result)) + "\n")
-    lines = [line for part in report.text(result) for line in part.splitlines()]
+            lines = [*(f"**{report.in_markdown(note)}**\n" for note in notes), *report.markdown(result)]
+            summary.write("\n".join(lines) + "\n")
+    lines = notes + [line for part in report.text(result) for line in part.splitlines()]
     if options.annotations:
         lines = [*report.without_commands(lines), *report.annotations(result)]
     course.tell("\n".join(lines))

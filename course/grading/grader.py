@@ -137,9 +137,12 @@ def mistakes(number):
         return built[number]
 
 
+@functools.lru_cache(maxsize=None)
 def official():
-    """The commit of this official tree."""
-    return {"commit": submission.head(course.ROOT)}
+    """The commit of this official tree; changed: True if files that decide about marks differ from it."""
+    changed = submission.run_git("--no-optional-locks", "status", "--porcelain", "--", *OFFICIAL, "course",
+                                 folder=course.ROOT)
+    return {"commit": submission.head(course.ROOT), "changed": bool(changed)}
 
 
 @functools.lru_cache(maxsize=None)
@@ -384,7 +387,8 @@ class Work:
 
     def describe(self, group, stage, entry):
         """A group of points for the result; entry: the stage's, which receives the line of the crash."""
-        kind, request = group.failed_requests[0] if group.failed_requests else (group.status, None)
+        untried = "hung" if group.is_untried else group.status
+        kind, request = group.failed_requests[0] if group.failed_requests else (untried, None)
         status = kind if group.status == "wrong" and kind in GROUPS else group.status
         message = group.failures[0] if group.failures else ""
         more = 0 if status == "slow" else max(len(group.failures) - 1, 0)  # the other bands say the same

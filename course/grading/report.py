@@ -31,6 +31,13 @@ def words(group):
     return plain("\n".join(line for line in lines if line))
 
 
+def still_to_write(entry):
+    """The groups of a begun stage that are not written yet, in words; "" if there are none."""
+    left = [course.say("group_points", group["name"], group["points"]) for group in entry["groups"]
+            if group["status"] == "unwritten"]
+    return course.say("still_to_write", course.listed(left)) if left and len(left) < len(entry["groups"]) else ""
+
+
 def state(entry):
     return course.say(f"state_{entry['status']}")
 
@@ -75,7 +82,8 @@ def markdown(result):
     yield f"| | {course.say('where_stage')} | {course.say('where_points')} | {course.say('where_state')} |"
     yield "|--:|---|--:|---|"
     for entry in result["stages"]:
-        yield f"| {entry['id']} | {title(entry)} | {entry['earned']} / {entry['points']} | {state(entry)} |"
+        said = "; ".join(filter(None, [state(entry), still_to_write(entry)]))
+        yield f"| {entry['id']} | {title(entry)} | {entry['earned']} / {entry['points']} | {said} |"
     for entry in result["stages"]:
         yield from problems(entry)
     yield from ending(result)
@@ -95,12 +103,21 @@ def problems(entry):
                    f"{fenced(words(group))}\n")
 
 
+def version(official):
+    """A tree that grades, in words. official: as in a result."""
+    commit = (official.get("commit") or "-")[:10]
+    return course.say("official_changed", commit) if official.get("changed") else commit
+
+
+def how(result):
+    """Which commit was graded, by which tree and compiler."""
+    sha = (result["repository"]["sha"] or "-")[:10]
+    return course.say("grade_how", sha, version(result["official"]), result["compiler"])
+
+
 def ending(result):
-    """Which tree and compiler were used for grading."""
-    sha = (result["repository"]["sha"] or "")[:10]
     yield from (f"\n**{line}**" for line in walls(result))
-    commit = (result["official"]["commit"] or "")[:10]
-    yield f"\n{course.say('grade_how', sha or '-', commit or '-', result['compiler'])}"
+    yield f"\n{how(result)}"
 
 
 def escaped(value, more=""):

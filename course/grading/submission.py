@@ -33,6 +33,11 @@ FETCHING = ("-c", "core.hooksPath=/dev/null", "-c", "fetch.unpackLimit=1", "-c",
 READING = {"safe.directory": "*", "core.packedGitWindowSize": "1m", "core.packedGitLimit": "64m"}
 # A server of a student's could lead on to a repository that only our credentials open: another student's.
 STAYING = {"http.followRedirects": "false"}
+# What git says in English, and what a student can do about it: a key of messages.json.
+CAUSES = {"clone_no_server": r"Could not resolve host|(?:Failed|unable) to connect|Connection (?:refused|timed out)",
+          # A forge also says "not found" about a repository that is private.
+          "clone_private": r"could not read (?:Username|Password)|Authentication failed|Permission denied|"
+                           r"error: 40[134]|not found|not appear to be a git repository|repository not exported"}
 URL = re.compile(r"\w+://|[\w.-]+@[\w.-]+:")
 REMOTE = "git:http:https:ssh"  # never a folder: git would follow links out of it, and a push would run its hooks
 
@@ -43,7 +48,7 @@ class Submission:
     None. unread: why that file could not be read, or None."""
 
     def __init__(self, source, sha=None):
-        self.source = str(source)
+        self.source = course.without_login(str(source))
         self.sha = sha
         self.is_changed = False
         self.files = {}
@@ -124,11 +129,14 @@ def end_all():
             os.killpg(pid, signal.SIGKILL)
 
 
-def run_git(*words, protocols="", most=None, folder=None, seconds=SECONDS, complaints=None):
-    """The output of git, or None if it fails. protocols: those it may use ("ssh:https"). complaints: as in run_for."""
+def run_git(*words, protocols="", most=None, folder=None, seconds=SECONDS, complaints=None, home=None):
+    """The output of git, or None if it fails. protocols: those it may use ("ssh:https"). complaints: as in run_for.
+    home: instead of this user's, which may hold credentials."""
     ssh = os.environ.get("GIT_SSH_COMMAND", "ssh")
-    environment = dict(os.environ, GIT_TERMINAL_PROMPT="0", GIT_ALLOW_PROTOCOL=protocols or "none",
+    environment = dict(os.environ, LC_ALL="C", GIT_TERMINAL_PROMPT="0", GIT_ALLOW_PROTOCOL=protocols or "none",
                        GIT_NO_REPLACE_OBJECTS="1", GIT_SSH_COMMAND=f"{ssh} -o BatchMode=yes -o ConnectTimeout=30")
+    if home is not None:
+        environment.update(HOME=home, XDG_CONFIG_HOME=home, GIT_CONFIG_NOSYSTEM="1")
     settings = dict(STAYING)
     if folder is not None:  # only this folder counts as the repository, whoever owns it
         environment.update(GIT_CEILING_DIRECTORIES=str(pathlib.Path(folder).parent))
@@ -260,22 +268,38 @@ def from_git(folder, stages, source=None):
     return handed_in
 
 
+def reason(lines):
+    """Why git cannot read a URL, as a student understands it, or else in git's words. lines: what git said; may be
+    hostile."""
+    for key, said in CAUSES.items():
+        if any(re.search(said, line) for line in lines):
+            return course.say(key)
+    named = next((line for line in lines if line.startswith(("fatal:", "ssh:"))), lines[-1] if lines else "")
+    shown = course.without_login("".join(letter if letter.isprintable() else " " for letter in named))
+    return shown[:MOST_REASON].strip()
+
+
 def ask(url, *words):
-    """The output of a git command that reads this URL. Raises a Problem with git's reason if it fails."""
+    """The output of a git command that reads this URL. Raises a Problem with the reason if it fails."""
     with tempfile.TemporaryFile() as complaints:
         said = run_git(*words, protocols=REMOTE, complaints=complaints)
         if said is not None:
             return said
         complaints.seek(0)
-        lines = complaints.read(MAX_BYTES).decode("utf-8", "replace").splitlines()  # may be hostile
-    named = next((line for line in lines if line.startswith(("fatal:", "ssh:"))), lines[-1] if lines else "")
-    reason = "".join(letter if letter.isprintable() else " " for letter in named[:MOST_REASON]).strip()
-    raise course.Problem(course.say("grade_no_clone", url, f": {reason}" if reason else ""))
+        why = reason(complaints.read(MAX_BYTES).decode("utf-8", "replace").splitlines())
+    raise course.Problem(course.say("grade_no_clone", url, f": {why}" if why else ""))
 
 
 def head_of(url):
     """The commit of HEAD at a URL; "" if there is none."""
     return ask(url, "ls-remote", "--", url, "HEAD").decode("ascii", "replace").partition("\t")[0].strip()
+
+
+def is_public(url):
+    """True if anyone can read the repository at this URL."""
+    with tempfile.TemporaryDirectory() as nobody:
+        said = run_git("ls-remote", "--", course.without_login(url), "HEAD", protocols="git:http:https", home=nobody)
+    return said is not None
 
 
 def branches_of(url):

@@ -328,6 +328,7 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
   if (has_hung(history(), question.request.function)) {  // do not wait for it again
     ADD_FAILURE() << told_name(question.name) << "\n  "
                   << say("not_asked", question.request.function);
+    ::testing::Test::RecordProperty("not-tried", "yes");
     return false;
   }
   const std::string kept = keep_request(question);

@@ -36,6 +36,7 @@ CALL = re.compile(r"\b(\w+)(?:<[^<>()]*>)?\(")
 STATIC = re.compile(r"\bstatic\s[^;{}()]*?(\w+)\(")
 CLASS = re.compile(r"\b(?:class|struct)\s+(\w+)\s*(?:final\s*)?(?::[^:{][^{]*)?\{")
 MOST_LINES = 8  # shown to a student
+MOST_NAME = 200  # letters of a function's name
 PHRASES = re.compile(r"[^\s、，。；：]*(?:[、，。；：]+|\s+|$)")  # a browser shows a line end as a space
 BEGIN, END = "<!-- own work: python3 course rules.own_work --write -->", "<!-- end of own work -->"
 HANDOUT = {
@@ -262,6 +263,16 @@ def may_call_emulated(name, defined, allowed):
     return ARITHMETIC.fullmatch(name) or name in defined and EMULATORS.fullmatch(name)
 
 
+def in_words(problems, objects, build):
+    """The same problems, the name of a function at the end of each as in C++."""
+    plain = {}
+    if not all(symbols.qualified(problem[-1]) for problem in problems):  # a name of the library
+        plain = {one.mangled: one.name[:MOST_NAME] for one in links.symbols(build, list(objects.values()))}
+    named = ((*values, symbols.qualified(name).removeprefix("stagecraft::") or plain.get(name, name))
+             for *values, name in problems)
+    return list(dict.fromkeys(named))  # functions of one name may differ in their arguments
+
+
 def foreign_symbols(stage, objects, ours, build):
     """[(message key, values...)] for symbols that are not allowed. objects: {name of a student's file: its object}.
     ours: the objects and archives that they are linked with."""
@@ -274,26 +285,25 @@ def foreign_symbols(stage, objects, ours, build):
                     if not symbols.is_ours(name) and not name.startswith(FOR_EXCEPTIONS)}
     found = []
     for file, kind, name in found_in:
-        shown = symbols.qualified(name).removeprefix("stagecraft::") or name
         if symbols.is_wanted(kind):
             if stage.is_emulated:
                 if name not in own and not may_call_emulated(name, defined, allowed):
-                    found.append(("own_emulated", file, shown))
+                    found.append(("own_emulated", file, name))
             elif name.startswith(("_ZN3tbb", "_ZNK3tbb")):
                 found.append(("own_execution", file))
             elif name in own:
                 continue
             elif name in shared or (symbols.is_ours(name) or name in defined) and not may_call(name, allowed):
-                found.append(("own_call", file, stage.id, shown))
+                found.append(("own_call", file, stage.id, name))
         elif not symbols.is_shared(kind) and not symbols.is_strong(kind):
             continue  # local to its object
         elif name in defined or name in shared and symbols.is_strong(kind):
-            found.append(("own_define", file, stage.id, shown))
+            found.append(("own_define", file, stage.id, name))
         elif name in of_libraries:
-            found.append(("own_replace", file, stage.id, shown))
+            found.append(("own_replace", file, stage.id, name))
         elif not symbols.is_data(kind) and not name.startswith("_Z") and name not in COMPILERS_OWN:
-            found.append(("own_c_name", file, stage.id, shown))
-    return list(dict.fromkeys(found))
+            found.append(("own_c_name", file, stage.id, name))
+    return in_words(found, objects, build)
 
 
 def refusal(stage, texts, objects=(), ours=(), build=None):

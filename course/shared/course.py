@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 
 import repository
@@ -55,8 +56,14 @@ def page(lines):
     screen.page(lines, say("pager"))
 
 
+def without_login(text):
+    """The text with no user and no password in its URLs: tables and feedback are read by others."""
+    return re.sub(r"(\w://)[^/\s'\"]*@", r"\1", text)
+
+
 def say(key, *values):
     """A text of stages/messages.json in the reader's language, like the gates' own say()."""
+    values = [without_login(value) if isinstance(value, str) else value for value in values]
     return messages()[key][language()].format(*values)
 
 

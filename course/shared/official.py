@@ -25,6 +25,9 @@ QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o
 
 def parse(text):
     """The settings of a course.json, which may be written by a student; text: str or bytes."""
+    if (b"\n<<<<<<< " if isinstance(text, bytes) else "\n<<<<<<< ") in text:
+        raise course.Problem(f"{FILE}: expected a JSON object, found the marks of a merge that is not finished "
+                             "(<<<<<<<): keep one of the two versions")
     try:
         found = strict_json.parse(text)
     except ValueError as problem:

@@ -42,6 +42,10 @@ NOT_DECLARED = re.compile(
     r"['‘](?P<bare>\w+)['’] was not declared|undeclared identifier ['‘](?P<bare2>\w+)['’]")
 
 
+# Some editors and PowerShell write UTF-16.
+OTHER_ENCODING = re.compile(r"stray ['‘]\\37[67]['’]|UTF-16")
+
+
 def what_is_built(targets):
     """What these targets build, in words; the last target decides."""
     last = targets[-1].removeprefix("course/") if targets else ""
@@ -117,6 +121,8 @@ def first_error(output):
     for at, line in enumerate(lines):
         if (": error:" in line or ": fatal error:" in line) and not links.failed(line):
             context = [short(line.replace("../../", ""))]
+            if OTHER_ENCODING.search(line):  # its lines cannot be read
+                return "\n".join([*context, course.say("not_utf8")])
             for more in lines[at + 1:at + 4]:
                 if not more.startswith(" "):
                     break

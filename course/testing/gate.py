@@ -46,6 +46,7 @@ class Group:
         self.status = "unwritten"  # or "passed", "wrong", "slow" (right, not in all bands), "unjudged", "unmeasured"
         self.waits_for = None  # if unwritten: the part with the missing function, if it is in another file
         self.failures = []
+        self.is_untried = False  # True if a case was not tried, because its function did not end in another group
         self.n_passed = 0  # passed tests
         self.measured = None  # the measured speed, in words
         self.failed_requests = []  # (how it failed, the request's file), if requests were kept
@@ -198,6 +199,7 @@ def read_group(group, tests, requests):
     # The last band's text belongs to the best race, by which all bands were judged.
     group.measured = next((reported(test["measured"]) for test in reversed(tests) if "measured" in test), None)
     group.failed_requests = requests
+    group.is_untried = any("not-tried" in test for test in tests)
     has_crashed = any(kind == "crashed" for kind, _ in requests)
     if any("not-written" in test for test in tests) and not has_crashed:
         group.status = "unwritten"
@@ -275,11 +277,11 @@ def failed_requests(folder, suite=None):
 
 def build_mistakes(stage, only=False, found=None):
     """Builds the wrong programs that explain failures. Returns their folder, or None if there are none. found: the
-    result to explain. The first build takes long, so the first failure is shown meanwhile."""
+    result to explain. The first build takes long, so its owner, who waits, sees the first failure meanwhile."""
     if not course.mistakes(stage):
         return None
-    if not course.mistakes_folder(stage).exists():
-        if found and found.first_wrong:
+    if found and not course.mistakes_folder(stage).exists():
+        if found.first_wrong:
             course.tell(f"{found.first_wrong.name}: {building.short(found.first_wrong.failures[0])}\n", sys.stderr)
         course.tell(course.say("first_mistakes"), sys.stderr)
     # If this build fails, the verdict only lacks the mistake's name.

@@ -88,7 +88,9 @@ class OtherFiles(unittest.TestCase):
                 "{ pulled(); }\n}\n")
         entry = self.graded(STAGES[3], {"stages/03-matmul-transb/matmul_transb.cpp": text})
         self.assertEqual((entry["earned"], entry["status"]), (0, "refused"), entry)
-        self.assertIn(name[:60], entry["message"])
+        self.assertIn("stage 3 may not call ", entry["message"])
+        self.assertIn("std::", entry["message"])  # not its mangled name
+        self.assertNotIn(name[:60], entry["message"])
 
     def test_a_file_of_another_stage(self):
         """Deadlines and likeness are checked only for a stage's own files."""
@@ -332,6 +334,17 @@ class Workers(unittest.TestCase):
     def test_have_no_other_answer(self):
         for number, forbidden in NOT_IN.items():
             self.assertEqual(self.defined[number] & forbidden, set(), f"worker_{number}")
+
+
+class Messages(unittest.TestCase):
+    def test_name_functions_as_in_cpp(self):
+        mangled = "_ZSt4sortIPfEvT_S1_"
+        symbol = links.Symbol("x.o", "U", mangled, "void std::sort<float*>(float*, float*)", 0)
+        found = [("own_emulated", "x.cu", mangled), ("own_call", "x.cpp", 2, "_ZN10stagecraft3addEPf"),
+                 ("own_call", "x.cpp", 2, "_ZN10stagecraft3addEPd"), ("own_execution", "x.cpp")]
+        with mock.patch.object(links, "symbols", lambda *_: [symbol]):
+            self.assertEqual(own_work.in_words(found, {"x.cu": "x.o"}, "build"), [
+                ("own_emulated", "x.cu", symbol.name), ("own_call", "x.cpp", 2, "add"), ("own_execution", "x.cpp")])
 
 
 class Places(unittest.TestCase):

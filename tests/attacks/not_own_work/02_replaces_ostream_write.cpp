@@ -1,6 +1,6 @@
 // Attack: writes out of bounds, and replaces the method through which the worker reports it.
 // Stage: 2
-// Refused for: _ZNSo5writeEPKcl
+// Refused for: std::ostream::write
 // Would earn: 20
 #include <cmath>
 #include <ostream>

@@ -41,6 +41,7 @@ from classroom import run as class_run
 from classroom import viva
 from classroom.bar import Bar
 from grading import grader
+from grading import report
 from shared import course
 from shared import official
 from testing import gate
@@ -114,6 +115,17 @@ class Roster(Folder):
         self.assertIn("columns", self.problem(self.read, "name,url\nann,a\n"))
         self.assertIn("each student", self.problem(self.read, "id,repository\n"))
         self.assertIn("No such file", self.problem(class_folder.read_roster, self.folder / "none.csv"))
+        for encoding in "latin-1", "utf-16":
+            text = "id,repository\nann,Müller\n".encode(encoding)
+            self.assertIn('save it as "CSV UTF-8"', self.problem(self.read, text))
+
+    def test_with_a_column_that_is_nearly_one_of_ours_is_refused(self):
+        for name, ours in ("Extension", "extensions"), ("late days", "late_days"), ("LateDays", "late_days"), (
+                "Indentifier", "identifier"):
+            self.assertIn(f"column '{name}': did you mean {ours}?",
+                          self.problem(self.read, f"id,repository,{name}\nann,a,1\n"))
+        more = "Extensions,late_days,Identifier,Name,Student,Student ID,SIS User ID,Email address,Section,Notes"
+        self.assertEqual(len(self.read(f"id,repository,{more}\nann,a\n")), 1)
 
     def test_and_marks_are_kept_out_of_the_repository(self):
         roster = self.put("roster.csv", "id,repository\nann,a\n")
@@ -129,6 +141,10 @@ class Roster(Folder):
         class_folder.Classroom(one)
         self.assertIn("holds the results of a.csv", self.problem(class_folder.Classroom, two))
         class_folder.Classroom(two, self.folder / "b")
+        for folder in self.folder / "b", self.folder:
+            class_folder.Classroom(two if folder.name == "b" else one, folder)  # again
+            other = self.put("other/a.csv", "id,repository\nann,a\n")
+            self.assertIn("holds the results of", self.problem(class_folder.Classroom, other, folder))
         one.unlink()  # it was renamed to b.csv
         class_folder.Classroom(two)
         class_folder.Classroom(two)
@@ -216,7 +232,7 @@ class Lateness(unittest.TestCase):
         self.assertEqual(candidates(0), [])
         self.assertEqual(candidates(1), [("a", 0)])
         self.assertEqual(candidates(2), [("b", 1), ("a", 0)])  # the late version, and the one in time
-        self.assertEqual(candidates(4), [("d", 0)])  # files that were once in time stay in time
+        self.assertEqual(candidates(4), [("d", 0), ("b", 1)])  # files that were once in time stay in time
 
     def test_is_graded_day_by_day_so_that_handing_in_more_never_costs_points(self):
         seen = [class_folder.Seen(sha, DUE + hours * HOURS) for sha, hours in
@@ -225,10 +241,23 @@ class Lateness(unittest.TestCase):
         def candidates(rules):
             return [tuple(one)[::2] for one in rules.candidates(STAGES[2], seen, str)]
 
-        self.assertEqual(candidates(self.rules), [("e", 4), ("d", 2), ("c", 1), ("a", 0)])
+        self.assertEqual(candidates(self.rules), [("e", 4), ("d", 2), ("c", 1), ("b", 1), ("a", 0)])
         hard = lateness.Rules({**self.SETTINGS, "late_percent_a_day": 100}, STAGES)
         self.assertEqual(candidates(hard), [("e", 4), ("a", 0)])  # the others would count 0
-        self.assertEqual(candidates(hard.of(student(late_days="1"))), [("e", 4), ("c", 1), ("a", 0)])
+        self.assertEqual(candidates(hard.of(student(late_days="1"))), [("e", 4), ("c", 1), ("b", 1), ("a", 0)])
+
+    def test_is_no_reason_to_forget_an_earlier_version_of_the_same_day(self):
+        """A broken push must not replace a right one."""
+        seen = [class_folder.Seen(sha, DUE + hours * HOURS) for sha, hours in
+                (("a", -5), ("b", -4), ("c", 14), ("d", 15), ("e", 16))]
+
+        def shas(is_full=False):
+            return "".join(one.sha for one in self.rules.candidates(STAGES[2], seen, str, is_full))
+
+        self.assertEqual(shas(), "edcba")
+        self.assertEqual(shas(is_full=True), "eba")  # the others are as late and cannot have more points
+        with mock.patch.object(lateness, "MOST_VERSIONS", 2):
+            self.assertEqual(shas(), "edb")  # and the last one of each lateness
 
     def test_of_what_counts_most_is_taken(self):
         versions = [lateness.Version("new", DUE, 1), lateness.Version("old", DUE, 0)]
@@ -297,10 +326,18 @@ class Lateness(unittest.TestCase):
         corrected = {1: overrides.Override(3, "x"), 2: overrides.Override(4, "x")}
         self.assertEqual(self.count(1, late, overrides=corrected), ([3, 4, 10, 4], 1))
 
+    def test_deadlines_may_be_of_several_stages_and_the_one_of_fewer_holds(self):
+        times = {"1-3": "2026-11-02T12:00Z", "2": "2026-11-03T12:00Z", "all": "2026-11-04T12:00Z",
+                 "4,5": "2026-11-05T12:00Z"}
+        rules = lateness.Rules({"deadlines": times}, STAGES)
+        self.assertEqual([rules.deadline(stage).day for stage in STAGES[:7]], [4, 2, 3, 2, 5, 5, 4])
+        self.assertIsNone(lateness.Rules({"deadlines": {"1-3": "2026-11-02T12:00Z"}}, STAGES).deadline(STAGES[4]))
+
     def test_settings_that_make_no_sense_are_refused_by_name(self):
         for more, name in (({"grace_hours": -1}, "grace_hours"), ({"late_percent_a_day": "10"}, "late_percent_a_day"),
                            ({"deadlines": {"all": "2026-11-02T12:00"}}, "deadlines: all"),
-                           ({"deadlines": {"99": "2026-11-02T12:00Z"}}, "deadlines"), ({"deadlines": []}, "deadlines"),
+                           ({"deadlines": {"99": "2026-11-02T12:00Z"}}, "deadlines: 99: "),
+                           ({"deadlines": []}, "deadlines"),
                            ({"late_days": 1.5}, "late_days"), ({"late_days": -1}, "late_days")):
             with self.assertRaisesRegex(course.Problem, name):
                 lateness.Rules({**self.SETTINGS, **more}, STAGES)
@@ -501,6 +538,43 @@ class Redirects(unittest.TestCase):
             server.shutdown()
         self.assertTrue(asked)
         self.assertFalse([path for path in asked if "bob" in path])
+
+
+class Tokens(Folder):
+    """A roster may name https://teacher:TOKEN@host/x.git."""
+
+    def test_are_in_no_message(self):
+        with socket.create_server(("127.0.0.1", 0)) as closed:
+            port = closed.getsockname()[1]
+        url = f"http://teacher:t@K3n@127.0.0.1:{port}/ann.git"
+        for ask in (lambda: repositories.pull(url, STAGES, None), lambda: sending.push(url, {"ann.md": b"20"}),
+                    lambda: repositories.collect(url, STAGES), lambda: (_ for _ in ()).throw(
+                        submission.no_commit(url, None))):
+            said = self.problem(ask)
+            self.assertIn(f"http://127.0.0.1:{port}/ann.git", said)
+            self.assertNotIn("K3n", said)
+        self.assertNotIn("K3n", submission.Submission(url).source)
+        puller = importlib.import_module("classroom.pull_process")
+        self.assertEqual(puller.in_a_line(f"'{url}': no"), f"'http://127.0.0.1:{port}/ann.git': no")
+
+    def test_are_in_no_message_of_git(self):
+        long = "http://teacher:" + "K3n" * 100 + "@host/x.git"
+        def complain(*_, complaints, **__):
+            complaints.write(f"fatal: unable to access '{long}': no".encode())
+        with mock.patch.object(submission, "run_git", complain):
+            self.assertNotIn("K3n", self.problem(submission.ask, "http://host/x.git", "fetch"))
+
+
+class Causes(Folder):
+    def test_of_a_repository_that_cannot_be_read_are_said_as_a_student_understands_them(self):
+        for said, expected in (
+                ("fatal: could not read Username for 'https://x.y': terminal prompts disabled", "is private, or"),
+                ("git@x.y: Permission denied (publickey).\nfatal: Could not read from remote", "is private, or"),
+                ("remote: Repository not found.\nfatal: repository 'https://x.y/z/' not found", "is private, or"),
+                ("fatal: unable to access 'https://x.y/': Could not resolve host: x.y", "no server answers"),
+                ("fatal: unable to access 'https://x.y/': Failed to connect to x.y port 1", "no server answers"),
+                ("\x1b[2J\nfatal: early EOF", "fatal: early EOF")):
+            self.assertIn(expected, submission.reason(said.splitlines()))
 
 
 class Seeds(Folder):
@@ -752,6 +826,11 @@ class Stored(Folder):
         run = self.run_of(**options)
         return run.tasks(next(record for record in run.records if record.id == id))[0]
 
+    def test_settings_that_are_wrong_name_their_file_and_key(self):
+        for settings, key in (({"late_days": "x"}, "late_days"), ({"ranking": 1}, "ranking"), ({"ref": 1}, "ref")):
+            path = self.put("room/course.json", json.dumps(settings))
+            self.assertTrue(self.problem(self.run_of).startswith(f"{path}: {key}: "))
+
     def test_results_are_told_apart_by_all_that_they_depend_on(self):
         self.hand_in("cat", "a", "x")
         found = [self.newest("cat")]
@@ -784,9 +863,43 @@ class Stored(Folder):
         self.hand_in("cat", "a", "x", DUE - HOURS)
         self.hand_in("cat", "b", "y", DUE + HOURS)
         run = self.run_of()
-        newest, older = run.tasks(run.records[2])
+        newest, = run.tasks(run.records[2])
         self.assertEqual((newest.sha[0], set(newest.seeds)), ("b", {stage.id for stage in STAGES}))
+        class_folder.write(pathlib.Path(newest.out), json.dumps({"stages": [entry(STAGES[2])]}))
+        _, older = run.tasks(run.records[2])
         self.assertEqual((older.sha[0], set(older.seeds)), ("a", {2}))
+        self.hand_in("cat", "c", "z", DUE + 2 * HOURS)
+        run = self.run_of()
+        newest, = run.tasks(run.records[2])
+        class_folder.write(pathlib.Path(newest.out), json.dumps({"stages": [entry(STAGES[2], "wrong")]}))
+        _, late, again = run.tasks(run.records[2])
+        self.assertEqual((late.sha[0], again), ("b", older))  # with the same result: it is not graded again
+
+    def test_results_of_older_versions_are_not_needed_where_the_newest_has_all_points(self):
+        for sha, text in ("a", "x"), ("b", "y"):
+            self.hand_in("cat", sha, text, DUE)
+        run = self.run_of()
+        for status, n_older in ("passed", 0), ("wrong", 1):
+            newest = run.tasks(run.records[2])[0]
+            class_folder.write(pathlib.Path(newest.out), json.dumps({"stages": [entry(STAGES[2], status)]}))
+            self.assertEqual(len(run.tasks(run.records[2])), 1 + n_older)
+
+    def test_results_of_the_newest_versions_decide_what_is_graded_after_them(self):
+        for sha, text in ("a", "x"), ("b", "y"):
+            self.hand_in("cat", sha, text, DUE)
+        run, graded = self.run_of(), []
+
+        def grade(_, tasks, bar):
+            for task in tasks:
+                graded.append(task.sha[0])
+                class_folder.write(pathlib.Path(task.out), json.dumps({"stages": [
+                    entry(STAGES[2], "wrong" if task.sha[0] == "b" else "passed")]}))
+            return {}
+
+        with mock.patch.object(class_run.Graders, "grade", grade), mock.patch.object(grader, "PLACE", self.folder):
+            for _ in range(2):
+                self.assertEqual(run.grade(lambda: run.tasks(run.records[2])), {})
+        self.assertEqual(graded, ["b", "a"])
 
     def test_students_who_share_a_repository_are_not_compared_with_each_other(self):
         for id in "ann", "bob", "cat":
@@ -822,6 +935,41 @@ class Stored(Folder):
                 self.assertEqual(stored(handed_in, STAGES[2]), texts if n_stored else {})
                 stored.forget_others()
                 self.assertEqual((made.call_count, len(list(folder.glob("*")))), (n_made, n_stored))
+
+    def test_results_name_the_tree_that_is_here_because_it_has_the_same_files(self):
+        """Its edits may have been committed since."""
+        self.hand_in("cat", "a", "x")
+        run = self.run_of()
+        record, task = run.records[2], run.tasks(run.records[2])[0]
+        old = {"commit": "before", "changed": True}
+        class_folder.write(pathlib.Path(task.out), json.dumps({"official": old, "stages": list(map(entry, STAGES))}))
+        with mock.patch.object(grader, "official", lambda: {"commit": "now", "changed": False}):
+            self.assertTrue(run.fill(record, {}))
+        self.assertEqual(record.result["official"], {"commit": "now", "changed": False})
+
+    def test_results_of_a_tree_with_edits_say_so(self):
+        os.makedirs(self.folder / "tree" / "course" / "grading")
+        self.put("tree/course/grading/x.py", "1\n")
+        git(self.folder / "tree", "init", "-q")
+        git(self.folder / "tree", "add", "-A")
+        git(self.folder / "tree", "commit", "-qm", "x")
+        with mock.patch.object(course, "ROOT", self.folder / "tree"):
+            self.put("tree/other", "decides nothing\n")
+            self.assertFalse(grader.official.__wrapped__()["changed"])
+            self.put("tree/course/grading/x.py", "2\n")
+            found = grader.official.__wrapped__()
+        self.assertTrue(found["changed"])
+        self.assertEqual(report.version(found), f"{found['commit'][:10]} with uncommitted changes")
+        self.assertEqual(report.version({"commit": "c" * 40}), "c" * 10)
+
+    def test_runs_that_a_teacher_may_regret_begin_with_a_warning(self):
+        warnings = importlib.import_module("commands.class").warnings
+        due = {"deadlines": {"all": "2026-11-02T12:00Z"}}
+        for settings, changed, n in (({}, False, 0), ({}, True, 1), (due, False, 1),
+                                     ({**due, "grace_hours": 0}, False, 0)):
+            run = types.SimpleNamespace(rules=lateness.Rules(settings, STAGES))
+            with mock.patch.object(grader, "official", lambda: {"commit": "c", "changed": changed}):
+                self.assertEqual(len(list(warnings(run))), n, settings)
 
     def test_results_that_another_machine_may_complete_are_not_done(self):
         self.hand_in("cat", "a", "x")
@@ -1050,11 +1198,23 @@ class Tables(Records):
         other.student = student("bob", **{"Email address": "bob@example.org", "SIS Login ID": "b8"})
         points = [str(stage.points) for stage in STAGES]
         none = [""] * len(STAGES)
-        self.assertEqual(list(marks.moodle([record, other], STAGES)), [
+        self.assertEqual(list(marks.moodle([record, other], STAGES, DUE)), [
             ["Email address", *(f"Stage {stage.id}" for stage in STAGES), "Total"],
             ["ann@example.org", *points, str(POINTS)], ["bob@example.org", *none, ""]])
-        self.assertEqual(list(marks.canvas([record, other], STAGES))[1:], [
+        self.assertEqual(list(marks.canvas([record, other], STAGES, DUE))[1:], [
             ["Points Possible", "", "", "", "", *points], ["", "", "", "a7", "", *points], ["", "", "", "b8", "", *none]])
+
+    def test_gradebooks_get_no_0_for_what_can_still_be_handed_in(self):
+        last = next(stage for stage in STAGES if stage.is_optional)
+        rules = lateness.Rules({"deadlines": {"1,3": "2026-11-02T11:00Z", "2": "2026-11-03T12:00Z"}, "grace_hours": 1},
+                               STAGES)
+        record = self.record("ann", {at: ("unwritten",) for at in (1, 2, last.id)} | {3: ("wrong",)}, rules=rules)
+        for at, empty in (DUE, [1, 2, last.id]), (DUE + HOURS, [2, last.id]), (DUE + 26 * HOURS, [last.id]):
+            row = list(marks.canvas([record], STAGES, at))[-1][5:]
+            self.assertEqual([at for at, cell in enumerate(row) if cell == ""], empty)
+            self.assertEqual(list(marks.moodle([record], STAGES, at))[-1][1:-1], row)
+        record.stages[2].override = overrides.Override(0, "copied")
+        self.assertEqual(list(marks.canvas([record], STAGES, DUE))[-1][5 + 2], "0")
 
     def test_an_optional_stage_is_among_the_points_of_those_who_began_it(self):
         last = next(stage for stage in STAGES if stage.is_optional)
@@ -1063,7 +1223,7 @@ class Tables(Records):
         self.assertEqual((ann.points, bob.points, self.unseen("cat").points), (fewer, POINTS, fewer))
         self.assertIn(f"# ann: {fewer} of {fewer} points", "\n".join(feedback.markdown(ann)))
         self.assertIn(f"# bob: {fewer} of {POINTS} points", "\n".join(feedback.markdown(bob)))
-        self.assertEqual([row[2] for row in marks.own([ann, bob], STAGES)][1:], [fewer, POINTS])
+        self.assertEqual([row[2] for row in marks.own([ann, bob], STAGES, DUE)][1:], [fewer, POINTS])
         for records, total in ([ann], f"<b>{fewer}</b>total"), ([ann, bob], f"<b>{fewer}\N{EN DASH}{POINTS}</b>total"):
             self.assertIn(total, "\n".join(class_page.page(self.run_of(records), [])))
         for points, of in (0, fewer), (5, POINTS):  # a correction must refer to possible points
@@ -1072,7 +1232,8 @@ class Tables(Records):
             self.assertEqual(ann.points, of)
 
     def test_feedback_is_what_was_found_and_when_and_why_it_counts_less(self):
-        rules = lateness.Rules({"deadlines": {"all": "2026-10-01T12:00Z"}, "late_percent_a_day": 10, "late_days": 4}, STAGES)
+        due = {"deadlines": {"all": "2026-10-31T12:00+01:00"}}
+        rules = lateness.Rules({**due, "late_percent_a_day": 10, "late_days": 4}, STAGES)
         record = self.record("ann", {2: ("wrong", 0, "no_mean")}, rules=rules)
         late = lateness.Version("a" * 40, DUE, 2)
         record.stages[3] = marks.StageMark(STAGES[3], record.result["stages"][3], late, 24)
@@ -1083,8 +1244,10 @@ class Tables(Records):
         text = "\n".join(feedback.markdown(record))
         lost = STAGES[2].points + 6 + STAGES[5].points - 7
         self.assertIn(f"# ann: {POINTS - lost} of {POINTS} points", text)
-        self.assertIn("| 3 | Matrix product, B transposed | 30 / 30 | 24 | right | 2 days late", text)
-        self.assertIn("2 days late (seen on 2026-11-02 12:00 UTC), covered by late days |", text)
+        times = "(deadline 2026-10-31 12:00 UTC+01:00, seen 2026-11-02 13:00 UTC+01:00)"
+        self.assertIn("| 3 | Matrix product, B transposed | 2026-10-31 12:00 UTC+01:00 | 30 / 30 | 24 | right | "
+                      f"2 days late {times} · 2 × 10% lost |", text)
+        self.assertIn(f"2 days late {times} · late days cover 2 |", text)
         self.assertIn("corrected by the teacher: a \\| in a reason (graded: 1) |", text)
         self.assertIn("Late days used: 2 of 4.", text)
         self.assertNotIn("\x1b", text)
@@ -1092,13 +1255,46 @@ class Tables(Records):
         record.problem = "no <img src=x> `here`"
         self.assertIn(r"no \<img src=x\> \`here\`", "\n".join(feedback.markdown(record)))
 
-    def test_days_that_late_days_cover_are_not_days_late(self):
-        record = self.record("ann", {})
-        for at, covered in (3, 3), (4, 1):
+    def test_days_late_are_all_of_them_and_those_that_late_days_cover_are_named(self):
+        record = self.record("ann", {}, rules=lateness.Rules({"deadlines": {"all": "2026-10-31T12:00Z"},
+                                                              "late_percent_a_day": 20}, STAGES))
+        for at, covered, said in (3, 3, "· late days cover 3 |"), (4, 1, "· late days cover 1 · 2 × 20% lost |"):
             version, one = lateness.Version("a", DUE, 3), record.stages[at]
             record.stages[at] = marks.StageMark(one.stage, one.entry, version, 1, covered)
-            heading, row = marks.own([record], STAGES)
-            self.assertEqual(row[heading.index("days_late")], 3 - covered)
+            heading, row = marks.own([record], STAGES, DUE)
+            self.assertEqual(row[heading.index("days_late")], 3)
+            self.assertIn(f"3 days late (deadline 2026-10-31 12:00 UTC, seen 2026-11-02 12:00 UTC) {said}",
+                          "\n".join(feedback.markdown(record)))
+        self.assertIn("<li><a href=\"feedback/ann.md\">ann</a>: 3 days late, of which late days cover 1: stage 4</li>",
+                      "\n".join(class_page.troubles([record])))
+
+    def test_feedback_says_what_is_still_to_write(self):
+        record = self.record("ann", {6: ("begun", 10)})
+        group = record.stages[6].entry["groups"][0]
+        record.stages[6].entry["groups"] = [{**group, "status": "passed"},
+                                            {**group, "name": "H", "status": "unwritten"}]
+        self.assertIn("| right so far, not finished | still to write: H (50 points) |",
+                      "\n".join(feedback.markdown(record)))
+        self.assertEqual(report.still_to_write(entry(STAGES[6], "unwritten")), "")  # nothing is begun
+        self.assertIn("| right so far, not finished; still to write: H (50 points) |",
+                      "\n".join(report.markdown({**record.result, "earned": 0, "points": 0})))
+
+    def test_feedback_has_no_points_for_an_optional_stage_that_is_not_begun(self):
+        last = next(stage for stage in STAGES if stage.is_optional)
+        text = "\n".join(feedback.markdown(self.record("ann", {last.id: ("unwritten",)})))
+        self.assertIn(f"| {last.id} | {last.title['en']} | - | - | optional |  |", text)
+        self.assertEqual(sum(map(int, re.findall(r"/ (\d+) \|", text))), POINTS - last.points)
+
+    def test_feedback_about_a_correction_of_all_stages_has_one_line_for_the_change(self):
+        record = self.record("ann", {})
+        copied = {"before": 10, "after": 1.5, "why": [["changed_override", "copied"]]}
+        record.changes = {"at": "2026-11-02", "stages": [*({"stage": at, **copied} for at in range(3)), {
+            "stage": 4, "before": None, "after": 2, "why": [["changed_graded"]]}]}
+        self.assertEqual(list(feedback.changed(record))[1:], [
+            "- stages 0, 1, 2 together: 30 \N{RIGHTWARDS ARROW} 4.5, corrected by the teacher: copied",
+            "- stage 4: not graded \N{RIGHTWARDS ARROW} 2, graded now"])
+        record.stages[3] = marks.StageMark(STAGES[3], None, None, None, 0, overrides.Override(5, "she showed it"))
+        self.assertIn("corrected by the teacher: she showed it |", "\n".join(feedback.markdown(record)))
 
     def test_feedback_about_nothing_begun_names_the_branch_that_is_read(self):
         record = self.record("ann", {stage.id: ("unwritten",) for stage in STAGES})
@@ -1114,7 +1310,7 @@ class Tables(Records):
             self.assertIn(f"# {record.id}: not graded yet", text)
             self.assertIn("**not graded: ", text)
         for lines in marks.TABLES.values():
-            bob, cat, dan = list(lines(seen, STAGES))[-3:]
+            bob, cat, dan = list(lines(seen, STAGES, DUE))[-3:]
             self.assertNotIn("0", bob[:2] + bob[4:5])
             own = lines is marks.own
             cells = [row[9:9 + len(STAGES)] if own else row[-len(STAGES) - (lines is marks.moodle):][:len(STAGES)]
@@ -1138,6 +1334,7 @@ class Tables(Records):
         better = self.record("cat", {})
         better.stages[3] = marks.StageMark(STAGES[3], better.result["stages"][3], better.stages[3].version, 30, 0,
                                            overrides.Override(7, "x"))
+        better.stages[3].corrected = 20
         unread = self.record("fay", {2: ("refused", 0), 3: ("refused", 0), 4: ("wrong",)})
         for at in 2, 3:
             unread.result["stages"][at]["message"] = f"file {at} is missing <&\nmore"
@@ -1262,12 +1459,13 @@ class Corrections(Folder):
         found, self.ignored = overrides.read(self.folder / "overrides.csv", [student(id) for id in ids], STAGES)
         return found
 
-    def test_are_read_by_stage_and_the_later_line_holds(self):
+    def test_are_read_by_stage_and_two_about_one_stage_are_refused(self):
         self.assertEqual(overrides.read(None, [], STAGES), ({}, []))
-        found = self.read("id;stage;points;reason;who\nann;3;7,5;because;me\n\nbob;all;0;copied;me\nbob;0;0;x;me\n")
+        found = self.read("id;stage;points;reason;who\nann;3;7,5;because;me\n\nbob;all;0;copied;me\n")
         self.assertEqual(found["ann", 3], overrides.Override(7.5, "because"))
         self.assertEqual(len(found), 1 + len(STAGES))
-        self.assertEqual(found["bob", 0].reason, "x")
+        self.assertIn("line 3: stage: expected one line about stage 2 of bob",
+                      self.problem(self.read, "id,stage,points,reason\nbob,1-3,0,copied\nbob,2,1,x\n"))
 
     def test_of_a_student_who_left_are_ignored(self):
         found = self.read("id,stage,points,reason\ncat,3,1,x\nann,1,1,x\n")
@@ -1344,6 +1542,34 @@ class Regrading(Records):
         self.assertEqual(set(map(tuple, self.reasons(self.ungraded("ann")))), {("changed_ungraded",)})
         self.assertEqual(set(map(tuple, self.reasons(self.record("ann", {})))), {("changed_graded",)})
 
+    def test_names_the_deadline_that_was_moved(self):
+        due = {"deadlines": {"all": "2026-11-01T12:00+01:00"}, "late_percent_a_day": 10}
+        record = self.record("ann", {}, rules=lateness.Rules(due, STAGES))
+        self.grade(record)
+        due["deadlines"]["all"] = "2026-10-31T12:00+01:00"
+        record = self.record("ann", {}, rules=lateness.Rules(due, STAGES))
+        record.files = "y"  # another version counts, and nothing was handed in
+        record.stages[3] = marks.StageMark(STAGES[3], record.stages[3].entry, record.stages[3].version, 24)
+        (_, change), = self.grade(record).new
+        self.assertEqual(change["why"], [["changed_files", "a" * 10], [
+            "changed_deadline", "2026-11-01 12:00 UTC+01:00", "2026-10-31 12:00 UTC+01:00"]])
+        record = self.record("ann", {}, rules=lateness.Rules({**due, "late_days": 3}, STAGES))
+        record.files = "y"
+        self.assertEqual(self.reasons(record), [["changed_lateness"]])
+
+    def test_corrections_are_problems_only_if_the_grade_rose_since(self):
+        def problems(status, override):
+            record = self.record("ann", {3: status})
+            record.stages[3] = marks.StageMark(STAGES[3], record.stages[3].entry, record.stages[3].version,
+                                               record.stages[3].graded, 0, override)
+            self.grade(record)
+            return "would be graded" in "\n".join(class_page.troubles([record]))
+
+        copied, again = overrides.Override(0, "copied"), overrides.Override(0, "copied again")
+        self.assertEqual([problems(("wrong", points), override) for points, override in (
+            (20, copied), (20, copied), (25, copied), (25, again), (20, again), (30, again))],
+            [False, False, True, False, False, True])
+
     def test_is_shown_until_the_next_change_to_teacher_and_student_with_the_changelog(self):
         with mock.patch.object(changes.changelog, "lines", lambda: ["- tests: as it was"]):
             self.grade(self.record("ann", {}))
@@ -1414,9 +1640,9 @@ class Sending(Folder):
             self.put(f"feedback/{one.id}.md", f"# {one.id}\n")
         return room
 
-    def send(self, room, way):
+    def send(self, room, way, public=True):
         with mock.patch("sys.stdout", new_callable=io.StringIO) as said:
-            code = sending.send(room, room.students, way)
+            code = sending.send(room, room.students, way, public)
         return code, said.getvalue()
 
     def participant(self, name):
@@ -1481,22 +1707,56 @@ class Sending(Folder):
     def test_a_branch_gets_a_commit_where_feedback_is_new(self):
         team, own = self.served("team.git", "own.git")
         room = self.room("id,repository", f"ann,{team}", f"bob,{team}", f"cat,{own}", "dan,folder",
-                         f"eve,{own}-that-is-not-there")
+                         f"eve,{own}-that-is-not-there", f"fay,{own}-empty")
+        for id in "ann", "bob", "cat", "dan", "eve":
+            room.note_seen(id, "a" * 40, DUE)
         code, said = self.send(room, "branch")
         self.assertEqual(code, 1)
-        self.assertIn("3 students, 0 as before, 2 with a problem", said)
+        self.assertIn("3 new, 0 as before, 3 with a problem", said)
         self.assertIn("dan: a folder on this machine", said)
         self.assertIn("eve: ", said)
+        self.assertIn("fay: no version of this repository was seen", said)  # nothing was asked or pushed
         self.assertEqual(self.shown("team.git", "ls-tree --name-only feedback").split(), ["ann.md", "bob.md"])
         for id in "ann", "bob":
             self.assertEqual(self.shown("team.git", f"show feedback:{id}.md"), f"# {id}\n")
         self.assertEqual(self.shown("own.git", "show feedback:cat.md"), "# cat\n")
         self.assertEqual(self.shown("own.git", "branch --list main"), "")
-        self.assertIn("0 students, 3 as before", self.send(room, "branch")[1])
+        self.assertIn("0 new, 3 as before", self.send(room, "branch")[1])
         self.put("feedback/cat.md", "# cat, again\n")
-        self.assertIn("1 students, 2 as before", self.send(room, "branch")[1])
+        self.assertIn("1 new, 2 as before", self.send(room, "branch")[1])
         self.assertEqual(self.shown("own.git", "show feedback:cat.md"), "# cat, again\n")
         self.assertEqual(self.shown("own.git", "rev-list --count feedback").strip(), "2")  # history is not rewritten
+
+
+    def test_a_repository_that_anyone_can_read_gets_no_marks(self):
+        own, = self.served("own.git")
+        room = self.room("id,repository", f"ann,{own}")
+        room.note_seen("ann", "a" * 40, DUE)
+        code, said = self.send(room, "branch", public=False)
+        self.assertEqual((code, self.shown("own.git", "branch --list")), (1, ""))
+        self.assertIn("ann: anyone can read this repository", said)
+
+    def test_a_repository_that_opens_with_our_credentials_is_not_public(self):
+        asked = []
+
+        class Closed(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append(self.headers.get("Authorization"))
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", "Basic realm=x")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Closed) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            self.put(".netrc", "machine 127.0.0.1 login teacher password K3n\n")
+            with mock.patch.dict(os.environ, HOME=str(self.folder)):
+                self.assertFalse(submission.is_public(f"http://teacher:K3n@127.0.0.1:{server.server_port}/ann.git"))
+            server.shutdown()
+        self.assertEqual(set(asked), {None})
+        self.assertFalse(submission.is_public("git@example.org:ann.git"))
 
 
 class Branches(Folder):
@@ -1511,7 +1771,9 @@ class Branches(Folder):
         git(self.folder / "ann", "push", "-q", str(self.folder / "other.git"), "master", "master:refs/heads/a-b/ö.2")
         for place, said in ((self.folder / "other.git", "a branch (main) that does not exist; existing branches: a-b/ö.2, master"),
                             (urls[0], "a branch that does not exist; existing branches: a-b/ö.2, master"),
-                            (self.folder / "empty.git", "expected at least one commit"), (urls[1], "expected at least one commit")):
+                            (self.folder / "empty.git", "no commit yet: push your work"),
+                            (urls[1], "no commit yet: push your work"),
+                            (urls[1].replace("empty", "none"), "is private, or its address is wrong")):
             self.assertIn(said, self.problem(repositories.pull, str(place), STAGES, None))
 
     def test_whose_names_would_be_obeyed_are_not_shown(self):
@@ -1532,6 +1794,9 @@ class Settings(Folder):
     def test_that_cannot_be_read_are_told_with_their_place(self):
         self.assertIn("line 1 column 18", self.problem(official.parse, '{"nickname": "a" "ref": ""}'))
         self.assertIn("utf-8", self.problem(official.parse, '{"nickname": "小明"}'.encode("gbk")))
+        merging = '{\n<<<<<<< HEAD\n"nickname": "a"\n=======\n"nickname": "b"\n>>>>>>> theirs\n}\n'
+        for text in merging, merging.encode():
+            self.assertIn("a merge that is not finished", self.problem(official.parse, text))
         handed_in = submission.Submission("x")
         handed_in.take_settings(b'{"nickname": }')
         self.assertIn("line 1 column 14", handed_in.unread)

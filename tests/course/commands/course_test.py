@@ -375,6 +375,14 @@ class Errors(unittest.TestCase):
         self.assertEqual(found[:3], [line, "    9 |   x();", "      |   ^"])
         return found[3:]
 
+    def test_of_a_file_in_another_encoding_say_what_to_do(self):
+        for error in "stray ‘\\377’ in program", "stray '\\376' in program", "UTF-16 (LE) is not supported":
+            line = f"stages/01-silu/silu.cpp:1:1: error: {error}"
+            with mock.patch.dict(os.environ, STAGECRAFT_LANG="en"):
+                self.assertEqual(building.first_error(f"{line}\n    1 | <ff><fe>\n"),
+                                 f"{line}\nthe file is not in UTF-8: save it as UTF-8")
+        self.assertEqual(self.said("stray ‘@’ in program"), [])
+
     def test_name_the_header_that_is_missing(self):
         for error, name, header in (
                 ("‘exp’ is not a member of ‘std’", "std::exp", "cmath"),

@@ -5,6 +5,7 @@
 Standard library only; ctest runs it.
 """
 import contextlib
+import importlib
 import json
 import os
 import pathlib
@@ -284,8 +285,23 @@ class Grade(Repository):
         group = gate.Group("Add", 3)
         group.status, group.failures, group.failed_requests = "wrong", ["it hung"], [("hung", "request")]
         self.assertEqual(work.describe(group, STAGES[0], {})["status"], "hung")
+        group.failed_requests, group.is_untried = [], True  # it hung in another group
+        self.assertEqual(work.describe(group, STAGES[0], {})["status"], "hung")
         group.failed_requests = [("exited", "request")]
         self.assertEqual(work.describe(group, STAGES[0], {})["status"], "wrong")
+
+    def test_of_a_branch_that_the_teacher_does_not_read_says_so(self):
+        other_branch = importlib.import_module("commands.grade").other_branch
+        event = self.put("event.json", '{"repository": {"default_branch": "main"}}')
+        on_github = {"GITHUB_REF_TYPE": "branch", "GITHUB_EVENT_PATH": str(event)}
+        for environment, expected in (
+                ({**on_github, "GITHUB_REF_NAME": "wip"}, ("wip", "main")),
+                ({**on_github, "GITHUB_REF_NAME": "main"}, None),
+                ({**on_github, "GITHUB_REF_NAME": "v1", "GITHUB_REF_TYPE": "tag"}, None),
+                ({**on_github, "GITHUB_REF_NAME": "wip", "GITHUB_EVENT_PATH": "none"}, None),
+                ({"CI_COMMIT_BRANCH": "wip", "CI_DEFAULT_BRANCH": "main"}, ("wip", "main")), ({}, None)):
+            with mock.patch.dict(os.environ, environment, clear=True):
+                self.assertEqual(other_branch(), expected)
 
     def test_of_starters_is_nothing_and_no_fault_and_compiles_nothing(self):
         with mock.patch.object(grader.Work, "make", side_effect=AssertionError):
