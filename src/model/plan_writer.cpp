@@ -29,7 +29,11 @@ FrequenciesId PlanWriter::frequencies(Frequencies table) {
   return static_cast<FrequenciesId>(plan_.frequencies.size() - 1);
 }
 
+// Backends cannot report a wrong routing: their threads wait for each other.
 void PlanWriter::step(std::string name, StepKind kind) {
+  if (const auto* r = std::get_if<RouteStep>(&kind)) {
+    check_routing(plan_.buffer(r->x).width, {r->n_chosen, r->normed, {}, r->scale, r->groups});
+  }
   plan_.steps.push_back({std::move(kind), layer_, std::move(name)});
 }
 

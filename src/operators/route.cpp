@@ -72,7 +72,9 @@ void check_range(const char* what, std::size_t most, std::size_t found) {
   }
 }
 
-void check(std::size_t n, const Routing& how) {
+}  // namespace
+
+void check_routing(std::size_t n, const Routing& how) {
   const RouteGroups& groups = how.groups;
   check_range("groups", std::min(n, kMaxGroups), groups.n);
   if (n % groups.n != 0) {
@@ -84,11 +86,9 @@ void check(std::size_t n, const Routing& how) {
   if (!how.bias.empty()) check_size("route", "bias", n, how.bias.size());
 }
 
-}  // namespace
-
 void route(std::span<float> shares, const Routing& how) {
   const std::size_t n = shares.size();
-  check(n, how);
+  check_routing(n, how);
   const Choice choice(shares, how);
   std::size_t last = n;  // the last chosen expert; n: none yet
   for (std::size_t i = 0; i < how.n_chosen; ++i) {

@@ -24,13 +24,16 @@ struct Routing {
   RouteGroups groups = {};
 };
 
+// Throws Error if a number in `how` is out of range for n experts, or if bias has another size.
+void check_routing(std::size_t n, const Routing& how);
+
 // Chooses the experts of a token, and how much of the result comes from each (Shazeer et al. 2017):
 // the n_chosen largest numbers of a row stay, the others become 0. Of equal numbers, the first is
 // chosen. NaN counts as the largest number, so that the result shows it.
 //
 //   shares  [n_experts]  read and written, in place; for example the softmax of the router's scores
 //
-// Throws Error if a number in `how` is out of range or bias has another size.
+// Throws Error as check_routing() does.
 void route(std::span<float> shares, const Routing& how);
 
 }  // namespace stagecraft

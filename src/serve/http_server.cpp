@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <new>
 
 namespace stagecraft {
 namespace {
@@ -174,19 +175,24 @@ void HttpServer::run(const std::function<bool()>& now) {
     for (const ConnectionId id : std::exchange(ready_, {})) {
       if (find(id, Phase::Reading) != nullptr) parse(id, {});
     }
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      const short happened = polled[i + 2].revents;
-      if ((happened & POLLOUT) != 0) send_more(ids[i]);
-      if ((happened & POLLIN) != 0) {
-        receive(ids[i]);
-      } else if ((happened & (POLLHUP | POLLERR)) != 0) {
-        drop(ids[i]);
-      }
-    }
+    for (std::size_t i = 0; i < ids.size(); ++i) attend(ids[i], polled[i + 2].revents);
     if (polled[1].revents != 0 && !stopping_) accept_all();
     drop_late();
     if (stopping_) drop_idle();
   }
+}
+
+// happened: what poll() says about this connection. If there is no memory for it, it is dropped,
+// and the others go on.
+void HttpServer::attend(ConnectionId id, short happened) try {
+  if ((happened & POLLOUT) != 0) send_more(id);
+  if ((happened & POLLIN) != 0) {
+    receive(id);
+  } else if ((happened & (POLLHUP | POLLERR)) != 0) {
+    drop(id);
+  }
+} catch (const std::bad_alloc&) {
+  drop(id);
 }
 
 int HttpServer::wait_milliseconds() const {

@@ -113,6 +113,7 @@ class HttpServer {
 
   void accept_all();
   bool make_room();
+  void attend(ConnectionId id, short happened);
   void receive(ConnectionId id);
   void half_close(ConnectionId id);
   void parse(ConnectionId id, std::string_view bytes);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "model/plan_text.h"
 #include "model/plan_writer.h"
 
@@ -76,6 +77,15 @@ TEST(PlanWriter, ABiasHasNoColumns) {
   EXPECT_EQ(plan.weight(1).name, "y_proj.bias");
   EXPECT_EQ(plan.weight(1).first_input, 0u);
   EXPECT_EQ(plan.weight(1).of_inputs, 0u);
+}
+
+TEST(PlanWriter, RefusesARoutingThatNoBackendCanCompute) {
+  Plan plan;
+  PlanWriter w(plan);
+  const BufferId x = w.buffer("x", 4);
+  EXPECT_NO_THROW(w.step("x", RouteStep{.x = x, .n_chosen = 4}));
+  EXPECT_THROW(w.step("x", RouteStep{.x = x, .n_chosen = 5}), Error);
+  EXPECT_THROW(w.step("x", RouteStep{.x = x, .n_chosen = 1, .groups = {.n = 3}}), Error);
 }
 
 }  // namespace
