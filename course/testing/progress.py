@@ -4,16 +4,18 @@ import datetime
 import functools
 import hashlib
 import json
-import os
 import sys
 
 from shared import course
+from shared import lock
 from testing import gate
 
 NOTES = course.ROOT / "build" / "course" / "notes.json"
 # What a verdict depends on besides the student's files.
-OFFICIAL = ("src", "cmake", "course/cmake", "course/judge", "course/mine", "course/sandbox", "course/worker",
-            "models/story", "tests/data", "tests/gates", "tests/support", "stages/stages.json")
+OFFICIAL = ("src", "cmake", "CMakeLists.txt", "CMakePresets.json", "stages/stages.json", "stages/own_work.json",
+            *(f"course/{name}" for name in ("cmake", "judge", "mine", "rules", "sandbox", "testing", "worker")),
+            *(f"tools/{name}.py" for name in ("cuda_check", "cuda_compile", "strict_json")),
+            "models/story", "tests/data", "tests/gates", "tests/support")
 
 
 def fingerprint(paths):
@@ -43,13 +45,13 @@ def read():
 
 
 def note(kind, stage, value):
-    """Stores `value` for a stage under a kind: "verdicts" or "hints"."""
-    notes = read()
-    notes.setdefault(kind, {})[stage.number] = value
-    NOTES.parent.mkdir(parents=True, exist_ok=True)
-    new = NOTES.with_name(f"{NOTES.name}.{os.getpid()}")
-    new.write_text(json.dumps(notes, indent=1), encoding="utf-8")
-    new.replace(NOTES)  # atomic, because ./stage watch may be reading
+    """Stores `value` for a stage under a kind: "verdicts", "begun", "right", "hints" or "hints of part 3"."""
+    with lock.held(NOTES.with_suffix(".lock")):
+        notes = read()
+        notes.setdefault(kind, {})[stage.number] = value
+        new = NOTES.with_suffix(".new")
+        new.write_text(json.dumps(notes, indent=1), encoding="utf-8")
+        new.replace(NOTES)  # atomic, because ./stage watch may be reading
 
 
 def days(stages):

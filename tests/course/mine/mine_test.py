@@ -18,6 +18,7 @@ from grading import score  # noqa: E402
 from mine import call_counts, mine_objects, real_gpu, real_program  # noqa: E402
 from rules import links  # noqa: E402
 from shared import course  # noqa: E402
+from shared import lock  # noqa: E402
 from testing import building  # noqa: E402
 from testing import progress  # noqa: E402
 
@@ -242,6 +243,24 @@ class Mine(Temporary):
         for other in (["5", "6", "9", "8"], ["5", "6"]):
             self.assertRegex(mine.compare(other, ours, "mine_differs", (1, 1)), "the first 2 of 4.*another story")
             self.assertRegex(mine.compare(other, ours, "mine_tipped", (1, 1)), "the first 2 of 4.*almost equally likely")
+
+
+class Built(Temporary):
+    def test_another_selection_does_not_change_a_program_that_runs(self):
+        program = self.folder / "stagecraft_mine"
+        mock.patch.object(mine_objects, "PROGRAM", program).start()
+        mock.patch.object(real_program, "PLACE", self.folder / "course").start()
+        held = []
+
+        def build(chosen, on_gpu):
+            held.append(real_program.PLACE / "mine.lock" in lock.mine)
+            program.write_text(chosen)
+
+        with mock.patch.object(real_program, "build", build), real_program.built("1-3") as first:
+            with real_program.built("9") as second:
+                self.assertEqual((first.read_text(), second.read_text()), ("1-3", "9"))
+        self.assertEqual(held, [True, True])
+        self.assertEqual([path.name for path in real_program.PLACE.iterdir()], ["mine.lock"])
 
 
 class Gates(Temporary):
