@@ -86,10 +86,10 @@ def tell_calls(table, code, with_shares):
                 course.tell(course.say("mine_where", stage.id), sys.stderr)
 
 
-def tell_faster(known, chosen):
+def tell_faster(chosen):
     """Plain loops are slow with a larger model: names the stages that make it faster, if none of them is chosen."""
-    faster = [stage for stage in known if stage.timed]
-    if not any(stage in chosen for stage in faster):
+    if not any(stage.timed for stage in chosen):
+        faster = [stage for stage in course.stages() if stage.timed]
         stages = course.listed(f"{stage.id} {stage.title[course.language()]}" for stage in faster)
         course.tell(course.say("mine_plain", stages), sys.stderr)
 
@@ -179,7 +179,7 @@ def run_built(program, words, chosen, right, emulated):
     # threads.
     tell_calls(table, code, with_shares=words[0] not in ("chat", "serve"))
     if code == 0 and words[0] in ("chat", "serve", "story") and has_option(words, "--model", "-m"):
-        tell_faster(course.stages(), chosen)
+        tell_faster(chosen)
     if tokens:
         course.tell(tokens, sys.stderr)
     return code if code >= 0 else 128 - code

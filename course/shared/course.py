@@ -4,7 +4,6 @@ import functools
 import hashlib
 import json
 import os
-import pathlib
 import subprocess
 
 import repository
@@ -230,7 +229,7 @@ def parse_selection(text, known, whole_class=False):
 def mistakes(stage):
     """The mistakes of a stage that have a sentence: {name: {"en", "zh"}}."""
     programs = catalogue.entries(catalogue.folder_of(stage))
-    return {pathlib.Path(program["file"]).stem: program for program in programs if "en" in program}
+    return {catalogue.name_of(program): program for program in programs if catalogue.kind(program) == "told"}
 
 
 def mistakes_folder(stage):

@@ -259,7 +259,7 @@ def run_judge(suites, worker, environment, folder):
     if ended.code is None:
         return None, course.say("gate_endless", seconds)
     try:
-        return strict_json.parse(report.read_text(errors="replace")), ""
+        return strict_json.parse(report.read_text(encoding="utf-8", errors="replace")), ""
     except (OSError, ValueError):
         return None, ended.how
 
@@ -268,7 +268,7 @@ def failed_requests(folder, suite=None):
     """(how it failed, the request's file) for each failure, of one suite or of all; folder: where the gate kept its
     requests."""
     notes = folder / "failed"
-    lines = notes.read_text().splitlines() if notes.exists() else []
+    lines = notes.read_text(encoding="utf-8").splitlines() if notes.exists() else []
     failures = [line.split(" ") for line in lines]
     return [(kind, folder / name) for kind, of, name in failures if suite in (None, of)]
 

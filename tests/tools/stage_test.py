@@ -246,6 +246,13 @@ class Run(Tree):
         for code in (1, 2, 77):
             self.assertEqual(self.stage("story", str(code)).returncode, code)
 
+    def test_bench_passes_on_a_value_that_is_called_bench(self):
+        (self.root / "src" / "programs" / "bench.cpp").write_text("")
+        for path in ("course/commands/bench.py", "tools/against.py"):
+            (self.root / path).write_text("import sys; print(*sys.argv[1:])")
+        for option in "--mine", "--against":
+            self.assertEqual(self.stage("bench", "-m", "bench", option, "9").stdout, f"-m bench {option} 9\n")
+
     def test_runs_where_the_user_is(self):
         elsewhere = self.root / "elsewhere"
         for script in ("../stage", str(self.root / "stage")):

@@ -238,7 +238,7 @@ class Mine(Temporary):
         self.assertEqual(mine.compare(ours, ours, "mine_tipped", (1, 1)), "same tokens as ours: 4 of 4")
         self.assertEqual(mine.compare(ours, ours, "mine_tipped", (0.3, 0.1)), "same tokens as ours: 4 of 4")
         self.assertEqual(mine.compare(ours, ours, "mine_tipped", (6, 2)), "same tokens as ours: 4 of 4; "
-                         "it took 3.0 times as long as with our plain loops (./stage story --textbook)")
+                         "it took 3.0 times as long as with our version (./stage story --textbook)")
         self.assertRegex(mine.compare(["9"], ours, "mine_differs", (1, 1)), "no token.*another story")
         for other in (["5", "6", "9", "8"], ["5", "6"]):
             self.assertRegex(mine.compare(other, ours, "mine_differs", (1, 1)), "the first 2 of 4.*another story")
