@@ -48,7 +48,7 @@ def commit(folder):
     for words in (["init", "-q", "--template=", "-b", "main"], ["add", "-A", "-f"],
                   ["commit", "-q", "-m", "The course, as handed out"]):
         if official.git(*alone, *words, folder=folder) is None:
-            raise course.Problem(f"{folder}: git {words[0]} failed")
+            raise course.Problem(course.say("export_git", folder, words[0]))
 
 
 def run():

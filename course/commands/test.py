@@ -188,7 +188,7 @@ def test_part(stage, part):
 
 def up_to_the_next_unfinished(known):
     """Tests the stages that are not known to pass, up to the first with work to do."""
-    known = [stage for stage in known if stage.is_expected()]
+    known = [stage for stage in known if stage.is_expected]
     for stage in known:
         before = progress.remembered(stage, official_too=False)
         if before is None or before.status != "passed" or stage is known[-1]:

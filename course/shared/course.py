@@ -157,6 +157,7 @@ class Stage:
         there = any(self.path(unit).exists() for unit in self.units)
         return (there or not self.is_optional) and not all(map(self.is_handed_out, self.units))
 
+    @property
     def is_expected(self):
         """True if the stage counts. An optional stage counts only if the student began it."""
         return not self.is_optional or self.is_started
@@ -214,7 +215,7 @@ def find_part(text, known):
 def parse_selection(text, known, whole_class=False):
     """'1-3', '1,4', 'all' -> stages. whole_class: 'all' includes the optional stages that were not begun here."""
     if text == "all":
-        return [stage for stage in known if whole_class or stage.is_expected()]
+        return [stage for stage in known if whole_class or stage.is_expected]
     chosen = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")

@@ -245,7 +245,7 @@ def ask_judge(suites, worker, environment, folder):
     worker's fault if the gate can report about a worker that does nothing; otherwise it is a course.Problem."""
     found, how = run_judge(suites, worker, environment, folder)
     if found is None and run_judge(suites, "/bin/false", {}, folder)[0] is None:
-        raise course.Problem(f"the gate did not finish: {how}")
+        raise course.Problem(course.say("gate_unfinished", how))
     return found, how
 
 

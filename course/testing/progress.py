@@ -115,13 +115,13 @@ def result_of(stage):
 
 def are_all_right(stages):
     """True if all are right according to the remembered verdicts; judges nothing."""
-    expected = filter(course.Stage.is_expected, stages)
+    expected = (stage for stage in stages if stage.is_expected)
     return all((found := remembered(stage, official_too=False)) and found.status == "passed" for stage in expected)
 
 
 def next_unfinished(stages):
     """The first stage with work to do, or None. A stage that passed before official files changed counts as passed."""
-    for stage in filter(course.Stage.is_expected, stages):
+    for stage in (stage for stage in stages if stage.is_expected):
         before = remembered(stage, official_too=False) or result_of(stage)
         if not before.is_done_here:
             return stage

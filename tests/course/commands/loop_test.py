@@ -299,6 +299,12 @@ class Hint(Repository):
         self.run_tool("hint", "6.1", code=2)
         self.assertIn("expected 6.2 to 6.6", self.stderr)
 
+    def test_code_is_marked_and_chinese_lines_are_joined(self):
+        page = self.made / "page.md"
+        page.write_text("<details><summary>提示 1</summary>\n\n用 <code>x</code> 乘\n每一行。\n\n</details>\n"
+                        "<details><summary>答案</summary>3</details>\n", encoding="utf-8")
+        self.assertEqual(hint.hints(page), ["用 `x` 乘每一行。"])
+
     def test_every_one_is_plain_text(self):
         for language in ("en", "zh"):
             with mock.patch.dict(os.environ, STAGECRAFT_LANG=language):

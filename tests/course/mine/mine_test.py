@@ -422,6 +422,19 @@ class OnAGpu(Temporary):
             ids.append(saved.read_text())
         self.assertEqual(*ids)
 
+    def test_compiles_again_after_a_change_of_a_header(self):
+        source, header = self.folder / "some.cu", self.folder / "some.h"
+        source.write_text('#include "some.h"\n')
+        header.write_text("")
+        real_gpu.FOLDER.mkdir()
+        made = real_gpu.compile_for("sm_90", source, counted=False)
+        before = made.stat().st_mtime_ns
+        real_gpu.compile_for("sm_90", source, counted=False)
+        self.assertEqual(made.stat().st_mtime_ns, before)
+        os.utime(header, ns=(before, before))
+        real_gpu.compile_for("sm_90", source, counted=False)
+        self.assertGreater(made.stat().st_mtime_ns, before)
+
     def test_shows_the_first_error_of_nvcc(self):
         for unit in self.stage.units:
             (self.folder / unit["file"]).write_text("float wrong = missing;\n")
