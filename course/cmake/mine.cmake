@@ -1,5 +1,5 @@
-# The lists of objects from which course/mine/mine_objects.py chooses those of a --mine program: CMake need not run again
-# for another choice of stages.
+# The lists of objects from which course/mine/mine_objects.py chooses those of a --mine program: CMake need not run
+# again for another choice of stages.
 function(json_list out)
   set(${out} "[\"$<JOIN:${ARGN},\"$<COMMA>\">\"]" PARENT_SCOPE)
 endfunction()

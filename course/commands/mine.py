@@ -155,7 +155,8 @@ def announce(chosen, why_not):
     if all(any(stage.id == one for stage in chosen) for one in (9, 10)):
         course.tell(course.say("mine_both"), sys.stderr)
     if any(stage.is_emulated for stage in chosen):
-        course.tell(course.say("mine_emulated", course.say(why_not)) if why_not else course.say("mine_on_gpu"), sys.stderr)
+        said = course.say("mine_emulated", course.say(why_not)) if why_not else course.say("mine_on_gpu")
+        course.tell(said, sys.stderr)
 
 
 def run_built(program, words, chosen, right, emulated):

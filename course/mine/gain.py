@@ -26,7 +26,8 @@ def rungs(chosen):
 
 
 def tokens_per_second(program, words):
-    """The best of several runs of a program (a path, absolute or relative to course.BUILD): other load on the machine can only make a run slower."""
+    """The best of several runs, because other load on the machine can only make a run slower. program: a path, absolute
+    or relative to course.BUILD."""
     environment = {name: value for name, value in os.environ.items() if name != "STAGECRAFT_CALLS"}
     best, end = 0.0, time.monotonic() + SECONDS
     for _ in range(RUNS):

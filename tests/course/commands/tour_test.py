@@ -235,7 +235,8 @@ class Pages(unittest.TestCase):
             script = "import sys; sys.path[:0] = ['course', 'tools']; import pathlib; from shared import course; " \
                      "course.ROOT = pathlib.Path.cwd(); sys.argv = ['tour', '--summary']; " \
                      "from commands import tour; sys.exit(course.main(tour.run))"
-            done = subprocess.run([sys.executable, "-B", "-c", script], cwd=folder, capture_output=True, text=True, check=False)
+            done = subprocess.run([sys.executable, "-B", "-c", script], cwd=folder, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
     def test_the_summary_is_short(self):
