@@ -4,7 +4,6 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/stagecraft)
 
-set_target_properties(engine PROPERTIES EXPORT_NAME engine)
 install(TARGETS stagecraft engine EXPORT stagecraft_targets)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stagecraft
   FILES_MATCHING PATTERN "*.h" PATTERN programs EXCLUDE PATTERN cuda_emulator EXCLUDE)

@@ -117,7 +117,7 @@ def main():
     parser.add_argument("--clients", type=numbers, default=[1, 4, 16, 64], metavar="N,N", help="of a server, at the same time")
     parser.add_argument("--chats", type=int, default=0, metavar="N", help="of a server: conversations that take turns, not prompts")
     parser.add_argument("-r", "--rounds", type=int, default=5, metavar="N")
-    options = parser.parse_args([word for word in sys.argv[1:] if word != "bench"])
+    options = parser.parse_args()
     repository.build("stagecraft")
     command = shlex.split(options.against)
     rows = []

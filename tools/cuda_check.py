@@ -372,8 +372,8 @@ def compile_checked(source, thing, macros=()):
 
     def compiled(*more):
         must([*compiler(), *FLAGS, *more, *INCLUDES, *macros, "-x", "c++", "-S", source, "-o", assembly])
-        return assembly.read_text()
-    assembly.write_text(changed_assembly(with_nan_marks(compiled(), lambda: compiled(UNMARKED))))
+        return assembly.read_text(encoding="utf-8")
+    assembly.write_text(changed_assembly(with_nan_marks(compiled(), lambda: compiled(UNMARKED))), encoding="utf-8")
     must([compiler()[-1], "-c", assembly, "-o", thing])
 
 
@@ -586,4 +586,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(repository.main(main))

@@ -136,17 +136,17 @@ def compile_cuda(words, fast, trusted, cached):
     with tempfile.TemporaryDirectory(prefix="cuda-compile-") as folder:
         assembly = pathlib.Path(folder) / "program.s"
         run([*compiler, *options, *dependencies, "-x", "c++", "-S", source, "-o", assembly])
-        text = assembly.read_text()
+        text = assembly.read_text(encoding="utf-8")
 
         def unmarked():
             run([*compiler, *options, "-w", cuda_check.UNMARKED, "-x", "c++", "-S", source, "-o", assembly])
-            return assembly.read_text()
+            return assembly.read_text(encoding="utf-8")
         if not fast:
             text = cuda_check.with_nan_marks(text, unmarked)
         if not fast and not trusted:
             look(text)
         text = cuda_check.changed_assembly(own_functions(text), checked=not fast)
-        assembly.write_text(with_tables(text, source))
+        assembly.write_text(with_tables(text, source), encoding="utf-8")
         run([words[0], "-c", assembly, "-o", output])
 
 

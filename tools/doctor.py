@@ -2,14 +2,15 @@
 import argparse
 import contextlib
 import os
-import pathlib
 import platform
 import re
 import shutil
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import repository
+
+ROOT = repository.ROOT
 PROGRAM = ROOT / "build" / "release" / "src" / "stagecraft"
 # CPU features that our kernels may use, in the spelling of /proc/cpuinfo and sysctl.
 FLAGS = ("sse4_2 avx avx2 fma f16c avx512f avx512bw avx512vl avx512_vnni avx512_bf16 avx_vnni amx_tile "
@@ -217,4 +218,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(repository.main(main))

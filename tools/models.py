@@ -3,6 +3,7 @@ import argparse
 import sys
 
 import pulled_models
+import repository
 from download import Problem
 
 
@@ -16,13 +17,13 @@ def main():
     if options.action and not options.name:
         parser.error("rm: expected a name, found none")
     try:
-        for line in [pulled_models.remove(options.name)] if options.action else pulled_models.listing():
-            print(line)
-        return 0
+        lines = [pulled_models.remove(options.name)] if options.action else list(pulled_models.listing())
     except (Problem, OSError) as problem:
         print(f"stage: models: {problem}", file=sys.stderr)
         return 1
+    print("\n".join(lines))
+    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(repository.main(main))

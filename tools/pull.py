@@ -13,6 +13,7 @@ import sys
 import download
 import pulled_models
 import model_hubs
+import repository
 from download import Problem
 
 SOURCES = ("hub", "modelscope", "pypi")
@@ -310,4 +311,4 @@ def unfinished(model):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(repository.main(main))

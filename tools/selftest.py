@@ -15,9 +15,10 @@ import tempfile
 import time
 from concurrent import futures
 
+import repository
 import sysroot
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = repository.ROOT
 BUILD = ROOT / "build"
 CORES = str(os.cpu_count() or 2)
 # Modules whose tests pass files and text from outside to a parser.
@@ -330,20 +331,23 @@ def nvcc_from_pypi(folder):
     return found[0]
 
 
+def catalogue():
+    """The numbers of the stages that have known mistakes: 00 ..."""
+    return [path.name[:2] for path in sorted((ROOT / "course" / "mistakes").glob("[0-9][0-9]-*"))]
+
+
 def check_class(_):
     """a class of 500 students, made of known mistakes: pulled and graded, killed once and resumed (nearly an hour)"""
-    stages = [path.name[:2] for path in sorted((ROOT / "course" / "mistakes").glob("[0-9][0-9]-*"))]
-    run(ROOT / "stage", "build", "--only", "grading", *(f"catalogue_{number}" for number in stages))
+    run(ROOT / "stage", "build", "--only", "grading", *(f"catalogue_{number}" for number in catalogue()))
     run(sys.executable, ROOT / "tests" / "course" / "classroom" / "class_test.py", BUILD / "release", "all")
 
 
 def check_catalogue(_):
     """gates and known mistakes with 200 seeds, and the mistakes that are named for 200 mutants and 40 pairs (hours)"""
-    stages = [path.name[:2] for path in sorted((ROOT / "course" / "mistakes").glob("[0-9][0-9]-*"))]
-    run(ROOT / "stage", "build", "--only", "gate", *(f"catalogue_{number}" for number in stages))
+    run(ROOT / "stage", "build", "--only", "gate", *(f"catalogue_{number}" for number in catalogue()))
     run("env", "STAGE_REFEREE=", BUILD / "release" / "course" / "gate", "--gtest_filter=-*Speed*", "--gtest_repeat=200",
         "--gtest_brief=1")
-    for number in stages:
+    for number in catalogue():
         run(sys.executable, ROOT / "tests" / "course" / "mistakes" / "catalogue_test.py", BUILD / "release", number, "200")
     run(sys.executable, ROOT / "tests" / "course" / "mistakes" / "names_test.py", BUILD / "release")
 
@@ -419,15 +423,13 @@ def main():
                                                   if failed else ""), flush=True)
         try:
             run_tests()
-        except Failed:
+        except Failed as problem:
             failed.append("tests")
+            print(f"== tests: FAILED: {problem}", flush=True)
     if failed:  # ctest's last line may report success
         print(f"selftest: failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    sys.exit(repository.main(main))

@@ -1,5 +1,5 @@
-# CMake need not run again for another choice: course/mine/mine_objects.py chooses the objects from this list, and
-# writes
+# The lists of objects from which course/mine/mine_objects.py chooses those of a --mine program: CMake need not run
+# again for another choice of stages.
 function(json_list out)
   set(${out} "[\"$<JOIN:${ARGN},\"$<COMMA>\">\"]" PARENT_SCOPE)
 endfunction()

@@ -32,7 +32,7 @@ def run():
     parser.add_argument("--model", "-m")
     parser.add_argument("--threads", "-t", type=int, default=1)
     parser.add_argument("--max-tokens", "-n", type=int, default=64)
-    options = parser.parse_args([word for word in sys.argv[1:] if word != "bench"])
+    options = parser.parse_args()
     known = [stage for stage in course.stages() if stage.timed]
     for stage in known:
         if options.mine in (str(stage.id), stage.number, stage.slug):

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-from mine import gain, mine_objects, real_program
+from mine import gain, real_program
 from shared import course
 from shared.parser import Parser
 from testing import progress
@@ -33,15 +33,15 @@ def ids_of(program, words, folder):
 
 
 def score(known):
-    """(tokens per second, the stages used): the fastest of the student's programs whose text equals ours. A stage that
-    rounds may change the model's choice of a token; then the program without that stage counts."""
-    best = 0.0, []
+    """Tokens per second of the fastest of the student's programs whose text equals ours. A stage that rounds may change
+    the model's choice of a token; then the program without that stage counts."""
+    best = 0.0
     with tempfile.TemporaryDirectory() as folder:
         ours = ids_of("src/stagecraft", [GREEDY[0], "--textbook", *GREEDY[1:]], folder)
         for chosen in ([stage for stage in known if not stage.rounds], known):
-            real_program.build(chosen)
-            if ids_of(mine_objects.PROGRAM, GREEDY, folder) == ours:
-                best = max(best, (gain.tokens_per_second(mine_objects.PROGRAM, GREEDY), chosen), key=lambda pair: pair[0])
+            with real_program.built(chosen) as program:
+                if ids_of(program, GREEDY, folder) == ours:
+                    best = max(best, gain.tokens_per_second(program, GREEDY))
     return best
 
 
@@ -51,11 +51,12 @@ def whole_sentences(text):
     return found[0] if found else text
 
 
-def story():
-    """A story from the program that was built last: all stages in it are the student's."""
+def story(known):
+    """A story from the program in which all these stages are the student's."""
     words = [*COMMON, "--temperature", "0.8", "--seed", str(SEED), "-n", "160"]
-    done = subprocess.run([str(course.BUILD / mine_objects.PROGRAM), *words], stdin=subprocess.DEVNULL, cwd=course.ROOT,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace")
+    with real_program.built(known) as program:
+        done = subprocess.run([str(program), *words], stdin=subprocess.DEVNULL, cwd=course.ROOT,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace")
     paragraphs = [" ".join(line.split()) for line in whole_sentences(done.stdout).splitlines() if line.strip()]
     return [piece for line in paragraphs for piece in course.wrapped(line, COLUMNS)]
 
@@ -107,8 +108,8 @@ def run():
         raise course.Problem(course.say("card_not_yet", course.listed(map(str, left))))
     os.chdir(course.ROOT)
     with course.doing(course.say("doing_card")):
-        speed, _ = score(known)
-        tale = story()
+        speed = score(known)
+        tale = story(known)
     head = list(lines_of(options.name, results, speed, progress.days([result.stage for result in results])))
     print("\n".join([*head, "", *(f"  {line}" for line in tale), "", course.say("card_own")]))
     CARD.parent.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ The gate keeps its requests (STAGE_KEEP); a worker built for debuggers is starte
 """
 import json
 import os
+import pathlib
 import re
 import shutil
 import sys
@@ -66,12 +67,19 @@ def function_of(request):
         return json.loads(file.read(length))["__metadata__"]["function"]
 
 
+def copy_of(request):
+    """A copy that the next test does not delete."""
+    folder = request.parent.with_suffix(".debug")
+    folder.mkdir(exist_ok=True)
+    return pathlib.Path(shutil.copy(request, folder))
+
+
 def command(debugger, stage, request, functions):
     options, each, stop, then = DEBUGGERS[debugger]
     steps = [word for function in functions for word in (each, stop.format(function))]
     worker = course.BUILD / "course" / f"worker_{stage.number}_debug"
     return [debugger, *options, *steps, each, "run", then, str(worker), str(request),
-            str(stage.requests / "response")]
+            str(request.with_name("response"))]
 
 
 def find_debugger():
@@ -96,10 +104,12 @@ def run():
     debugger = find_debugger()
     if not stage.is_started:
         raise course.Problem(course.say("debug_unwritten", stage.id))
-    if not kept(stage) or progress.remembered(stage) is None:
-        if progress.judge(stage).compile_error:
-            raise course.Problem(course.say("debug_uncompiled", stage.id))
-    request = pick(stage, options.case, part)
+    with gate.one_at_a_time(stage):
+        if not kept(stage) or progress.remembered(stage) is None:
+            if progress.judge(stage).compile_error:
+                raise course.Problem(course.say("debug_uncompiled", stage.id))
+        request = pick(stage, options.case, part)
+        copy = copy_of(request)
     problem = building.build(f"worker_{stage.number}_debug")
     if problem is not None:
         raise course.Problem(course.say("debug_uncompiled", stage.id))
@@ -108,7 +118,7 @@ def run():
     course.tell(course.say("debug_case", request.name, course.listed(functions)), sys.stderr)
     course.tell(course.say(f"debug_keys_{debugger}"), sys.stderr)
     sys.stderr.flush()
-    words = command(debugger, stage, request, functions)
+    words = command(debugger, stage, copy, functions)
     os.execvp(words[0], words)
 
 

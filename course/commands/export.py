@@ -4,6 +4,7 @@ It has the tree as committed, but with all starters restored, our own checks lef
 commit. It contains our answers and the catalogue of mistakes (docs/teaching.md says what follows from this).
 """
 import io
+import json
 import pathlib
 import subprocess
 import sys
@@ -47,7 +48,7 @@ def commit(folder):
     for words in (["init", "-q", "--template=", "-b", "main"], ["add", "-A", "-f"],
                   ["commit", "-q", "-m", "The course, as handed out"]):
         if official.git(*alone, *words, folder=folder) is None:
-            raise course.Problem(f"{folder}: git {words[0]} failed")
+            raise course.Problem(course.say("export_git", folder, words[0]))
 
 
 def run():
@@ -63,7 +64,7 @@ def run():
     sha = official.git("rev-parse", "HEAD")
     settings = {**official.read(), "url": options.url, "ref": options.ref, "language": options.language,
                 "commit": (sha or "").strip()}
-    official.parse(official.json.dumps(settings))  # as each workflow will do
+    official.parse(json.dumps(settings))  # as each workflow will do
     write_tree(folder)
     official.write(settings, folder)
     commit(folder)

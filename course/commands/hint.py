@@ -1,22 +1,19 @@
 """./stage hint: shows one more hint of a handout."""
-import html
-import re
 import sys
 
 from shared import course
+from shared import markdown
 from shared.parser import Parser
 from testing import progress
 
 COLUMNS = 80
 INDENT = "    "
-HINT = re.compile(r"<details><summary>(?:Hint|提示) \d</summary>(.*?)</details>", re.DOTALL)
 
 
 def hints(page):
     """The folded hints of a page, as plain text."""
     text = page.read_text(encoding="utf-8")
-    plain = (html.unescape(re.sub(r"<[^>]*>", "", found)) for found in HINT.findall(text))
-    return [" ".join(hint.split()) for hint in plain]
+    return [markdown.plain(hint) for title, hint in markdown.DETAILS.findall(text) if markdown.HINT.fullmatch(title)]
 
 
 def run():

@@ -3,16 +3,13 @@
 ./stage calls it with the whole command line; it removes --mine.
 """
 import os
-import pathlib
 import secrets
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 from mine import call_counts
-from mine import mine_objects
 from mine import real_gpu
 from mine import real_program
 from shared import course
@@ -89,10 +86,10 @@ def tell_calls(table, code, with_shares):
                 course.tell(course.say("mine_where", stage.id), sys.stderr)
 
 
-def tell_faster(known, chosen):
+def tell_faster(chosen):
     """Plain loops are slow with a larger model: names the stages that make it faster, if none of them is chosen."""
-    faster = [stage for stage in known if stage.timed]
-    if not any(stage in chosen for stage in faster):
+    if not any(stage.timed for stage in chosen):
+        faster = [stage for stage in course.stages() if stage.timed]
         stages = course.listed(f"{stage.id} {stage.title[course.language()]}" for stage in faster)
         course.tell(course.say("mine_plain", stages), sys.stderr)
 
@@ -146,35 +143,46 @@ def run():
     has_kernels = any(stage.is_emulated for stage in chosen)
     why_not = real_gpu.why_not() if has_kernels else None
     emulated = has_kernels and why_not is not None
-    real_program.build(chosen, has_kernels and not emulated)
+    with real_program.built(chosen, has_kernels and not emulated) as program:
+        announce(chosen, why_not)
+        return run_built(program, words, chosen, right, emulated)
+
+
+def announce(chosen, why_not):
+    """Says what of the program is the student's. why_not: the key of the message that says why no GPU runs kernels."""
     functions = [function for stage in chosen for function in stage.functions]
     course.tell(course.say("mine_begins", course.listed(functions)), sys.stderr)
     if all(any(stage.id == one for stage in chosen) for one in (9, 10)):
         course.tell(course.say("mine_both"), sys.stderr)
-    if has_kernels:
-        course.tell(course.say("mine_emulated", course.say(why_not)) if emulated else course.say("mine_on_gpu"), sys.stderr)
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        table = call_counts.Table(folder / "calls", course.BUILD, mine_objects.PROGRAM, functions)
-        environment = dict(os.environ, STAGECRAFT_CALLS=str(table.path))
+    if any(stage.is_emulated for stage in chosen):
+        said = course.say("mine_emulated", course.say(why_not)) if why_not else course.say("mine_on_gpu")
+        course.tell(said, sys.stderr)
 
-        def run_mine(words):
-            return real_program.run(mine_objects.PROGRAM, words, env=environment)
 
-        if has_option(words, "--help", "-h"):
-            return run_mine(words)
-        if words[0] == "story" and not has_option(words, "--save-ids"):
-            code, tokens = story(words, run_mine, why_tokens_part(chosen, right), folder,
-                                 "mine_slower_emulated" if emulated else "mine_slower")
-        else:
-            code, tokens = run_mine(words), None
-        # No percentages of time for a chat, which mostly waits for its user, or for a server, which computes in other
-        # threads.
-        tell_calls(table, code, with_shares=words[0] not in ("chat", "serve"))
-        if code == 0 and words[0] in ("chat", "serve", "story") and has_option(words, "--model", "-m"):
-            tell_faster(known, chosen)
-        if tokens:
-            course.tell(tokens, sys.stderr)
+def run_built(program, words, chosen, right, emulated):
+    """Runs the program, in whose folder temporary files are written. right: no chosen stage is wrong."""
+    folder = program.parent
+    functions = [function for stage in chosen for function in stage.functions]
+    table = call_counts.Table(folder / "calls", course.BUILD, program, functions)
+    environment = dict(os.environ, STAGECRAFT_CALLS=str(table.path))
+
+    def run_mine(words):
+        return real_program.run(program, words, env=environment)
+
+    if has_option(words, "--help", "-h"):
+        return run_mine(words)
+    if words[0] == "story" and not has_option(words, "--save-ids"):
+        code, tokens = story(words, run_mine, why_tokens_part(chosen, right), folder,
+                             "mine_slower_emulated" if emulated else "mine_slower")
+    else:
+        code, tokens = run_mine(words), None
+    # No percentages of time for a chat, which mostly waits for its user, or for a server, which computes in other
+    # threads.
+    tell_calls(table, code, with_shares=words[0] not in ("chat", "serve"))
+    if code == 0 and words[0] in ("chat", "serve", "story") and has_option(words, "--model", "-m"):
+        tell_faster(chosen)
+    if tokens:
+        course.tell(tokens, sys.stderr)
     return code if code >= 0 else 128 - code
 
 

@@ -8,8 +8,6 @@ from shared.parser import Parser
 from testing import progress
 
 WIDEST = 100  # longer lines are hard to read
-DETAILS = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.S)
-HINT = re.compile(r"(?:Hint|提示) \d")
 PARAGRAPHS = re.compile(r"\n\n(?=[^\s`|<])")  # between them; code and tables stay at the margin
 ANSWER = re.compile(r"Answers?|答案")  # answers to the questions above them
 
@@ -19,14 +17,14 @@ def without_hints(text, name):
     answers = []
 
     def shown(match):
-        if HINT.match(match[1]):
+        if markdown.HINT.fullmatch(match[1]):
             return ""
         answers.append(match[2].strip())
         if ANSWER.fullmatch(match[1]):
             return "\n" + course.say("read_answer", len(answers))
         return f"{len(answers)}. {match[1]}"
 
-    text = DETAILS.sub(shown, text)
+    text = markdown.DETAILS.sub(shown, text)
     text = re.sub(r"^(## (?:Hints|提示))$.*?(?=^## )", rf"\1\n\n{course.say('read_hints', name)}\n\n", text, flags=re.M | re.S)
     if answers:
         inside = (PARAGRAPHS.sub("\n\n   ", answer) for answer in answers)  # of the item of a list

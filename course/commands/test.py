@@ -7,6 +7,7 @@ from grading import sanitized
 from shared import course
 from shared.parser import Parser
 from testing import building
+from testing import gate
 from testing import progress
 
 COLOURS = {"passed": "32", "wrong": "31", "slow": "33"}
@@ -167,17 +168,19 @@ def run_my_tests(result):
 
 
 def test_and_tell(stage, brief=False):
-    result = progress.judge(stage, explain=True)
-    tell(result, brief)
+    with gate.one_at_a_time(stage):  # the sanitizers read the kept requests
+        result = progress.judge(stage, explain=True)
+        tell(result, brief)
     run_my_tests(result)
     return result
 
 
 def test_part(stage, part):
     """The gate judges the whole stage, because its parts use each other; one part is shown."""
-    whole = progress.judge(stage, explain=True)
-    result = whole.of_part(part)
-    tell(result)
+    with gate.one_at_a_time(stage):
+        whole = progress.judge(stage, explain=True)
+        result = whole.of_part(part)
+        tell(result)
     run_my_tests(result)
     course.tell(next_page(whole) if result.status == "passed" else next_step(result))
     return result
@@ -185,7 +188,7 @@ def test_part(stage, part):
 
 def up_to_the_next_unfinished(known):
     """Tests the stages that are not known to pass, up to the first with work to do."""
-    known = [stage for stage in known if stage.is_expected()]
+    known = [stage for stage in known if stage.is_expected]
     for stage in known:
         before = progress.remembered(stage, official_too=False)
         if before is None or before.status != "passed" or stage is known[-1]:

@@ -68,11 +68,10 @@ def run():
     parser.add_argument("screen", nargs="?", type=int)
     parser.add_argument("--summary", action="store_true")
     arguments = parser.parse_args()
-    text = page()
     if arguments.summary:
         show_summary()
         return 0
-    found = screens(text, columns())
+    found = screens(page(), columns())
     if arguments.screen is not None and not 1 <= arguments.screen <= len(found):
         raise course.Problem(course.say("no_screen", arguments.screen, len(found)))
     for number, screen in enumerate(found, 1):

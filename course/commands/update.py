@@ -133,7 +133,7 @@ def run():
         if line not in before:
             course.tell(f"  {line.removeprefix('- ')}")
     if n_engine := sum(line not in engine_before for line in changelog.lines("engine")):
-        course.tell(f"  engine: {n_engine} new in CHANGELOG.md")
+        course.tell(f"  {course.say('update_engine', n_engine)}")
     course.tell(course.say("update_commit", datetime.date.today().isoformat()))
     return 0
 

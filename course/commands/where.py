@@ -23,15 +23,15 @@ def table(results):
     yield row("", course.say("where_stage"), course.say("where_points"), course.say("where_state"), width)
     for result, title in zip(results, titles):
         yield row(result.stage.id, title, f"{result.earned} / {result.stage.points}",
-                  course.paint(course.say(f"state_{result.status}" if result.stage.is_expected() else "where_optional"),
+                  course.paint(course.say(f"state_{result.status}" if result.stage.is_expected else "where_optional"),
                                COLOURS.get(result.status)), width)
     earned = sum(result.earned for result in results)
-    points = sum(result.stage.points for result in results if result.stage.is_expected())
+    points = sum(result.stage.points for result in results if result.stage.is_expected)
     yield row("", course.say("where_total"), f"{earned} / {points}", "", width)
 
 
 def what_next(results):
-    expected = [result for result in results if result.stage.is_expected()]
+    expected = [result for result in results if result.stage.is_expected]
     ahead = next((result for result in expected if not result.is_done_here), None)
     if ahead is None:
         elsewhere = [str(result.stage.id) for result in expected if result.status == "unjudged"]

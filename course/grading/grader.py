@@ -49,9 +49,8 @@ STARVED = os.strerror(errno.EAGAIN)  # what programs say if they may start no mo
 GROUPS = {"passed", "unwritten", "crashed", "hung"}  # all other failures are "wrong"
 NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged", "unmeasured")
 # What a verdict depends on, besides the student's files, the seed and the compiler.
-OFFICIAL = (*progress.OFFICIAL, "course/grading", "course/mistakes", "course/rules", "course/shared", "course/testing",
-            "stages/messages.json", "stages/case_names.json", "stages/own_work.json", "CMakeLists.txt", "CMakePresets.json",
-            *(f"tools/{name}.py" for name in ("cuda_check", "cuda_compile", "strict_json")))
+OFFICIAL = (*progress.OFFICIAL, "course/grading", "course/mistakes", "course/shared", "stages/messages.json",
+            "stages/case_names.json")
 # The script that compiles a stage for the CUDA emulator, and the headers that it includes.
 EMULATOR = [course.ROOT / name for name in ("tools", "src/cuda_emulator")]
 # For the linker: a program exports no names. Otherwise the C and C++ libraries would call a function of the program in

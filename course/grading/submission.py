@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import threading
 
+from sandbox.limited import with_limits
 from shared import course
 from shared import official
 
@@ -77,10 +78,8 @@ def names(stages):
 
 
 def limited(words, addresses=MAX_ADDRESSES):
-    """The words that run a command under limits for which git has no option. (A system without one of them, such as
-    macOS, applies the others.)"""
-    limits = f"ulimit -f {MAX_FETCHED // 512}; ulimit -v {addresses // 1024}"
-    return ["sh", "-c", f'{{ {limits}; }} 2>/dev/null; exec "$@"', "sh", *words]
+    """The words that run a command under limits for which git has no option."""
+    return with_limits(words, MAX_FETCHED, addresses)
 
 
 @contextlib.contextmanager

@@ -333,7 +333,7 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
   }
   const std::string kept = keep_request(question);
   // Twice the expected size: no known mistake makes a larger answer.
-  const std::size_t most = std::max(kMostNumbers, 2 * expected_bytes(question));
+  const std::size_t most = std::max(kMostAnswerBytes, 2 * expected_bytes(question));
   Outcome outcome = ask_judged(question.request, most);
   if (skips_unwritten(outcome)) return false;
   std::string problem = find_problem(outcome);

@@ -7,7 +7,7 @@
 
 #include "course/judge/case_names.h"
 #include "course/judge/gate.h"
-#include "tests/support/temporary_folder.h"
+#include "course/judge/scratch_folder.h"
 
 namespace stagecraft::stages {
 namespace {
@@ -78,7 +78,7 @@ void keep_failure(const std::string& name, const Outcome& outcome, bool is_about
 fs::path folder_for_files(const std::string& name) {
   fs::path parent = folder() / "files";
   if (folder().empty()) {
-    static const TemporaryFolder temporary;
+    static const ScratchFolder temporary;
     parent = temporary.path();
   }
   fs::create_directories(parent / name);

@@ -11,7 +11,7 @@ Outcome ask_ours(const std::filesystem::path& program, const WrittenRequest& req
 
 // Asks the program that is judged. A program in the folder STAGE_OURS, which is set when the
 // catalogue is tested, runs without a sandbox.
-Outcome ask_judged(const Request& request, std::size_t most = kMostNumbers);
+Outcome ask_judged(const Request& request, std::size_t most = kMostAnswerBytes);
 
 // Asks a known mistake, whose answers never change, or the judged program itself. If STAGE_ANSWERS
 // names a folder, the answers of mistakes are kept there, for this process and for others; the key

@@ -43,7 +43,7 @@ class Pipe {
 }  // namespace
 
 WrittenRequest::WrittenRequest(const Request& request)
-    : most_bytes_(stages::most_bytes(request, kMostNumbers)) {
+    : most_bytes_(stages::most_bytes(request, kMostAnswerBytes)) {
   request.write(question());
 }
 

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
+#include "course/judge/scratch_folder.h"
 #include "course/judge/worker_process.h"
-#include "tests/support/temporary_folder.h"
 
 namespace stagecraft::stages {
 
@@ -14,12 +14,12 @@ class WrittenRequest {
  public:
   explicit WrittenRequest(const Request& request);
 
-  std::filesystem::path question() const { return folder_.path() / "request"; }
-  std::filesystem::path answer() const { return folder_.path() / "response"; }
+  std::filesystem::path question() const { return folder_ / "request"; }
+  std::filesystem::path answer() const { return folder_ / "response"; }
   std::size_t most_bytes() const { return most_bytes_; }  // of an answer
 
  private:
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   std::size_t most_bytes_;
 };
 

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "course/judge/known_answers.h"
 #include "course/judge/mistakes.h"
-#include "tests/support/temporary_folder.h"
+#include "course/judge/scratch_folder.h"
 
 extern char** environ;  // NOLINT: no POSIX header declares it
 
@@ -138,8 +138,8 @@ void set_own_program(const std::string& path) { own_program() = path; }
 
 Score fresh_cases(const fs::path& judged, const Rivals& rivals, const std::string& suite,
                   std::size_t rounds) {
-  const TemporaryFolder folder;
-  const fs::path result = folder.path() / "score";
+  const ScratchFolder folder;
+  const fs::path result = folder / "score";
   const std::string seed = setting("STAGE_SEED");
   const std::uint64_t number = seed.empty() ? 0 : std::stoull(seed);
   const auto begin = std::chrono::steady_clock::now();

@@ -78,6 +78,12 @@ bool run_race(const Race& race, Record& record) {
   return true;
 }
 
+// Skips the test. Without a property, it would count as passed.
+void skip(const std::string& property, const std::string& why) {
+  ::testing::Test::RecordProperty(property, why);
+  [&] { GTEST_SKIP() << why; }();
+}
+
 bool is_wrong_elsewhere() {
   return std::ranges::any_of(asked(), [](const Asked& one) { return !one.right; });
 }
@@ -87,8 +93,7 @@ bool is_wrong_elsewhere() {
 bool skips_for_lack_of_instructions() {
 #if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
-    ::testing::Test::RecordProperty("not-judged", say("no_avx2"));
-    [] { GTEST_SKIP() << say("no_avx2"); }();
+    skip("not-judged", say("no_avx2"));
     return true;
   }
 #endif
@@ -97,12 +102,8 @@ bool skips_for_lack_of_instructions() {
 
 void judge_speed(const std::string& name, const std::function<Race()>& new_race, const Band& band) {
   if (skips_for_lack_of_instructions()) return;
-  if (yardsticks().empty()) GTEST_SKIP() << "this build does not measure speed";
-  if (is_wrong_elsewhere()) {
-    ::testing::Test::RecordProperty("not-measured", say("speed_not_measured"));
-    [] { GTEST_SKIP() << say("speed_not_measured"); }();
-    return;
-  }
+  if (yardsticks().empty()) return skip("not-measured", say("speed_needs_release"));
+  if (is_wrong_elsewhere()) return skip("not-measured", say("speed_not_measured"));
   Record& record = record_of(name);
   const auto best = [&] {
     return std::ranges::max_element(record.tries, {},

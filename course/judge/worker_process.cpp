@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "course/judge/scratch_folder.h"
 #include "course/sandbox/confinement.h"
 
 namespace stagecraft::stages {
@@ -29,26 +30,6 @@ constexpr std::size_t kMaxPrintedLines = 40;
 constexpr std::size_t kLinesOfTooMany = 3;  // enough to find the statement that prints
 constexpr std::size_t kMaxPrintedBytes = 16u << 10;
 constexpr unsigned kThreads = 64;  // plus two per processor
-
-// A folder that is deleted at the end of the case.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (fs::temp_directory_path() / "stagecraft-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw Error("{}: cannot be made", name);
-    path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  fs::path operator/(const char* name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
 
 // Seconds that the next worker gets; 0: no time is left. Code that hangs, sleeps or is slow would
 // do so at each of a hundred questions. `spent`: wall-clock seconds of all workers so far.

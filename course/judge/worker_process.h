@@ -9,7 +9,7 @@
 namespace stagecraft::stages {
 
 // Bytes of numbers that an answer may have in addition to a copy of its inputs.
-inline constexpr std::size_t kMostNumbers = std::size_t{4} << 20;
+inline constexpr std::size_t kMostAnswerBytes = std::size_t{4} << 20;
 // Bytes that a worker may print. One limit of file size holds for its answer and its prints.
 inline constexpr std::size_t kMaxPrinted = std::size_t{16} << 20;
 
@@ -32,7 +32,7 @@ struct Outcome {
 // memory and output. most: bytes of numbers that an answer may have in addition to a copy of its
 // inputs.
 Outcome run_worker(const std::filesystem::path& worker, const Request& request,
-                   std::size_t most = kMostNumbers);
+                   std::size_t most = kMostAnswerBytes);
 
 // Seconds of wall-clock time that workers took so far. If this gate starts another one, the other
 // continues from this number (STAGE_SPENT), and its time is added here.

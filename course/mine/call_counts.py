@@ -21,7 +21,7 @@ class Calls:
 
 class Table:
     def __init__(self, path, build, program, functions):
-        """Makes the file for these functions of a program (a path relative to build)."""
+        """Makes the file for these functions of a program (a path, absolute or relative to build)."""
         self.path = path
         self.functions = functions
         self.slots = []

@@ -8,7 +8,6 @@ import subprocess
 import time
 
 from shared import course
-from mine import mine_objects
 from mine import real_program
 
 PROMPT = "Once upon a time"
@@ -27,7 +26,8 @@ def rungs(chosen):
 
 
 def tokens_per_second(program, words):
-    """The best of several runs: other load on the machine can only make a run slower."""
+    """The best of several runs, because other load on the machine can only make a run slower. program: a path, absolute
+    or relative to course.BUILD."""
     environment = {name: value for name, value in os.environ.items() if name != "STAGECRAFT_CALLS"}
     best, end = 0.0, time.monotonic() + SECONDS
     for _ in range(RUNS):
@@ -59,8 +59,8 @@ def gain(chosen, model, threads, tokens):
     for new, stages in rungs(chosen):
         if not stages:
             continue
-        real_program.build(stages)
-        speed = tokens_per_second(mine_objects.PROGRAM, words)
+        with real_program.built(stages) as program:
+            speed = tokens_per_second(program, words)
         ids = selection(stages)
         name = course.say("gain_stages", ids) if new is None else course.say("gain_with", new.id, ids)
         times = course.say("gain_times", speed / before) if before else ""

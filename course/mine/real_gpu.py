@@ -38,7 +38,8 @@ def why_not():
 def compile_for(sm, source, counted):
     """The object of a .cu file; made again if the file is newer. Raises Problem with the first error of nvcc."""
     made = FOLDER / f"{sm}_{source.stem}.o"
-    headers = [*(course.ROOT / "course" / "mine").glob("*.h"), *(course.ROOT / "src" / "cuda_emulator" / "include").glob("*.h")]
+    folders = source.parent, course.ROOT / "course" / "mine", course.ROOT / "src"
+    headers = [header for folder in folders for header in folder.rglob("*.h")]
     if made.exists() and all(made.stat().st_mtime > file.stat().st_mtime for file in (source, *headers)):
         return made
     done = subprocess.run(

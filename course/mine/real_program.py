@@ -1,14 +1,21 @@
 """The real program with the student's functions: checks their stages, builds it, runs it."""
+import contextlib
+import pathlib
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 from rules import links
 from shared import course
+from shared import lock
 from testing import building
 from testing import progress
 from mine import mine_objects
 from mine import real_gpu
+
+PLACE = course.ROOT / "build" / "course"
 
 
 def check_gates(chosen):
@@ -41,6 +48,18 @@ def build(chosen, on_gpu=False):
     problem = building.build("stagecraft_mine")
     if problem is not None:
         raise course.Problem(building.why_not_made(problem, objects))
+
+
+@contextlib.contextmanager
+def built(chosen, on_gpu=False):
+    """Builds the program, and yields a copy in a folder of its own: the next --mine command links its program in the
+    same place."""
+    PLACE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="mine-", dir=PLACE) as folder:
+        with lock.held(PLACE / "mine.lock", course.say("mine_waits")):
+            build(chosen, on_gpu)
+            program = shutil.copy2(course.BUILD / mine_objects.PROGRAM, pathlib.Path(folder) / "stagecraft")
+        yield program
 
 
 def run(program, words, **options):

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 
+from sandbox.limited import with_limits
+
 Symbol = collections.namedtuple("Symbol", "file kind mangled name address")
 LINE = re.compile(r"^\s*([0-9a-fA-F]*)\s+([A-Za-z?-])\s(.+)$", re.A)
 OBJECT = re.compile(r"(.*/|)CMakeFiles/[^/]+\.dir/(.*)\.o(bj)?$")
@@ -39,9 +41,7 @@ def nm_of(build):
 def run_nm(build, files, *options):
     """The lines of nm's output, split only at "\\n": a name may contain other line ends of Unicode. Runs under limits:
     a name that repeats the same part becomes gigabytes when it is demangled."""
-    limits = f"ulimit -f {NM_BYTES // 512}; ulimit -v {NM_MEMORY // 1024}"
-    command = ["sh", "-c", f'{{ {limits}; }} 2>/dev/null; exec "$@"', "sh", nm_of(build), "-p", *options,
-               *map(str, files)]
+    command = with_limits([nm_of(build), "-p", *options, *map(str, files)], NM_BYTES, NM_MEMORY)
     with tempfile.TemporaryFile() as said:
         subprocess.run(command, cwd=build, check=True, stdin=subprocess.DEVNULL, stdout=said,
                        stderr=subprocess.DEVNULL, timeout=NM_SECONDS)

@@ -49,6 +49,13 @@ def started(command, **options):
     return subprocess.Popen(command, **options)
 
 
+def with_limits(words, file, addresses):
+    """The words that run a command, which need not be confined, with at most so many bytes per file that it writes, and
+    of address space. (A system without one of these limits, such as macOS, applies the other.)"""
+    limits = f"ulimit -f {file // 512}; ulimit -v {addresses // 1024}"
+    return ["sh", "-c", f'{{ {limits}; }} 2>/dev/null; exec "$@"', "sh", *words]
+
+
 def run(command, folder, seconds, environment=None):
     """Runs a confined command and returns how it ended; `seconds` is a second limit, in addition to its own."""
     with tempfile.TemporaryFile() as said:

@@ -4,7 +4,6 @@ import functools
 import hashlib
 import json
 import os
-import pathlib
 import re
 import subprocess
 
@@ -165,6 +164,7 @@ class Stage:
         there = any(self.path(unit).exists() for unit in self.units)
         return (there or not self.is_optional) and not all(map(self.is_handed_out, self.units))
 
+    @property
     def is_expected(self):
         """True if the stage counts. An optional stage counts only if the student began it."""
         return not self.is_optional or self.is_started
@@ -222,7 +222,7 @@ def find_part(text, known):
 def parse_selection(text, known, whole_class=False):
     """'1-3', '1,4', 'all' -> stages. whole_class: 'all' includes the optional stages that were not begun here."""
     if text == "all":
-        return [stage for stage in known if whole_class or stage.is_expected()]
+        return [stage for stage in known if whole_class or stage.is_expected]
     chosen = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")
@@ -237,7 +237,7 @@ def parse_selection(text, known, whole_class=False):
 def mistakes(stage):
     """The mistakes of a stage that have a sentence: {name: {"en", "zh"}}."""
     programs = catalogue.entries(catalogue.folder_of(stage))
-    return {pathlib.Path(program["file"]).stem: program for program in programs if "en" in program}
+    return {catalogue.name_of(program): program for program in programs if catalogue.kind(program) == "told"}
 
 
 def mistakes_folder(stage):

@@ -10,6 +10,8 @@ FENCE = re.compile(r"^```\w*\n(.*?)\n```$", re.M | re.S)
 FIGURE = re.compile(r"!\[(.*?)\]\((.*?)\)")
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)")
 ITEM = re.compile(r"(?:-|\d+\.) ")
+DETAILS = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.S)  # what is folded, and its title
+HINT = re.compile(r"(?:Hint|提示) \d")  # such a title
 
 
 def shown_link(match):

@@ -1,7 +1,6 @@
 """Runs the gate of a stage on a student's worker, and reads its verdict."""
 import contextlib
 import copy
-import fcntl
 import os
 import pathlib
 import re
@@ -15,6 +14,7 @@ from rules import own_work
 from sandbox import confine
 from sandbox import limited
 from shared import course
+from shared import lock
 from testing import building
 import strict_json
 
@@ -247,7 +247,7 @@ def ask_judge(suites, worker, environment, folder):
     worker's fault if the gate can report about a worker that does nothing; otherwise it is a course.Problem."""
     found, how = run_judge(suites, worker, environment, folder)
     if found is None and run_judge(suites, "/bin/false", {}, folder)[0] is None:
-        raise course.Problem(f"the gate did not finish: {how}")
+        raise course.Problem(course.say("gate_unfinished", how))
     return found, how
 
 
@@ -261,7 +261,7 @@ def run_judge(suites, worker, environment, folder):
     if ended.code is None:
         return None, course.say("gate_endless", seconds)
     try:
-        return strict_json.parse(report.read_text(errors="replace")), ""
+        return strict_json.parse(report.read_text(encoding="utf-8", errors="replace")), ""
     except (OSError, ValueError):
         return None, ended.how
 
@@ -270,7 +270,7 @@ def failed_requests(folder, suite=None):
     """(how it failed, the request's file) for each failure, of one suite or of all; folder: where the gate kept its
     requests."""
     notes = folder / "failed"
-    lines = notes.read_text().splitlines() if notes.exists() else []
+    lines = notes.read_text(encoding="utf-8").splitlines() if notes.exists() else []
     failures = [line.split(" ") for line in lines]
     return [(kind, folder / name) for kind, of, name in failures if suite in (None, of)]
 
@@ -341,18 +341,10 @@ def needs_a_name(result, stage):
     return is_wrong and not hung and not result.unfinished
 
 
-@contextlib.contextmanager
 def one_at_a_time(stage):
-    """Waits until no other process judges this stage here: both would write the same folder of requests."""
-    path = stage.requests.with_suffix(".lock")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            course.tell(course.say("test_waits", stage.id), sys.stderr)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    """A block in which no other process judges this stage here: both would build the same worker, and write the same
+    folder of requests. It is also for those who read this folder."""
+    return lock.held(stage.requests.with_suffix(".lock"), course.say("test_waits", stage.id))
 
 
 def not_judged(stage, why, blocked=None):
@@ -380,6 +372,11 @@ def test_stage(stage, explain=False, seed=None):
         if not stage.path(unit).exists():
             why = course.say("file_missing", stage.path(unit).relative_to(course.ROOT), stage.id, unit["file"])
             return not_judged(stage, why, "missing")
+    with one_at_a_time(stage):
+        return build_and_judge(stage, explain, seed)
+
+
+def build_and_judge(stage, explain, seed):
     refused = own_work.refusal(stage, own_work.texts_here(stage))
     problem = refused or building.build("gate", f"worker_{stage.number}")
     if problem is None:
@@ -394,7 +391,7 @@ def test_stage(stage, explain=False, seed=None):
         return not_judged(stage, building.why_not_built(problem, f"course/worker_{stage.number}"))
     worker = course.BUILD / "course" / f"worker_{stage.number}"
     seed = os.environ.get("STAGE_SEED") or seed or secrets.randbits(63)
-    with one_at_a_time(stage), course.doing(course.say("doing_test", stage.id)):
+    with course.doing(course.say("doing_test", stage.id)):
         result = judge(stage, worker, seed, stage.requests,
                        lambda found: build_mistakes(stage, found=found) if explain else None)
     result.seed = seed

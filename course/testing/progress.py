@@ -4,16 +4,18 @@ import datetime
 import functools
 import hashlib
 import json
-import os
 import sys
 
 from shared import course
+from shared import lock
 from testing import gate
 
 NOTES = course.ROOT / "build" / "course" / "notes.json"
 # What a verdict depends on besides the student's files.
-OFFICIAL = ("src", "cmake", "course/cmake", "course/judge", "course/mine", "course/sandbox", "course/worker",
-            "models/story", "tests/data", "tests/gates", "tests/support", "stages/stages.json")
+OFFICIAL = ("src", "cmake", "CMakeLists.txt", "CMakePresets.json", "stages/stages.json", "stages/own_work.json",
+            *(f"course/{name}" for name in ("cmake", "judge", "mine", "rules", "sandbox", "testing", "worker")),
+            *(f"tools/{name}.py" for name in ("cuda_check", "cuda_compile", "strict_json")),
+            "models/story", "tests/data", "tests/gates", "tests/support")
 
 
 def fingerprint(paths):
@@ -43,13 +45,13 @@ def read():
 
 
 def note(kind, stage, value):
-    """Stores `value` for a stage under a kind: "verdicts" or "hints"."""
-    notes = read()
-    notes.setdefault(kind, {})[stage.number] = value
-    NOTES.parent.mkdir(parents=True, exist_ok=True)
-    new = NOTES.with_name(f"{NOTES.name}.{os.getpid()}")
-    new.write_text(json.dumps(notes, indent=1), encoding="utf-8")
-    new.replace(NOTES)  # atomic, because ./stage watch may be reading
+    """Stores `value` for a stage under a kind: "verdicts", "begun", "right", "hints" or "hints of part 3"."""
+    with lock.held(NOTES.with_suffix(".lock")):
+        notes = read()
+        notes.setdefault(kind, {})[stage.number] = value
+        new = NOTES.with_suffix(".new")
+        new.write_text(json.dumps(notes, indent=1), encoding="utf-8")
+        new.replace(NOTES)  # atomic, because ./stage watch may be reading
 
 
 def days(stages):
@@ -113,13 +115,13 @@ def result_of(stage):
 
 def are_all_right(stages):
     """True if all are right according to the remembered verdicts; judges nothing."""
-    expected = filter(course.Stage.is_expected, stages)
+    expected = (stage for stage in stages if stage.is_expected)
     return all((found := remembered(stage, official_too=False)) and found.status == "passed" for stage in expected)
 
 
 def next_unfinished(stages):
     """The first stage with work to do, or None. A stage that passed before official files changed counts as passed."""
-    for stage in filter(course.Stage.is_expected, stages):
+    for stage in (stage for stage in stages if stage.is_expected):
         before = remembered(stage, official_too=False) or result_of(stage)
         if not before.is_done_here:
             return stage

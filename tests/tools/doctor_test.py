@@ -1,16 +1,21 @@
 """Tests ./stage doctor on this machine, and with Ninja hidden from it."""
+import contextlib
+import io
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(REPOSITORY / "tools"))
 import doctor  # noqa: E402
+import selftest  # noqa: E402
 
 
 class Doctor(unittest.TestCase):
@@ -50,6 +55,27 @@ class Doctor(unittest.TestCase):
         for word in ("cpu ", "compiler ", "cmake ", "fmt "):
             self.assertIn(word, text)
         self.assertNotIn(str(REPOSITORY), text)
+
+    def test_a_reader_who_has_enough_ends_it_and_every_other_tool_quietly(self):
+        for name in ("doctor", "models"):
+            reading, writing = os.pipe()
+            os.close(reading)
+            done = subprocess.run([sys.executable, REPOSITORY / "tools" / f"{name}.py"], stdout=writing,
+                                  stderr=subprocess.PIPE, timeout=60)
+            os.close(writing)
+            self.assertEqual((done.returncode, done.stderr), (128 + signal.SIGPIPE, b""), name)
+        for path in (REPOSITORY / "tools").glob("*.py"):  # this and Ctrl-C are the matter of repository.main
+            text = path.read_text(encoding="utf-8")
+            if 'prog="./stage ' in text:
+                self.assertIn("sys.exit(repository.main(main))", text, path)
+
+    def test_selftest_says_why_its_tests_did_not_run(self):
+        said = io.StringIO()
+        with mock.patch.object(sys, "argv", ["selftest"]), contextlib.redirect_stdout(said), \
+                contextlib.redirect_stderr(io.StringIO()), \
+                mock.patch.object(selftest, "run_tests", side_effect=selftest.Failed("ctest: No such file")):
+            self.assertEqual(selftest.main(), 1)
+        self.assertIn("ctest: No such file", said.getvalue())
 
     def test_versions_are_read_as_tools_print_them(self):
         self.assertEqual(doctor.numbers("cmake version 3.25.1\n\nCMake suite"), (3, 25, 1))

@@ -54,5 +54,14 @@ class Folders(unittest.TestCase):
         self.assertGreater(n_found, 100)
 
 
+class Settings(unittest.TestCase):
+    def test_of_the_judge_are_all_listed(self):
+        listed = re.findall(r"^\| `(STAGE_\w+)`", (ROOT / "course" / "README.md").read_text(encoding="utf-8"), re.M)
+        used = set()
+        for path in [*(ROOT / "course" / "judge").glob("*.cpp"), *(ROOT / "course" / "testing").glob("*.py")]:
+            used.update(re.findall(r'"(STAGE_[A-Z_]+)\b', path.read_text(encoding="utf-8")))
+        self.assertEqual(sorted(listed), sorted(used))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -246,6 +246,13 @@ class Run(Tree):
         for code in (1, 2, 77):
             self.assertEqual(self.stage("story", str(code)).returncode, code)
 
+    def test_bench_passes_on_a_value_that_is_called_bench(self):
+        (self.root / "src" / "programs" / "bench.cpp").write_text("")
+        for path in ("course/commands/bench.py", "tools/against.py"):
+            (self.root / path).write_text("import sys; print(*sys.argv[1:])")
+        for option in "--mine", "--against":
+            self.assertEqual(self.stage("bench", "-m", "bench", option, "9").stdout, f"-m bench {option} 9\n")
+
     def test_runs_where_the_user_is(self):
         elsewhere = self.root / "elsewhere"
         for script in ("../stage", str(self.root / "stage")):
@@ -348,6 +355,41 @@ class Packages(Tree):
         self.put("sudo", '#!/bin/sh\n[ "$1" = -n ] && shift\nexec "$@"\n')
         (self.bin / "true").symlink_to("/bin/true")
         self.assertEqual(self.stage("story", env=self.environment()).stdout, "<story>first")
+
+    def test_other_package_managers_install_too(self):
+        for manager, line in (("dnf", "dnf install -y ninja-build ccache"),
+                              ("pacman", "pacman -S --needed --noconfirm ninja ccache")):
+            with self.subTest(manager):
+                self.setUp()
+                (self.bin / "apt-get").unlink()
+                self.put(manager, f'#!/bin/sh\necho "${{0##*/}} $*" >>"$LOG"; ln -s "$REAL"/* "$BIN"\n')
+                answer = self.stage("story", env=self.environment())
+                self.assertEqual(answer.stdout, "<story>first", answer.stderr)
+                self.assertEqual(self.log.read_text(), line + "\n")
+                self.assertIn(f"  {line}\n", answer.stderr)
+
+    def test_without_a_package_manager_it_says_what_to_do(self):
+        (self.bin / "apt-get").unlink()
+        answer = self.stage("story", env=self.environment())
+        self.assertIn("run the same ./stage command again", answer.stderr)
+        self.assertNotIn("this installs them", answer.stderr)
+
+    def test_without_flock_a_second_build_waits(self):
+        for tool in ("ninja", "ccache"):
+            (self.bin / tool).symlink_to(self.bin / "real" / tool)
+        (self.bin / "flock").unlink()
+        (self.root / "build").mkdir()
+        with (self.root / "build" / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with subprocess.Popen([str(self.root / "stage"), "build", "--only", "other"], stderr=subprocess.PIPE,
+                                  stdin=subprocess.DEVNULL, env=self.environment(CI="1"), text=True) as running:
+                said = running.stderr.readline()
+                time.sleep(0.2)
+                code = running.poll()
+                fcntl.flock(lock, fcntl.LOCK_UN)
+                running.communicate(timeout=60)
+        self.assertIn("waiting for another", said)
+        self.assertEqual((code, running.returncode), (None, 0))
 
     @unittest.skipUnless(has_pseudo_terminals(), "a bare chroot has none (no /dev/pts)")
     def test_on_a_terminal_it_waits_for_enter(self):
@@ -458,6 +500,16 @@ class Stale(Tree):
             time.sleep(0.05)
             aside.rename(mine)
             self.assertIn("nobody_reads", self.stage("build", "--only", "storyteller").stderr)
+        with self.subTest("the same after builds that failed"):
+            self.source.write_text("int main() { return missing; }\n")
+            mine.write_text("int stage() { int nobody_reads; return 3; }\n")
+            mine.rename(aside)
+            mine.write_text("int stage() { return 4; }\n")
+            self.assertEqual(self.stage("story").returncode, 1)
+            time.sleep(0.05)
+            aside.rename(mine)
+            self.assertIn("nobody_reads", self.stage("story").stderr)
+            self.source.write_text(PROGRAM.replace("MARK", "third"))
         with self.subTest("the whole tree moved"):
             moved = self.root.with_name(self.root.name + " moved")
             self.root.rename(moved)

@@ -13,6 +13,7 @@ import struct
 import string
 import subprocess
 import sys
+import tempfile
 import types
 import unittest
 from unittest import mock
@@ -284,6 +285,22 @@ class Verdicts(unittest.TestCase):
         self.assertIn("how Config failed", said)
         self.assertNotIn("same cause", said)
         self.assertIn("config.cpp", then)
+
+
+class Reports(unittest.TestCase):
+    def test_are_read_as_utf_8_in_every_locale(self):
+        script = ("import os, pathlib, sys; sys.path[:0] = sys.argv[1:3]; from testing import gate\n"
+                  "def run(words, *_):\n"
+                  "    path = next(word for word in words if 'json:' in word).partition('json:')[2]\n"
+                  "    pathlib.Path(path).write_bytes('{\"text\": \"\\u9519\"}'.encode())\n"
+                  "    return gate.limited.Ended(0, '', 0)\n"
+                  "gate.limited.run, gate.confine.limited = run, lambda words, *_: words\n"
+                  "print(ascii(gate.run_judge('Silu.*', 'worker', {}, sys.argv[3])[0]))")
+        with tempfile.TemporaryDirectory() as folder:
+            environment = dict(os.environ, LC_ALL="C", PYTHONCOERCECLOCALE="0", PYTHONUTF8="0")
+            done = subprocess.run([sys.executable, "-B", "-c", script, ROOT / "course", ROOT / "tools", folder],
+                                  env=environment, stdout=subprocess.PIPE, text=True, check=True)
+        self.assertEqual(done.stdout, "{'text': '\\u9519'}\n")
 
 
 WRONG = {"failures": [{"failure": "gate.cpp:1\nFailed\nwrong"}]}

@@ -32,6 +32,7 @@ from sandbox import limited  # noqa: E402
 from shared import course  # noqa: E402
 from testing import building  # noqa: E402
 from testing import gate  # noqa: E402
+from testing import progress  # noqa: E402
 import processes  # noqa: E402
 
 STAGES = course.stages()
@@ -242,6 +243,14 @@ class Grade(Repository):
             if ROOT / "course" in path.parents and path.parent.name != "classroom":
                 folder = path.relative_to(ROOT).parent.as_posix()
                 self.assertTrue(any(folder == root for root in grader.OFFICIAL), f"{path}: not in grader.OFFICIAL")
+
+    def test_and_a_verdict_of_stage_test_depend_on_all_that_exists_and_decides(self):
+        for name in grader.OFFICIAL:
+            self.assertTrue((ROOT / name).exists(), name)
+        self.assertEqual(len(set(grader.OFFICIAL)), len(grader.OFFICIAL))
+        for name in ("course/rules", "course/testing", "stages/own_work.json", "CMakeLists.txt", "CMakePresets.json",
+                     "tools/cuda_check.py", "tools/cuda_compile.py", "tools/strict_json.py"):
+            self.assertIn(name, progress.OFFICIAL)
 
     def test_a_stage_that_this_build_leaves_out_is_not_judged(self):
         last = STAGES[-1]

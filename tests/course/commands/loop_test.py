@@ -3,7 +3,9 @@
 Standard library only; ctest runs it.
 """
 import contextlib
+import fcntl
 import io
+import json
 import os
 import pathlib
 import re
@@ -21,9 +23,11 @@ from student_repository import Repository, course
 from commands import card
 from commands import diff
 from commands import hint
+from commands import test
 from commands import watch
 from grading import sanitized
 from mine import gain
+from shared import lock
 from shared import screen
 from testing import progress
 
@@ -238,6 +242,39 @@ class Test(Repository):
         self.assertIn("ended by signal 11", self.run_tool("test", "1"))
 
 
+    def test_waits_for_another_one_of_the_same_stage_before_it_builds(self):
+        self.write("01-silu/silu.cpp", "RIGHT")
+        path = self.made / "build" / "course" / "requests-01.lock"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            with subprocess.Popen(self.command("test", "1"), env=self.environment(), stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True) as running:
+                said, calls = running.stderr.readline(), self.calls()
+                fcntl.flock(other, fcntl.LOCK_UN)
+                running.communicate(timeout=60)
+        self.assertIn("waiting for another ./stage that tests stage 1", said)
+        self.assertEqual((running.returncode, calls, self.calls()), (0, [], ["build gate worker_01"]))
+
+    def test_nobody_replaces_the_requests_before_all_is_explained(self):
+        stage = course.stages()[1]
+        path, seen = stage.requests.with_suffix(".lock"), []
+        with mock.patch.object(progress, "judge"), mock.patch.object(test, "run_my_tests"), \
+                mock.patch.object(course, "tell"), mock.patch.object(test, "next_step"), \
+                mock.patch.object(test, "tell", lambda *_: seen.append(path in lock.mine)):
+            test.test_and_tell(stage)
+            test.test_part(stage, 1)
+        self.assertEqual((seen, path in lock.mine), ([True, True], False))
+
+    def test_notes_of_several_processes_are_all_kept(self):
+        script = ("import sys; sys.path[:0] = sys.argv[1:3]; from testing import progress; from shared import course\n"
+                  "for n in range(40): progress.note(f'{sys.argv[3]} {n}', course.stages()[0], n)")
+        words = [sys.executable, "-B", "-c", script, str(self.made / "course"), str(self.made / "tools")]
+        for child in [subprocess.Popen([*words, name]) for name in "abc"]:
+            self.assertEqual(child.wait(60), 0)
+        self.assertEqual(len(json.loads((self.made / "build" / "course" / "notes.json").read_text())), 120)
+
+
 class Hint(Repository):
     def test_one_more_a_call_and_then_no_more(self):
         shown = [self.run_tool("hint", "2") for _ in range(5)]
@@ -261,6 +298,12 @@ class Hint(Repository):
         self.assertIn("stages/06-self-attention/2-softmax.md", self.run_tool("hint", "6.2"))
         self.run_tool("hint", "6.1", code=2)
         self.assertIn("expected 6.2 to 6.6", self.stderr)
+
+    def test_code_is_marked_and_chinese_lines_are_joined(self):
+        page = self.made / "page.md"
+        page.write_text("<details><summary>提示 1</summary>\n\n用 <code>x</code> 乘\n每一行。\n\n</details>\n"
+                        "<details><summary>答案</summary>3</details>\n", encoding="utf-8")
+        self.assertEqual(hint.hints(page), ["用 `x` 乘每一行。"])
 
     def test_every_one_is_plain_text(self):
         for language in ("en", "zh"):
@@ -590,7 +633,7 @@ class Debug(Repository):
         n = len(self.calls())
         text = self.run_tool("debug", "1")
         self.assertIn("worker_01_debug][", text)
-        self.assertIn("001-Silu.T-another_case][", text)
+        self.assertIn("/requests-01.debug/001-Silu.T-another_case][", text)  # which the next test does not delete
         self.assertIn("stagecraft::swiglu", text)  # the function in the request
         self.assertNotIn("stagecraft::silu", text)
         self.assertEqual(self.calls()[n:], ["build worker_01_debug"])

@@ -12,6 +12,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -226,6 +227,17 @@ class Pages(unittest.TestCase):
         while end not in seen:
             seen += os.read(master, 4096).decode()
         return seen
+
+    def test_without_its_pages_the_summary_says_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:  # such as a copy for grading
+            for name in ("course", "tools", "stages"):
+                (pathlib.Path(folder) / name).symlink_to(ROOT / name)
+            script = "import sys; sys.path[:0] = ['course', 'tools']; import pathlib; from shared import course; " \
+                     "course.ROOT = pathlib.Path.cwd(); sys.argv = ['tour', '--summary']; " \
+                     "from commands import tour; sys.exit(course.main(tour.run))"
+            done = subprocess.run([sys.executable, "-B", "-c", script], cwd=folder, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
     def test_the_summary_is_short(self):
         for language in ("en", "zh"):

@@ -18,6 +18,7 @@ from grading import score  # noqa: E402
 from mine import call_counts, mine_objects, real_gpu, real_program  # noqa: E402
 from rules import links  # noqa: E402
 from shared import course  # noqa: E402
+from shared import lock  # noqa: E402
 from testing import building  # noqa: E402
 from testing import progress  # noqa: E402
 
@@ -237,11 +238,29 @@ class Mine(Temporary):
         self.assertEqual(mine.compare(ours, ours, "mine_tipped", (1, 1)), "same tokens as ours: 4 of 4")
         self.assertEqual(mine.compare(ours, ours, "mine_tipped", (0.3, 0.1)), "same tokens as ours: 4 of 4")
         self.assertEqual(mine.compare(ours, ours, "mine_tipped", (6, 2)), "same tokens as ours: 4 of 4; "
-                         "it took 3.0 times as long as with our plain loops (./stage story --textbook)")
+                         "it took 3.0 times as long as with our version (./stage story --textbook)")
         self.assertRegex(mine.compare(["9"], ours, "mine_differs", (1, 1)), "no token.*another story")
         for other in (["5", "6", "9", "8"], ["5", "6"]):
             self.assertRegex(mine.compare(other, ours, "mine_differs", (1, 1)), "the first 2 of 4.*another story")
             self.assertRegex(mine.compare(other, ours, "mine_tipped", (1, 1)), "the first 2 of 4.*almost equally likely")
+
+
+class Built(Temporary):
+    def test_another_selection_does_not_change_a_program_that_runs(self):
+        program = self.folder / "stagecraft_mine"
+        mock.patch.object(mine_objects, "PROGRAM", program).start()
+        mock.patch.object(real_program, "PLACE", self.folder / "course").start()
+        held = []
+
+        def build(chosen, on_gpu):
+            held.append(real_program.PLACE / "mine.lock" in lock.mine)
+            program.write_text(chosen)
+
+        with mock.patch.object(real_program, "build", build), real_program.built("1-3") as first:
+            with real_program.built("9") as second:
+                self.assertEqual((first.read_text(), second.read_text()), ("1-3", "9"))
+        self.assertEqual(held, [True, True])
+        self.assertEqual([path.name for path in real_program.PLACE.iterdir()], ["mine.lock"])
 
 
 class Gates(Temporary):
@@ -402,6 +421,19 @@ class OnAGpu(Temporary):
                            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             ids.append(saved.read_text())
         self.assertEqual(*ids)
+
+    def test_compiles_again_after_a_change_of_a_header(self):
+        source, header = self.folder / "some.cu", self.folder / "some.h"
+        source.write_text('#include "some.h"\n')
+        header.write_text("")
+        real_gpu.FOLDER.mkdir()
+        made = real_gpu.compile_for("sm_90", source, counted=False)
+        before = made.stat().st_mtime_ns
+        real_gpu.compile_for("sm_90", source, counted=False)
+        self.assertEqual(made.stat().st_mtime_ns, before)
+        os.utime(header, ns=(before, before))
+        real_gpu.compile_for("sm_90", source, counted=False)
+        self.assertGreater(made.stat().st_mtime_ns, before)
 
     def test_shows_the_first_error_of_nvcc(self):
         for unit in self.stage.units:
