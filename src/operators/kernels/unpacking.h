@@ -135,13 +135,15 @@ struct Unpacking<WeightLayout::IQ4_XS> {
   }
 };
 
-// Blocks per 256 inputs, and bytes of the panel for these.
+// Blocks per 256 inputs, and the bytes of the panel for 256 inputs.
 template <class Unpacking>
 constexpr std::size_t kBlocks = kKBlock / Unpacking::kInputs;
 template <class Unpacking>
-constexpr std::size_t kPanelBytes =
-    Unpacking::kHeadBytes + kBlocks<Unpacking> / Unpacking::kScaleBlocks* Unpacking::kScaleBytes +
-    kBlocks<Unpacking> / Unpacking::kTogether* Unpacking::kWeightBytes;
+constexpr std::size_t kPanelBytes = [] {
+  constexpr std::size_t n = kBlocks<Unpacking>;
+  return Unpacking::kHeadBytes + n / Unpacking::kScaleBlocks * Unpacking::kScaleBytes +
+         n / Unpacking::kTogether * Unpacking::kWeightBytes;
+}();
 // How many times two() is called per block, and the bytes that it reads on average.
 template <class Unpacking>
 constexpr int kTwos = Unpacking::kInputs / 8;
@@ -173,8 +175,8 @@ STAGECRAFT_INLINE const std::byte* for_blocks(const std::byte* at, std::size_t n
   return at;
 }
 
-// As Unpacking::read_scales, but calls put with the scales and minima themselves, as Vec. head: of
-// these 256 inputs
+// As Unpacking::read_scales, but calls put with the scales and minima themselves, as Vec. head: the
+// beginning of these 256 inputs
 template <class Unpacking, class Put>
 STAGECRAFT_INLINE void read_scales(const std::byte* head, const std::byte* at, std::size_t lane,
                                    Put put) {
