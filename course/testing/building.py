@@ -114,9 +114,26 @@ def missing_header(error):
     return [course.say("header_missing", f"{space}{name}", header)]
 
 
+LED_TO_IT = re.compile(r"(stages/[^\s:]+:\d+)(?::\d+)?:\s+(?:note: )?(?:required|called) from")
+OTHER_SET = re.compile(r"target specific option mismatch|needs isa option")
+
+
+def own_line(lines, at):
+    """A line that names the place in the student's file that led to an error in a header; none: the error is in it."""
+    if "stages/" in lines[at].partition(" error:")[0]:
+        return []
+    found = (LED_TO_IT.search(line) for line in [*reversed(lines[max(at - 8, 0):at]), *lines[at + 1:at + 12]])
+    return [course.say("error_from", place[1]) for place in found if place][:1]
+
+
+def other_set(error):
+    """A line about an instruction that the file is not compiled for; none: no such error."""
+    return [course.say("other_set")] if OTHER_SET.search(error) else []
+
+
 def first_error(output):
-    """The compiler's first error with its lines of context, without the noise around it. If a well-known header is
-    missing, a line names it."""
+    """The compiler's first error with its lines of context, without the noise around it. More lines: a well-known header
+    that is missing, the student's line that led to an error in a header, an instruction of another set."""
     lines = output.splitlines()
     for at, line in enumerate(lines):
         if (": error:" in line or ": fatal error:" in line) and not links.failed(line):
@@ -127,7 +144,7 @@ def first_error(output):
                 if not more.startswith(" "):
                     break
                 context.append(more)
-            return "\n".join(context + missing_header(line))
+            return "\n".join(context + own_line(lines, at) + missing_header(line) + other_set(line))
     return output.strip()[-2000:]
 
 

@@ -392,6 +392,20 @@ class Errors(unittest.TestCase):
         self.assertEqual(found[:3], [line, "    9 |   x();", "      |   ^"])
         return found[3:]
 
+    def test_in_a_header_name_the_line_of_the_student(self):
+        template = ("src/cuda_emulator/include/cuda_emulator.h: In instantiation of ‘void cuda_launch(...)’:\n"
+                    "/a/stages/11-cuda/rms_norm.cu:31:14:   required from here\n"
+                    "/a/src/cuda_emulator/include/cuda_emulator.h:34:39: error: static assertion failed: another number")
+        inlined = ("/usr/lib/gcc/immintrin.h:305:1: error: inlining failed in call to ‘always_inline’ ‘__m512 x()’: "
+                   "target specific option mismatch\n  305 | x()\n      | ^~~\n"
+                   "stages/09-simd/matmul_packed.cpp:20:32: note: called from here")
+        with mock.patch.dict(os.environ, STAGECRAFT_LANG="en"):
+            self.assertIn("this comes from stages/11-cuda/rms_norm.cu:31", building.first_error(template).split("\n"))
+            self.assertEqual(building.first_error(inlined).split("\n")[3:],
+                             ["this comes from stages/09-simd/matmul_packed.cpp:20",
+                              "your file is not compiled for the instruction set of this instruction: the handout of "
+                              "stage 9 says for which"])
+
     def test_of_a_file_in_another_encoding_say_what_to_do(self):
         for error in "stray ‘\\377’ in program", "stray '\\376' in program", "UTF-16 (LE) is not supported":
             line = f"stages/01-silu/silu.cpp:1:1: error: {error}"
