@@ -21,6 +21,7 @@ HEADERS = {name: header for header, names in {
     "cstdint": "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t",
     "cstring": "memcmp memcpy memset",
     "functional": "function greater",
+    "immintrin.h": "__m128 __m128i __m256 __m256i",
     "limits": "numeric_limits",
     "memory": "make_unique unique_ptr",
     "numeric": "accumulate inner_product iota reduce",
@@ -33,13 +34,14 @@ HEADERS = {name: header for header, names in {
     "utility": "exchange move pair swap",
     "vector": "vector",
 }.items() for name in names.split()}
-WITHOUT_STD = ("cmath", "cstdint", "cstring")  # their names may be used without std::; others may be names of variables
+# Their names may be used without std::; others may be names of variables.
+WITHOUT_STD = ("cmath", "cstdint", "cstring", "immintrin.h")
 # GCC: 'sort' is not a member of 'std'; 'NAN' was not declared. Clang: no member named 'sort' in namespace 'std';
 # use of undeclared identifier 'NAN'.
 NOT_DECLARED = re.compile(
     r"['‘](?:std::)?(?P<name>\w+)['’] (?:is not a member of|in namespace|in) ['‘](?P<of>std(?:::ranges)?)['’]|"
     r"(?:named|template) ['‘](?P<name2>\w+)['’] in namespace ['‘](?P<of2>std(?:::ranges)?)['’]|"
-    r"['‘](?P<bare>\w+)['’] was not declared|undeclared identifier ['‘](?P<bare2>\w+)['’]")
+    r"['‘](?P<bare>\w+)['’] (?:was not declared|does not name a type)|undeclared identifier ['‘](?P<bare2>\w+)['’]")
 
 
 # Some editors and PowerShell write UTF-16.
@@ -107,10 +109,10 @@ def missing_header(error):
         return []
     bare = found["bare"] or found["bare2"]
     name = bare or found["name"] or found["name2"]
-    header = HEADERS.get(name)
+    header = "immintrin.h" if name.startswith("_mm") else HEADERS.get(name)
     if header is None or bare and header not in WITHOUT_STD:
         return []
-    space = "" if name.isupper() else "std::" if bare else f"{found['of'] or found['of2']}::"
+    space = "" if name.isupper() or header == "immintrin.h" else "std::" if bare else f"{found['of'] or found['of2']}::"
     return [course.say("header_missing", f"{space}{name}", header)]
 
 

@@ -426,6 +426,9 @@ class Errors(unittest.TestCase):
                 ("no type named 'string' in namespace 'std'", "std::string", "string"),
                 ("use of undeclared identifier 'NAN'", "NAN", "cmath")):
             self.assertEqual(self.said(error), [f"{name} is declared in <{header}>: add #include <{header}>"])
+        for name in "__m256", "_mm256_add_ps":
+            self.assertEqual(self.said(f"‘{name}’ was not declared in this scope"),
+                             [f"{name} is declared in <immintrin.h>: add #include <immintrin.h>"])
         self.assertEqual(self.said("‘exp’ is not a member of ‘std’", "zh"),
                          ["std::exp 在头文件 <cmath> 里：请加上 #include <cmath>"])
 
