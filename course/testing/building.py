@@ -134,8 +134,8 @@ def other_set(error):
 
 
 def first_error(output):
-    """The compiler's first error with its lines of context, without the noise around it. More lines: a well-known header
-    that is missing, the student's line that led to an error in a header, an instruction of another set."""
+    """The compiler's first error with its lines of context, without the noise around it. More lines name a well-known
+    header that is missing, the student's line that led to an error in a header, an instruction of another set."""
     lines = output.splitlines()
     for at, line in enumerate(lines):
         if (": error:" in line or ": fatal error:" in line) and not links.failed(line):
