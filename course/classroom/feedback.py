@@ -24,12 +24,12 @@ def notes(one, record):
     """The reasons for the mark of a stage."""
     if one.override:
         yield corrected(one, report.in_markdown)
-    elif lateness(one, record.rules):
-        yield lateness(one, record.rules)
+    elif cost := lateness(one, record.rules):
+        yield cost
     if is_older(one, record):
         yield course.say("class_older", one.version.sha[:10], when(one.version.at))
-    if one.entry and report.still_to_write(one.entry):
-        yield report.still_to_write(one.entry)
+    if one.entry and (missing := report.still_to_write(one.entry)):
+        yield missing
 
 
 def corrected(one, shown=str):

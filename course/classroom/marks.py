@@ -54,7 +54,6 @@ class StageMark:
         is_begun = self.entry and self.entry["started"] or self.override and self.override.points
         return self.stage.points if not self.stage.is_optional or is_begun else 0
 
-
     def is_open(self, rules, at):
         """True if an empty cell of a gradebook says more than 0: the stage is optional and not begun, or nothing was
         handed in and the deadline is ahead."""

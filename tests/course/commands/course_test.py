@@ -21,6 +21,7 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+import strict_json  # noqa: E402
 from commands import hint, test  # noqa: E402
 from shared import course  # noqa: E402
 from shared.parser import Parser  # noqa: E402
@@ -438,21 +439,13 @@ class Errors(unittest.TestCase):
             self.assertEqual(self.said(error), [])
 
 
-def without_repetition(pairs):
-    found = dict(pairs)
-    repeated = {key for key, _ in pairs if sum(key == other for other, _ in pairs) > 1}
-    if repeated:
-        raise ValueError(f"given more than once: {', '.join(sorted(repeated))}")
-    return found
-
-
 class Texts(unittest.TestCase):
     def test_no_key_is_given_twice(self):
         paths = [*(ROOT / "stages").glob("*.json"), *(ROOT / "course" / "mistakes").glob("*/*.json")]
         self.assertGreater(len(paths), 10)
         for path in paths:
             try:
-                json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=without_repetition)
+                strict_json.parse(path.read_text(encoding="utf-8"))
             except ValueError as problem:
                 self.fail(f"{path}: {problem}")
 
