@@ -18,10 +18,9 @@ constexpr std::size_t kPiece = 1u << 16;  // elements; a multiple of every block
 
 // The elements of a piece of a tensor as f32.
 void to_f32(StoredTensor piece, std::vector<float>& out, const std::string& where) {
-  const DType type = piece.dtype;
-  if (type != DType::F32 && type != DType::F16 && type != DType::BF16 && !is_quantized(type)) {
+  if (!is_readable(piece.dtype)) {
     throw Error("{}: tensor '{}': expected F32, F16, BF16 or a quantised type, found {}", where,
-                printable(piece.name), dtype_name(type));
+                printable(piece.name), dtype_name(piece.dtype));
   }
   out.resize(element_count(piece));
   piece.shape = {1, out.size()};

@@ -9,8 +9,6 @@
 namespace stagecraft {
 namespace {
 
-bool is_readable(DType dtype) { return is_float(dtype) || is_quantized(dtype); }
-
 // Whether the file stores several weights of this tensor one after the other as rows of one matrix,
 // although the plan expects one more dimension.
 bool is_one_matrix(const Weight& weight, const std::vector<std::size_t>& shape,

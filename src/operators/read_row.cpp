@@ -11,6 +11,8 @@
 
 namespace stagecraft {
 
+bool is_readable(DType dtype) { return is_float(dtype) || is_quantized(dtype); }
+
 void read_row(const StoredTensor& matrix, std::size_t row, std::span<float> out) {
   check_size("read_row", "out", matrix.shape[1], out.size());
   const std::size_t row_bytes = matrix.bytes.size() / matrix.shape[0];

@@ -6,9 +6,12 @@
 
 namespace stagecraft {
 
+// Whether read_row reads this type: F32, F16, BF16, or a type of dequantize.h.
+bool is_readable(DType dtype);
+
 // Converts a row of a stored matrix [rows, cols] to floats.
 //
-//   matrix  F32, F16, BF16, or a type of dequantize.h
+//   matrix  is_readable
 //   row     less than rows
 //   out     [cols]  written
 //
