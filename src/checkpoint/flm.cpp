@@ -60,19 +60,12 @@ StoredTensor read_tensor(ByteReader& reader, std::size_t index) {
   }
   const std::string what = fmt::format("tensor '{}'", printable(tensor.name));
   const std::size_t n_dimensions = read_size(reader, what + ": dimensions", 1, kMaxFlmDimensions);
-  std::size_t n_elements = 1;
-  bool too_large = false;
   for (std::size_t i = 0; i < n_dimensions; ++i) {
     tensor.shape.push_back(read_size(reader, what + ": size", 1, kMaxInt));
-    too_large |= __builtin_mul_overflow(n_elements, tensor.shape.back(), &n_elements);
   }
   tensor.dtype = read_type(reader, what);
-  too_large |= __builtin_mul_overflow(n_elements, dtype_block(tensor.dtype).bytes, &n_elements);
-  if (too_large) {
-    throw Error("{}: {}: {} takes more bytes than 64 bits can count", reader.file(), what,
-                shape_text(tensor.shape));
-  }
-  tensor.bytes = reader.take(n_elements, what);
+  const std::string where = fmt::format("{}: {}", reader.file(), what);
+  tensor.bytes = reader.take(byte_size(tensor.dtype, tensor.shape, where), what);
   return tensor;
 }
 

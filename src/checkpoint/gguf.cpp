@@ -105,29 +105,11 @@ Entry read_entry(ByteReader& reader, std::uint64_t index) {
   entry.tensor.dtype = dtype_of(reader.number<std::uint32_t>(what), where);
   entry.offset = reader.number<std::uint64_t>(what);
 
-  const DTypeBlock block = dtype_block(entry.tensor.dtype);
-  const std::size_t columns = entry.tensor.shape.back();
-  if (columns % block.elements != 0) {
-    throw Error("{}: {}: expected rows of a multiple of {} elements, found {}", where,
-                dtype_name(entry.tensor.dtype), block.elements, columns);
+  const std::vector<std::size_t>& shape = entry.tensor.shape;
+  if (std::ranges::find(shape, std::size_t{0}) != shape.end()) {
+    throw Error("{}: expected sizes of at least 1, found {}", where, shape_text(shape));
   }
-  entry.size = columns / block.elements;
-  bool too_large = __builtin_mul_overflow(entry.size, block.bytes, &entry.size);
-  std::size_t n_elements = 1;  // must not overflow either: a block has more elements than bytes
-  for (std::size_t i = 0; i < entry.tensor.shape.size(); ++i) {
-    const std::size_t n = entry.tensor.shape[i];
-    if (n == 0)
-      throw Error("{}: expected sizes of at least 1, found {}", where,
-                  shape_text(entry.tensor.shape));
-    too_large |= __builtin_mul_overflow(n_elements, n, &n_elements);
-    if (i + 1 < entry.tensor.shape.size()) {
-      too_large |= __builtin_mul_overflow(entry.size, n, &entry.size);
-    }
-  }
-  if (too_large) {
-    throw Error("{}: {} takes more bytes than 64 bits can count", where,
-                shape_text(entry.tensor.shape));
-  }
+  entry.size = byte_size(entry.tensor.dtype, shape, where);
   return entry;
 }
 

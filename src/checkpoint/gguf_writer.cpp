@@ -70,15 +70,12 @@ void GgufWriter::add_tensor(std::string_view name, DType dtype,
                             std::span<const std::size_t> shape) {
   put_text(tensors_, name);
   put_number<std::uint32_t>(tensors_, static_cast<std::uint32_t>(shape.size()));
-  std::size_t n_elements = 1;
   for (std::size_t i = shape.size(); i-- > 0;) {  // the innermost first
     put_number<std::uint64_t>(tensors_, shape[i]);
-    n_elements *= shape[i];
   }
   put_number<std::uint32_t>(tensors_, gguf_type(dtype));
   put_number<std::uint64_t>(tensors_, data_size_);
-  const DTypeBlock block = dtype_block(dtype);
-  data_size_ += n_elements / block.elements * block.bytes;
+  data_size_ += byte_size(dtype, shape, name);
   data_size_ += padding(data_size_).size();
   ++n_tensors_;
 }

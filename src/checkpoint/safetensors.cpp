@@ -17,18 +17,6 @@ constexpr std::size_t kLengthBytes = 8;
 constexpr std::size_t kMaxHeaderBytes = 16u << 20;  // over 100,000 tensors
 constexpr std::size_t kMaxSafetensorsDimensions = 8;
 
-// The number of bytes of a tensor. Throws Error if 64 bits cannot count them.
-std::size_t byte_size(const StoredTensor& tensor, const std::string& where) {
-  std::size_t size = dtype_block(tensor.dtype).bytes;
-  for (const std::size_t n : tensor.shape) {
-    if (__builtin_mul_overflow(size, n, &size)) {
-      throw Error("{}: 'shape': {} takes more bytes than 64 bits can count", where,
-                  shape_text(tensor.shape));
-    }
-  }
-  return size;
-}
-
 // The names of an object's members, such as "'dtype', 'size'", for errors.
 std::string member_names(JsonNode object) {
   std::string names;
@@ -76,7 +64,7 @@ StoredTensor parse_tensor(JsonNode entry, std::span<const std::byte> data,
     throw Error("{}: 'data_offsets': expected a range within the {} bytes of data, found [{}, {}]",
                 where, data.size(), begin, end);
   }
-  const std::size_t expected = byte_size(tensor, where);
+  const std::size_t expected = byte_size(tensor.dtype, tensor.shape, where + ": 'shape'");
   if (end - begin != expected) {
     throw Error("{}: {} {} takes {} bytes, 'data_offsets' give {}", where, dtype_text,
                 shape_text(tensor.shape), expected, end - begin);

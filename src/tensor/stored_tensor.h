@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensor/dtype.h"
@@ -41,6 +42,10 @@ std::span<const T> elements(const StoredTensor& tensor, std::vector<T>& copy) {
 
 // The number of elements that the tensor's bytes hold.
 std::size_t element_count(const StoredTensor& tensor);
+
+// The number of bytes of a tensor with this type and shape. Throws Error "WHERE: ..." if its rows
+// are not whole blocks, or if 64 bits cannot count its elements or its bytes.
+std::size_t byte_size(DType dtype, std::span<const std::size_t> shape, std::string_view where);
 
 // "[576, 1536]"; "[]" for a scalar.
 std::string shape_text(std::span<const std::size_t> shape);
