@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "text/jinja/filters.h"
+#include "text/jinja/builtins.h"
 #include "text/jinja/interpreter.h"
 #include "text/jinja/operations.h"
 #include "text/jinja/printing.h"

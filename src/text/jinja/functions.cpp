@@ -2,7 +2,8 @@
 #include <array>
 
 #include "base/error.h"
-#include "text/jinja/filters.h"
+#include "text/jinja/builtins.h"
+#include "text/jinja/look_up.h"
 #include "text/jinja/methods.h"
 #include "text/jinja/operations.h"
 #include "text/jinja/printing.h"
@@ -114,16 +115,15 @@ void Namespace::set(Runtime& runtime, std::string_view name, const Value& value)
 }
 
 std::optional<Value> find_function(Runtime& runtime, std::string_view name) {
-  static constexpr std::pair<std::string_view, Function::Body> kFunctions[] = {
+  static constexpr Named<Function::Body> kFunctions[] = {
       {"range", range},
       {"namespace", make_namespace},
       {"raise_exception", raise_exception},
       {"strftime_now", strftime_now},
   };
-  for (const auto& [known, body] : kFunctions) {
-    if (known == name) return runtime.object<Function>(name, body);
-  }
-  return std::nullopt;
+  const Function::Body body = look_up(kFunctions, name);
+  if (body == nullptr) return std::nullopt;
+  return runtime.object<Function>(name, body);
 }
 
 }  // namespace stagecraft::jinja

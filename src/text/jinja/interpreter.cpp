@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/error.h"
-#include "text/jinja/filters.h"
+#include "text/jinja/builtins.h"
 #include "text/jinja/operations.h"
 #include "text/jinja/printing.h"
 

@@ -2,7 +2,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "text/jinja/filters.h"
+#include "text/jinja/builtins.h"
+#include "text/jinja/look_up.h"
 #include "text/jinja/methods.h"
 #include "text/jinja/operations.h"
 #include "text/jinja/printing.h"
@@ -233,7 +234,7 @@ Value chosen(Runtime& runtime, const Value& value, const Arguments& arguments) {
 }  // namespace
 
 FilterFunction find_sequence_filter(std::string_view name) {
-  static constexpr std::pair<std::string_view, FilterFunction> kFilters[] = {
+  static constexpr Named<FilterFunction> kFilters[] = {
       {"length", count},
       {"count", count},
       {"first", first},
@@ -256,10 +257,7 @@ FilterFunction find_sequence_filter(std::string_view name) {
       {"selectattr", chosen<true, true>},
       {"rejectattr", chosen<false, true>},
   };
-  for (const auto& [known, filter] : kFilters) {
-    if (known == name) return filter;
-  }
-  return nullptr;
+  return look_up(kFilters, name);
 }
 
 FilterFunction find_filter(std::string_view name) {

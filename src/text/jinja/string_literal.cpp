@@ -1,7 +1,10 @@
 #include "text/jinja/string_literal.h"
 
-#include "base/ascii.h"
+#include <algorithm>
+#include <cstdint>
+
 #include "base/error.h"
+#include "base/number.h"
 #include "text/jinja/failure.h"
 #include "text/unicode.h"
 
@@ -10,23 +13,15 @@ namespace {
 
 constexpr char32_t kNoCharacter = 0xffffffff;
 
-int digit_value(char c) {
-  if (is_ascii_digit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return 16;
-}
-
-// Reads up to `most` digits of this base from the beginning of `text`, and removes them.
+// Reads up to `most` digits (at most 8) of base 8 or 16 from the beginning of `text`, and removes
+// them.
 char32_t take_number(std::string_view& text, int base, std::size_t most, std::size_t least) {
-  char32_t value = 0;
-  std::size_t n = 0;
-  for (; n < most && n < text.size() && digit_value(text[n]) < base; ++n) {
-    value = value * static_cast<char32_t>(base) + static_cast<char32_t>(digit_value(text[n]));
-  }
-  text.remove_prefix(n);
+  const char* const known = base == 16 ? "0123456789abcdefABCDEF" : "01234567";
+  const std::string_view digits = text.substr(0, std::min(most, text.find_first_not_of(known)));
+  text.remove_prefix(digits.size());
+  const std::uint32_t value = integer_of<std::uint32_t>(digits, base).value_or(kNoCharacter);
   const bool is_character = value < 0x110000 && (value < 0xd800 || value > 0xdfff);
-  return n >= least && is_character ? value : kNoCharacter;
+  return digits.size() >= least && is_character ? value : kNoCharacter;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "text/jinja/characters.h"
+#include "text/jinja/look_up.h"
 #include "text/jinja/methods.h"
 #include "text/jinja/operations.h"
 #include "text/jinja/printing.h"
@@ -263,7 +264,7 @@ Value is_case(Runtime& runtime, const Value& self, const Arguments& arguments) {
 }  // namespace
 
 Method find_string_method(std::string_view name) {
-  static constexpr std::pair<std::string_view, Method> kMethods[] = {
+  static constexpr Named<Method> kMethods[] = {
       {"strip", strip},
       {"lstrip", lstrip},
       {"rstrip", rstrip},
@@ -295,10 +296,7 @@ Method find_string_method(std::string_view name) {
       {"isupper", is_case<true>},
       {"islower", is_case<false>},
   };
-  for (const auto& [known, method] : kMethods) {
-    if (known == name) return method;
-  }
-  return nullptr;
+  return look_up(kMethods, name);
 }
 
 std::vector<Line> lines_of(std::string_view text) {

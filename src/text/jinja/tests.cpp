@@ -2,8 +2,9 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "text/jinja/builtins.h"
 #include "text/jinja/characters.h"
-#include "text/jinja/filters.h"
+#include "text/jinja/look_up.h"
 #include "text/jinja/methods.h"
 #include "text/jinja/operations.h"
 #include "text/jinja/printing.h"
@@ -78,7 +79,7 @@ bool compares(Runtime& runtime, const Value& value, const Arguments& arguments) 
 }  // namespace
 
 TestFunction find_test(std::string_view name) {
-  static constexpr std::pair<std::string_view, TestFunction> kTests[] = {
+  static constexpr Named<TestFunction> kTests[] = {
       {"defined", is_defined},
       {"undefined", is_kind<Kind::Undefined>},
       {"none", is_kind<Kind::None>},
@@ -114,10 +115,7 @@ TestFunction find_test(std::string_view name) {
       {"ge", compares<Order::GreaterOrEqual>},
       {">=", compares<Order::GreaterOrEqual>},
   };
-  for (const auto& [known, test] : kTests) {
-    if (known == name) return test;
-  }
-  return nullptr;
+  return look_up(kTests, name);
 }
 
 bool apply_test(Runtime& runtime, std::string_view name, const Value& value,

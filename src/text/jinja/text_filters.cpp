@@ -4,8 +4,9 @@
 #include <cstdlib>
 
 #include "base/number.h"
+#include "text/jinja/builtins.h"
 #include "text/jinja/characters.h"
-#include "text/jinja/filters.h"
+#include "text/jinja/look_up.h"
 #include "text/jinja/methods.h"
 #include "text/jinja/operations.h"
 #include "text/jinja/printing.h"
@@ -208,7 +209,7 @@ Value round(Runtime&, const Value& value, const Arguments& arguments) {
 }  // namespace
 
 FilterFunction find_text_filter(std::string_view name) {
-  static constexpr std::pair<std::string_view, FilterFunction> kFilters[] = {
+  static constexpr Named<FilterFunction> kFilters[] = {
       {"upper", cased<Case::Upper>},
       {"lower", cased<Case::Lower>},
       {"capitalize", cased<Case::Capitalized>},
@@ -226,10 +227,7 @@ FilterFunction find_text_filter(std::string_view name) {
       {"abs", absolute},
       {"round", round},
   };
-  for (const auto& [known, filter] : kFilters) {
-    if (known == name) return filter;
-  }
-  return nullptr;
+  return look_up(kFilters, name);
 }
 
 }  // namespace stagecraft::jinja
