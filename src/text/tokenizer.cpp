@@ -59,7 +59,7 @@ class PieceEncoder {
   bool marks_structure(TokenId id) const {
     const AddedToken* token = parts_.added.find(id);
     return token != nullptr && token->special && parts_.model->unknown_id() != id &&
-           first_code_point(token->content).length < token->content.size();
+           !is_one_character(token->content);
   }
 
   const Tokenizer::Impl& parts_;

@@ -15,6 +15,9 @@ struct CodePoint {
 
 // The first character of `text`, which must not be empty.
 CodePoint first_code_point(std::string_view text);
+inline bool is_one_character(std::string_view text) {
+  return !text.empty() && first_code_point(text).length == text.size();
+}
 // The last character of `text`, which must not be empty.
 CodePoint last_code_point(std::string_view text);
 void append_utf8(std::string& text, char32_t c);

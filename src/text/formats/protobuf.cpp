@@ -93,10 +93,7 @@ std::string_view ProtobufReader::Field::bytes(std::string_view name) const {
 
 std::string_view ProtobufReader::Field::text(std::string_view name) const {
   expect(Kind::Bytes, name, "a text");
-  if (const std::size_t at = utf8_error_offset(bytes_); at != std::string_view::npos) {
-    throw Error("{}: {}: expected UTF-8, found the byte 0x{:02x} at offset {}", *where_, name,
-                static_cast<unsigned char>(bytes_[at]), at);
-  }
+  check_utf8(fmt::format("{}: {}", *where_, name), bytes_);
   return bytes_;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/ascii.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "base/utf8.h"
 #include "text/grammar/grammar_builder.h"
 #include "text/unicode.h"
@@ -12,13 +13,6 @@ namespace {
 constexpr char32_t kLastCharacter = 0x10ffff;
 
 bool is_name(char c) { return is_ascii_letter(c) || is_ascii_digit(c) || c == '-' || c == '_'; }
-
-std::optional<char32_t> hex_digit(char c) {
-  if (is_ascii_digit(c)) return static_cast<char32_t>(c - '0');
-  const auto lower = static_cast<char>(c | 0x20);
-  if (lower >= 'a' && lower <= 'f') return static_cast<char32_t>(lower - 'a' + 10);
-  return std::nullopt;
-}
 
 // Reads GBNF from left to right. Each read_ function leaves `at_` after the text that it has read.
 class GbnfParser {
@@ -224,17 +218,16 @@ class GbnfParser {
   }
 
   char32_t read_hex(std::size_t begin, std::size_t digits) {
-    char32_t value = 0;
-    for (std::size_t i = 0; i < digits; ++i) {
-      const auto digit = at_ < text_.size() ? hex_digit(text_[at_]) : std::nullopt;
-      if (!digit) refuse_at(begin, fmt::format("expected {} hexadecimal digits", digits));
-      value = value << 4 | *digit;
-      ++at_;
+    const std::string_view text = text_.substr(at_, digits);
+    const auto value = integer_of<std::uint32_t>(text, 16);
+    if (text.size() != digits || !value) {
+      refuse_at(begin, fmt::format("expected {} hexadecimal digits", digits));
     }
-    if (value > kLastCharacter || (value >= 0xd800 && value <= 0xdfff)) {
+    if (*value > kLastCharacter || (*value >= 0xd800 && *value <= 0xdfff)) {
       refuse_at(begin, "this is not a Unicode character");
     }
-    return value;
+    at_ += digits;
+    return *value;
   }
 
   // Reads * + ? {m} {m,} {,n} or {m,n} after an item. Returns false if none of them follows.

@@ -23,9 +23,7 @@ Decoder::Replace read_replace(const JsonNode& node) {
 Decoder::Strip read_strip(const JsonNode& node) {
   const JsonNode content = node.at("content");
   const std::string_view character = content.string();
-  if (character.empty() || first_code_point(character).length != character.size()) {
-    content.refuse("one character");
-  }
+  if (!is_one_character(character)) content.refuse("one character");
   const auto count = [&](std::string_view name) {
     const JsonNode field = node.at(name);
     const std::int64_t n = field.integer();

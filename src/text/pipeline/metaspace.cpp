@@ -29,10 +29,7 @@ MetaspaceOptions MetaspaceOptions::read(const JsonNode& node) {
   MetaspaceOptions options;
   const JsonNode replacement = node.at("replacement");
   options.replacement = replacement.string();
-  if (options.replacement.empty() ||
-      first_code_point(options.replacement).length != options.replacement.size()) {
-    replacement.refuse("one character");
-  }
+  if (!is_one_character(options.replacement)) replacement.refuse("one character");
   if (const auto scheme = node.find("prepend_scheme")) options.prepend = read_scheme(*scheme);
   if (const auto prefix = node.find("add_prefix_space"); prefix && !prefix->boolean()) {
     if (node.find("prepend_scheme") && options.prepend != Prepend::kNever) {

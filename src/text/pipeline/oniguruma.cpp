@@ -7,6 +7,7 @@
 
 #include "base/ascii.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "text/pipeline/regex.h"
 
 namespace stagecraft {
@@ -24,10 +25,6 @@ constexpr std::string_view kHexDigit = "0-9a-fA-F";
 constexpr std::string_view kPunctuation = R"(\p{P}\p{S})";
 
 constexpr std::size_t kMaxRepeated = 100;  // each takes time that grows with the pattern
-
-bool is_hex(char c) {
-  return is_ascii_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
 
 class Translator {
  public:
@@ -212,7 +209,7 @@ class Translator {
 
   void wide_hex() {  // \uHHHH
     const std::string_view digits = in_.substr(std::min(at_ + 2, in_.size())).substr(0, 4);
-    if (digits.size() != 4 || !std::all_of(digits.begin(), digits.end(), is_hex)) {
+    if (digits.size() != 4 || !integer_of<std::uint32_t>(digits, 16)) {
       refuse("'\\u' without four hexadecimal digits");
     }
     replace(6, fmt::format("\\x{{{}}}", digits));

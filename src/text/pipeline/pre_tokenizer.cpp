@@ -90,9 +90,7 @@ std::unique_ptr<const PreTokenizer> read_punctuation(const JsonNode& node) {
 std::unique_ptr<const PreTokenizer> read_delimiter(const JsonNode& node) {
   const JsonNode delimiter = node.at("delimiter");
   const std::string_view text = delimiter.string();
-  if (text.empty() || first_code_point(text).length != text.size()) {
-    delimiter.refuse("one character");
-  }
+  if (!is_one_character(text)) delimiter.refuse("one character");
   const char32_t wanted = first_code_point(text).value;
   return cut_at_characters(SplitBehavior::kRemoved, [=](char32_t c) { return c == wanted; });
 }
