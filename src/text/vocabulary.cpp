@@ -14,6 +14,10 @@ std::size_t largest_end_id(std::size_t n_entries) { return 2 * n_entries + 65536
 
 }  // namespace
 
+bool VocabularyToken::is_added() const {
+  return kind == TokenKind::Unknown || kind == TokenKind::Control || kind == TokenKind::UserDefined;
+}
+
 Vocabulary Vocabulary::read(const JsonNode& object) {
   Vocabulary vocabulary;
   std::int64_t end_id = 0;

@@ -13,6 +13,24 @@
 
 namespace stagecraft {
 
+// The kind of a token, numbered as in GGUF and sentencepiece.
+enum class TokenKind {
+  Normal = 1,
+  Unknown = 2,
+  Control = 3,
+  UserDefined = 4,
+  Unused = 5,
+  Byte = 6
+};
+
+struct VocabularyToken {
+  std::string_view text;  // UTF-8, as the vocabulary spells it
+  TokenKind kind;
+
+  // Unknown, control and user-defined tokens: they are found in text before it is cut.
+  bool is_added() const;
+};
+
 // Token text to id and back. One string holds all texts, and one open-addressing hash table maps
 // texts to ids: a vocabulary of 150,000 tokens is built in milliseconds.
 class Vocabulary {

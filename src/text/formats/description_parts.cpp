@@ -88,10 +88,6 @@ std::int64_t as_id(std::size_t index) { return static_cast<std::int64_t>(index);
 
 }  // namespace
 
-bool VocabularyToken::is_added() const {
-  return kind == TokenKind::Unknown || kind == TokenKind::Control || kind == TokenKind::UserDefined;
-}
-
 void keep_ids_of_added(const std::vector<VocabularyToken>& tokens,
                        std::vector<bool>& in_vocabulary) {
   bool followed = false;

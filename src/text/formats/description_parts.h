@@ -7,30 +7,13 @@
 #include <vector>
 
 #include "base/json.h"
+#include "text/vocabulary.h"
 
 namespace stagecraft {
 
 // A tokenizer is created from a description: the content of a tokenizer.json. These functions write
 // parts of a description for a vocabulary from another file format (GGUF, llama2.c, .flm), so that
 // one tokenizer implementation serves all formats.
-
-// The kind of a token, numbered as in GGUF and sentencepiece.
-enum class TokenKind {
-  Normal = 1,
-  Unknown = 2,
-  Control = 3,
-  UserDefined = 4,
-  Unused = 5,
-  Byte = 6
-};
-
-struct VocabularyToken {
-  std::string_view text;  // UTF-8, as the vocabulary spells it
-  TokenKind kind;
-
-  // Unknown, control and user-defined tokens: they are found in text before it is cut.
-  bool is_added() const;
-};
 
 // Writes the "vocab" of the model: {"text": id} of the tokens that are `in_vocabulary`.
 void add_vocab(JsonBuilder& json, const std::vector<VocabularyToken>& tokens,

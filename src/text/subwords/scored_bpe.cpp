@@ -28,7 +28,7 @@ class ScoredBpe::Splits {
   std::unordered_map<TokenId, std::size_t> left_sizes_;
 };
 
-ScoredBpe::ScoredBpe(const SentencepieceModel& model)
+ScoredBpe::ScoredBpe(const ScoredVocabulary& model)
     : vocabulary_(model.vocabulary()),
       scores_(model.scores),
       user_defined_(model.user_defined()),

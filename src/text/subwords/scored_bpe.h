@@ -3,9 +3,9 @@
 #include <string_view>
 #include <vector>
 
-#include "text/formats/sentencepiece_model.h"
 #include "text/subwords/byte_tokens.h"
 #include "text/subwords/byte_trie.h"
+#include "text/subwords/scored_vocabulary.h"
 #include "text/subwords/subword_model.h"
 
 namespace stagecraft {
@@ -16,7 +16,7 @@ namespace stagecraft {
 // split again into the two parts from which it was merged.
 class ScoredBpe : public SubwordModel {
  public:
-  explicit ScoredBpe(const SentencepieceModel& model);
+  explicit ScoredBpe(const ScoredVocabulary& model);
 
   void encode(std::string_view piece, std::vector<TokenId>& ids) const override;
   std::string_view name() const override { return "BPE"; }

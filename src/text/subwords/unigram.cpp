@@ -58,7 +58,7 @@ Unigram::Unigram(const JsonNode& model) : unknown_may_be_token_(true) {
   }
 }
 
-Unigram::Unigram(const SentencepieceModel& model)
+Unigram::Unigram(const ScoredVocabulary& model)
     : vocabulary_(model.vocabulary()),
       unknown_id_(model.unknown_id),
       byte_tokens_(vocabulary_),

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "text/formats/sentencepiece_model.h"
 #include "text/subwords/byte_tokens.h"
 #include "text/subwords/byte_trie.h"
+#include "text/subwords/scored_vocabulary.h"
 #include "text/subwords/subword_model.h"
 
 namespace stagecraft {
@@ -22,7 +22,7 @@ class Unigram : public SubwordModel {
   explicit Unigram(const JsonNode& model);
   // As in sentencepiece, with sums in float: rounding decides between almost equal sums. The type
   // of a piece decides whether text may become it.
-  explicit Unigram(const SentencepieceModel& model);
+  explicit Unigram(const ScoredVocabulary& model);
 
   void encode(std::string_view piece, std::vector<TokenId>& ids) const override;
   void encode_without(const Forbidden& forbidden, std::string_view piece,
