@@ -71,7 +71,8 @@ std::string state_text(const Plan& plan) {
       fmt::format("short convolution of {} rows", plan.weight(convs.front()->taps).shape.back());
   if (const auto deltas = steps_of<DeltaStep>(plan); !deltas.empty()) {
     const StateShape& state = plan.state(deltas.front()->state);
-    text += fmt::format(", {} matrices of {} x {}", state.rows / deltas.front()->key_dim,
+    const std::size_t n = state.rows / deltas.front()->key_dim;
+    text += fmt::format(", {} {} of {} x {}", n, n == 1 ? "matrix" : "matrices",
                         deltas.front()->key_dim, state.width);
   }
   return text + fmt::format(" in {} layer{}", convs.size(), convs.size() == 1 ? "" : "s");

@@ -20,11 +20,13 @@ constexpr double kMinBand = 1e-3;
 
 constexpr std::string_view kOriginalContext = "original_max_position_embeddings";
 
+constexpr std::string_view kTypeNames[] = {"default", "linear", "llama3", "yarn"};  // as Type
+
 RopeConfig::Type rope_type(const ConfigFields& fields, const std::string& name, bool yarn) {
-  if (name == "default") return RopeConfig::Type::Default;
-  if (name == "linear") return RopeConfig::Type::Linear;
-  if (name == "llama3") return RopeConfig::Type::Llama3;
-  if (name == "yarn" && yarn) return RopeConfig::Type::Yarn;
+  for (const std::string_view& known : kTypeNames) {
+    const auto type = static_cast<RopeConfig::Type>(&known - kTypeNames);
+    if (known == name && (yarn || type != RopeConfig::Type::Yarn)) return type;
+  }
   throw Error("{}: rope type: expected default, linear{}, found '{}'", fields.where(),
               yarn ? ", llama3 or yarn" : " or llama3", printable(name));
 }
@@ -121,7 +123,7 @@ RopeConfig parse_rope(const ConfigFields& top, const std::optional<ConfigFields>
 void refuse_stretched_rope(const ConfigFields& fields, const RopeConfig& rope) {
   if (rope.type == RopeConfig::Type::Default) return;
   throw Error("{}: rope type: expected default, found {}", fields.where(),
-              rope.type == RopeConfig::Type::Linear ? "linear" : "llama3");
+              kTypeNames[static_cast<std::size_t>(rope.type)]);
 }
 
 PartialRope parse_partial_rope(const ConfigFields& fields, std::size_t max_seq_len,
