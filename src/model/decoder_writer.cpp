@@ -50,13 +50,8 @@ TextModel text_config(const ConfigFields& fields, std::string_view alone) {
            .final_norm = prefix + "norm"}};
 }
 
-Weight rows_of(std::size_t of, std::size_t first, std::size_t block, std::size_t stride) {
-  return {.name = {},
-          .shape = {},
-          .first_row = first,
-          .of_rows = of,
-          .row_block = block,
-          .row_stride = stride};
+Storage rows_of(std::size_t of, std::size_t first, std::size_t block, std::size_t stride) {
+  return {.first_row = first, .of_rows = of, .row_block = block, .row_stride = stride};
 }
 
 DecoderWriter::DecoderWriter(std::string model_type, const DecoderSizes& sizes, Plan& plan,
@@ -101,8 +96,7 @@ void DecoderWriter::embedding_with_positions(const std::string& tensor, std::siz
 WeightId DecoderWriter::positions(const std::string& tensor, std::size_t first_row) {
   plan_.max_positions = sizes_.max_seq_len;
   Weight rows{tensor + ".weight", {sizes_.max_seq_len, sizes_.dim}};
-  rows.first_row = first_row;
-  rows.of_rows = first_row == 0 ? 0 : first_row + sizes_.max_seq_len;
+  if (first_row != 0) rows.stored = rows_of(first_row + sizes_.max_seq_len, first_row);
   return weight(std::move(rows));
 }
 
@@ -140,7 +134,7 @@ void DecoderWriter::head_norms(const std::string& at) {
 void DecoderWriter::norm_of_heads(std::string name, BufferId heads, const std::string& tensor) {
   const std::size_t width = plan_.buffer(heads).width;
   Weight scale{tensor + ".weight", {width}};
-  scale.folded_rows = width / sizes_.head_dim;
+  scale.stored.folded_rows = width / sizes_.head_dim;
   step(std::move(name), NormStep{heads, heads, weight(std::move(scale)), sizes_.head_dim,
                                  sizes_.norm_eps, NormStep::Kind::Layer});
 }
@@ -172,7 +166,7 @@ void DecoderWriter::stacked_qkv(BufferId in, const std::string& tensor, bool bia
                                 bool transposed) {
   if (style_.qkv_apart) return qkv(in, tensor.substr(0, tensor.rfind('.') + 1), bias);
   const std::size_t q_dim = sizes_.q_dim(), kv_dim = sizes_.kv_dim();
-  Weight rows = rows_of(q_dim + 2 * kv_dim, 0);
+  Storage rows = rows_of(q_dim + 2 * kv_dim, 0);
   rows.transposed = transposed;
   linear("q", q, in, tensor, bias, rows);
   rows.first_row = q_dim;
@@ -198,7 +192,7 @@ void DecoderWriter::short_conv(std::string name, BufferId out, BufferId in,
                                const std::string& tensor, std::size_t n_taps, bool bias) {
   const std::size_t width = plan_.buffer(in).width;
   Weight taps{tensor + ".weight", {width, n_taps}};
-  taps.taps = true;
+  taps.stored.taps = true;
   ShortConvStep conv{out, in, weight(std::move(taps)), state({n_taps - 1, width})};
   if (bias) conv.bias = weight({tensor + ".bias", {width}});
   step(std::move(name), conv);
@@ -224,9 +218,13 @@ void DecoderWriter::activate(ActivateStep::Function function) {
 
 void DecoderWriter::route(const std::string& prefix, BufferId in, const std::string& router,
                           const RouteStep& how, bool bias) {
-  Weight rows;
-  rows.exact = true;
-  linear(prefix + "router", how.x, in, router, bias, rows);
+  const std::size_t outputs = plan_.buffer(how.x).width, inputs = plan_.buffer(in).width;
+  LinearStep scores{
+      how.x, in, weight({.name = router + ".weight", .shape = {outputs, inputs}, .exact = true})};
+  if (bias) {
+    scores.bias = weight({.name = router + ".bias", .shape = {outputs}, .exact = true});
+  }
+  step(prefix + "router", scores);
   step(prefix + "shares", how);
 }
 
@@ -239,10 +237,10 @@ ExpertsStep::Expert DecoderWriter::expert(BufferId in, BufferId out, std::size_t
 }
 
 void DecoderWriter::mlp(BufferId in, const std::string& first, const std::string& second,
-                        ActivateStep::Function function, bool bias, const Weight& rows) {
-  linear("up", g, in, first, bias, rows);
+                        ActivateStep::Function function, bool bias, const Storage& stored) {
+  linear("up", g, in, first, bias, stored);
   step(names_of(function).step, ActivateStep{g, g, kNone, function});
-  linear("down", o, g, second, bias, rows);
+  linear("down", o, g, second, bias, stored);
 }
 
 void DecoderWriter::add(std::string name, float scale) {

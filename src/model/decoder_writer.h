@@ -35,8 +35,8 @@ struct DecoderStyle {
 };
 
 // How a linear is stored that is some rows of a larger matrix with `of` rows: those from row
-// `first` on. With a block, these are `block` rows of each `stride` rows (Weight::row_block).
-Weight rows_of(std::size_t of, std::size_t first, std::size_t block = 0, std::size_t stride = 0);
+// `first` on. With a block, these are `block` rows of each `stride` rows (Storage::row_block).
+Storage rows_of(std::size_t of, std::size_t first, std::size_t block = 0, std::size_t stride = 0);
 
 // The text model of a release that may also read images. Such a release keeps the text model's
 // fields in an object "text_config", and its tensors below "model.language_model.".
@@ -119,7 +119,7 @@ class DecoderWriter : public PlanWriter {
                              const std::string& up, const std::string& down);
   // A feed-forward block without a gate: o = linear(f(linear(in; first)); second).
   void mlp(BufferId in, const std::string& first, const std::string& second,
-           ActivateStep::Function function, bool bias, const Weight& rows = {});
+           ActivateStep::Function function, bool bias, const Storage& stored = {});
   // x += scale * o
   void add(std::string name, float scale = 1.0f);
   // logits = linear(norm(x); head), multiplied by scale, then soft-capped. Calls select() and

@@ -38,15 +38,11 @@ struct Buffer {
   std::size_t width = 0;
 };
 
-// A matrix or vector that the model needs, and where it lies in the tensors of the file.
-struct Weight {
-  std::string name;                // in a Hugging Face checkpoint
-  std::vector<std::size_t> shape;  // [outputs, inputs], or [n] for a norm or a bias
-  std::string or_name = {};        // another name that a file may use: one table with two uses
-  float plus = 0.0f;               // added to every element: Gemma stores the norm's weight - 1
+// Which part of a stored tensor a weight is. {}: the whole tensor, as it is.
+struct Storage {
   // If the stored tensor has more rows: this weight is some of its of_rows rows, from first_row on.
   std::size_t first_row = 0;
-  std::size_t of_rows = 0;  // 0: the weight is the whole tensor
+  std::size_t of_rows = 0;  // 0: the weight has all rows
   // If the rows of several weights alternate (GPT-NeoX: q, k and v of one head, then of the next):
   // blocks of row_block rows belong to this weight, and a block begins every row_stride rows.
   std::size_t row_block = 0;  // 0: the rows are contiguous
@@ -64,6 +60,22 @@ struct Weight {
   std::size_t folded_rows = 0;
   // The taps of a convolution, which PyTorch stores as [columns, 1, taps].
   bool taps = false;
+
+  // Whether the rows in the file can be used as they are, without a copy.
+  bool is_contiguous() const { return row_block == 0 && !transposed && of_inputs == 0; }
+  // The row of the stored tensor that holds row i of the weight.
+  std::size_t row(std::size_t i) const {
+    return first_row + (row_block == 0 ? i : i / row_block * row_stride + i % row_block);
+  }
+};
+
+// A matrix or vector that the model needs, and where it lies in the tensors of the file.
+struct Weight {
+  std::string name;                // of its tensor, in a Hugging Face checkpoint
+  std::vector<std::size_t> shape;  // [outputs, inputs], or [n] for a norm or a bias
+  std::string or_name = {};        // another name that a file may use: one table with two uses
+  float plus = 0.0f;               // added to every element: Gemma stores the norm's weight - 1
+  Storage stored = {};
   // Whether this weight and the rows that it is multiplied with are never rounded to fewer bits.
   // Otherwise a router could choose other experts. Also used for the latent attention of DeepSeek.
   bool exact = false;
@@ -71,12 +83,6 @@ struct Weight {
   bool is_matrix() const { return shape.size() == 2; }
   std::size_t elements() const {
     return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
-  }
-  // Whether the rows in the file can be used as they are, without a copy.
-  bool is_contiguous() const { return row_block == 0 && !transposed && of_inputs == 0; }
-  // The row of the stored tensor that holds row i.
-  std::size_t stored_row(std::size_t i) const {
-    return first_row + (row_block == 0 ? i : i / row_block * row_stride + i % row_block);
   }
 };
 

@@ -290,16 +290,18 @@ class PlanText {
   // with rows of other weights; "c_fc^T": stored transposed
   std::string weight(WeightId id) const {
     const Weight& one = plan_.weight(id);
-    const std::string text = short_name(one.name) + (one.transposed ? "^T" : "");
-    if (one.of_inputs != 0) {
-      return text + fmt::format("[{}:{}]", one.first_input, one.first_input + one.shape[1]);
+    const std::string text = short_name(one.name) + (one.stored.transposed ? "^T" : "");
+    if (one.stored.of_inputs != 0) {
+      return text +
+             fmt::format("[{}:{}]", one.stored.first_input, one.stored.first_input + one.shape[1]);
     }
-    if (one.of_rows == 0) return text;
-    if (one.row_block != 0) {
-      return text + fmt::format("[{}:{} of each {}]", one.first_row, one.first_row + one.row_block,
-                                one.row_stride);
+    if (one.stored.of_rows == 0) return text;
+    if (one.stored.row_block != 0) {
+      return text + fmt::format("[{}:{} of each {}]", one.stored.first_row,
+                                one.stored.first_row + one.stored.row_block, one.stored.row_stride);
     }
-    return text + fmt::format("[{}:{}]", one.first_row, one.first_row + one.shape.front());
+    return text +
+           fmt::format("[{}:{}]", one.stored.first_row, one.stored.first_row + one.shape.front());
   }
   static const char* bias(WeightId id) { return id == kNone ? "" : " + bias"; }
   // "; norm + 1", "; q_norm[each head]"

@@ -13,7 +13,7 @@ namespace {
 // although the plan expects one more dimension.
 bool is_one_matrix(const Weight& weight, const std::vector<std::size_t>& shape,
                    const std::vector<std::size_t>& found) {
-  if (weight.of_slices == 0 || shape.size() != 3 || found.size() != 2) return false;
+  if (weight.stored.of_slices == 0 || shape.size() != 3 || found.size() != 2) return false;
   return found[0] == shape[0] * shape[1] && found[1] == shape[2];
 }
 
@@ -21,13 +21,14 @@ bool is_one_matrix(const Weight& weight, const std::vector<std::size_t>& shape,
 void copy_columns(const Weight& weight, const StoredTensor& stored, std::size_t first,
                   std::size_t count, std::vector<std::byte>& to) {
   const std::size_t inputs = weight.shape[1];
-  const std::size_t columns = weight.of_rows != 0 ? weight.of_rows : weight.shape[0];
-  const std::size_t stored_inputs = weight.of_inputs != 0 ? weight.of_inputs : inputs;
+  const std::size_t columns = weight.stored.of_rows != 0 ? weight.stored.of_rows : weight.shape[0];
+  const std::size_t stored_inputs = weight.stored.of_inputs != 0 ? weight.stored.of_inputs : inputs;
   const std::size_t size = stored.bytes.size() / (stored_inputs * columns);  // bytes per number
   to.resize(count * inputs * size);
   for (std::size_t k = 0; k < inputs; ++k) {
     for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t from = (weight.first_input + k) * columns + weight.stored_row(first + i);
+      const std::size_t from =
+          (weight.stored.first_input + k) * columns + weight.stored.row(first + i);
       std::copy_n(&stored.bytes[from * size], size, &to[(i * inputs + k) * size]);
     }
   }
@@ -37,12 +38,13 @@ void copy_columns(const Weight& weight, const StoredTensor& stored, std::size_t 
 
 std::vector<std::size_t> stored_shape(const Weight& weight) {
   std::vector<std::size_t> shape = weight.shape;
-  if (weight.of_rows != 0) shape.front() = weight.of_rows;
-  if (weight.of_inputs != 0) shape.back() = weight.of_inputs;
-  if (weight.transposed) std::swap(shape[0], shape[1]);
-  if (weight.taps) shape.insert(shape.end() - 1, 1);
-  if (weight.folded_rows != 0) shape = {weight.folded_rows, shape[0] / weight.folded_rows};
-  if (weight.of_slices != 0) shape.insert(shape.begin(), weight.of_slices);
+  if (weight.stored.of_rows != 0) shape.front() = weight.stored.of_rows;
+  if (weight.stored.of_inputs != 0) shape.back() = weight.stored.of_inputs;
+  if (weight.stored.transposed) std::swap(shape[0], shape[1]);
+  if (weight.stored.taps) shape.insert(shape.end() - 1, 1);
+  if (weight.stored.folded_rows != 0)
+    shape = {weight.stored.folded_rows, shape[0] / weight.stored.folded_rows};
+  if (weight.stored.of_slices != 0) shape.insert(shape.begin(), weight.stored.of_slices);
   return shape;
 }
 
@@ -71,7 +73,8 @@ std::vector<const StoredTensor*> find_weights(const Plan& plan, const Checkpoint
                   tensor == nullptr ? "none" : shape_text(tensor->shape));
     }
     // Blocks cannot be cut: these are read number by number.
-    const bool by_number = weight.transposed || weight.of_inputs != 0 || !weight.is_matrix();
+    const bool by_number =
+        weight.stored.transposed || weight.stored.of_inputs != 0 || !weight.is_matrix();
     if (!is_readable(tensor->dtype) || (by_number && is_quantized(tensor->dtype))) {
       throw Error("{}: tensor '{}': expected F32, F16 or BF16, found {}", tensors.where(),
                   checkpoint.stored_name(name), dtype_name(tensor->dtype));
@@ -85,13 +88,14 @@ std::vector<const StoredTensor*> find_weights(const Plan& plan, const Checkpoint
 StoredTensor stored_weight(const Weight& weight, const StoredTensor& stored) {
   StoredTensor part = stored;
   part.shape = weight.shape;
-  if (weight.of_slices != 0) {
-    const std::size_t bytes = stored.bytes.size() / weight.of_slices;
-    part.bytes = stored.bytes.subspan(weight.slice * bytes, bytes);
+  if (weight.stored.of_slices != 0) {
+    const std::size_t bytes = stored.bytes.size() / weight.stored.of_slices;
+    part.bytes = stored.bytes.subspan(weight.stored.slice * bytes, bytes);
   }
-  if (!weight.is_contiguous() || weight.of_rows == 0) return part;
-  const std::size_t row_bytes = part.bytes.size() / weight.of_rows;
-  part.bytes = part.bytes.subspan(weight.first_row * row_bytes, weight.shape.front() * row_bytes);
+  if (!weight.stored.is_contiguous() || weight.stored.of_rows == 0) return part;
+  const std::size_t row_bytes = part.bytes.size() / weight.stored.of_rows;
+  part.bytes =
+      part.bytes.subspan(weight.stored.first_row * row_bytes, weight.shape.front() * row_bytes);
   return part;
 }
 
@@ -99,23 +103,24 @@ StoredTensor weight_rows(const Weight& weight, const StoredTensor& stored, std::
                          std::size_t count, std::vector<std::byte>& memory) {
   StoredTensor rows = stored;
   rows.shape.front() = count;
-  if (weight.transposed) {
+  if (weight.stored.transposed) {
     copy_columns(weight, stored, first, count, memory);
     rows.bytes = memory;
     return rows;
   }
-  const bool whole = weight.is_contiguous() || weight.of_rows == 0;
+  const bool whole = weight.stored.is_contiguous() || weight.stored.of_rows == 0;
   const std::size_t row_bytes =
-      stored.bytes.size() / (whole ? weight.shape.front() : weight.of_rows);
-  if (weight.is_contiguous()) {
+      stored.bytes.size() / (whole ? weight.shape.front() : weight.stored.of_rows);
+  if (weight.stored.is_contiguous()) {
     rows.bytes = stored.bytes.subspan(first * row_bytes, count * row_bytes);
     return rows;
   }
-  const std::size_t number = weight.of_inputs == 0 ? 0 : row_bytes / weight.of_inputs;
+  const std::size_t number = weight.stored.of_inputs == 0 ? 0 : row_bytes / weight.stored.of_inputs;
   const std::size_t bytes = number == 0 ? row_bytes : weight.shape[1] * number;
   memory.resize(count * bytes);
   for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t from = weight.stored_row(first + i) * row_bytes + weight.first_input * number;
+    const std::size_t from =
+        weight.stored.row(first + i) * row_bytes + weight.stored.first_input * number;
     std::ranges::copy(stored.bytes.subspan(from, bytes), &memory[i * bytes]);
   }
   rows.bytes = memory;

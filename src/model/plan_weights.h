@@ -17,7 +17,7 @@ std::vector<const StoredTensor*> find_weights(const Plan& plan, const Checkpoint
 std::vector<std::size_t> stored_shape(const Weight& weight);
 
 // The part of the stored tensor that is this weight: all of it, or some of its rows. If the weight
-// is not contiguous (Weight::is_contiguous), only the shape is that of the weight; the bytes are
+// is not contiguous (Storage::is_contiguous), only the shape is that of the weight; the bytes are
 // all stored bytes, or those of its slice, and weight_rows reads them.
 StoredTensor stored_weight(const Weight& weight, const StoredTensor& stored);
 

@@ -38,17 +38,14 @@ void PlanWriter::step(std::string name, StepKind kind) {
 }
 
 void PlanWriter::linear(std::string step_name, BufferId out, BufferId in, const std::string& name,
-                        bool bias, Weight rows) {
-  const std::size_t outputs = plan_.buffer(out).width;
-  rows.name = name + ".weight";
-  rows.shape = {outputs, plan_.buffer(in).width};
-  LinearStep linear{out, in, weight(rows)};
+                        bool bias, const Storage& stored) {
+  const std::size_t outputs = plan_.buffer(out).width, inputs = plan_.buffer(in).width;
+  LinearStep linear{out, in, weight({name + ".weight", {outputs, inputs}, "", 0.0f, stored})};
   if (bias) {
-    rows.name = name + ".bias";
-    rows.shape = {outputs};
-    rows.transposed = false;
-    rows.first_input = rows.of_inputs = 0;  // the bias has no columns
-    linear.bias = weight(std::move(rows));
+    Storage without_columns = stored;
+    without_columns.transposed = false;
+    without_columns.first_input = without_columns.of_inputs = 0;
+    linear.bias = weight({name + ".bias", {outputs}, "", 0.0f, without_columns});
   }
   step(std::move(step_name), linear);
 }

@@ -22,10 +22,10 @@ class PlanWriter {
   void step(std::string name, StepKind kind);
 
   // Each adds a step and its weights. linear: `weight` + ".weight" and, if `bias`, `weight` +
-  // ".bias", with the sizes of the buffers; `rows` describes how both are stored (its name and
-  // shape are ignored). norm: the groups are as wide as the weight.
+  // ".bias", with the sizes of the buffers; `stored`: how both are stored. norm: the groups are as
+  // wide as the weight.
   void linear(std::string name, BufferId out, BufferId in, const std::string& weight,
-              bool bias = false, Weight rows = {});
+              bool bias = false, const Storage& stored = {});
   void norm(std::string name, BufferId out, BufferId in, Weight weight, float eps);
 
  protected:

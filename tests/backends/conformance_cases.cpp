@@ -201,18 +201,18 @@ class Builder {
   // Makes a weight some rows of a taller tensor. In odd cases, they alternate with other rows.
   void take_some(Weight& rows) {
     const std::size_t n = rows.shape[0];
-    rows.first_row = pick(1, 40);
-    rows.of_rows = rows.first_row + n + pick(0, 9);
+    rows.stored.first_row = pick(1, 40);
+    rows.stored.of_rows = rows.stored.first_row + n + pick(0, 9);
     if (!odd_) return;
-    rows.row_block = pick(1, 20);
-    rows.row_stride = rows.row_block + pick(1, 20);
-    rows.of_rows = rows.stored_row(n - 1) + 1 + pick(0, 9);
+    rows.stored.row_block = pick(1, 20);
+    rows.stored.row_stride = rows.stored.row_block + pick(1, 20);
+    rows.stored.of_rows = rows.stored.row(n - 1) + 1 + pick(0, 9);
   }
   static std::string rows_text(const Weight& rows) {
-    if (rows.of_rows == 0) return "";
-    if (rows.row_block == 0) return fmt::format(", from row {}", rows.first_row);
-    return fmt::format(", {} of each {} rows from row {}", rows.row_block, rows.row_stride,
-                       rows.first_row);
+    if (rows.stored.of_rows == 0) return "";
+    if (rows.stored.row_block == 0) return fmt::format(", from row {}", rows.stored.first_row);
+    return fmt::format(", {} of each {} rows from row {}", rows.stored.row_block,
+                       rows.stored.row_stride, rows.stored.first_row);
   }
 
   void transposed_case() {
@@ -220,7 +220,7 @@ class Builder {
     embed(x, made_.plan.buffer(y).width);
     linear(y, x, "w", true, coin());
     Weight& rows = weight_of_last_step();
-    rows.transposed = true;
+    rows.stored.transposed = true;
     if (large_) take_some(rows);
     made_.shape = fmt::format("{} -> {}{}", made_.plan.buffer(x).width, made_.plan.buffer(y).width,
                               rows_text(rows));
@@ -233,13 +233,14 @@ class Builder {
     embed(x, made_.plan.buffer(y).width);
     linear(y, x, "w", true, coin());
     Weight& columns = weight_of_last_step();
-    columns.first_input = pick(odd_ ? 1 : 0, 40);
-    columns.of_inputs = columns.first_input + made_.plan.buffer(x).width + pick(odd_ ? 0 : 1, 9);
-    columns.transposed = odd_ && large_;
+    columns.stored.first_input = pick(odd_ ? 1 : 0, 40);
+    columns.stored.of_inputs =
+        columns.stored.first_input + made_.plan.buffer(x).width + pick(odd_ ? 0 : 1, 9);
+    columns.stored.transposed = odd_ && large_;
     if (large_) take_some(columns);
     made_.shape = fmt::format("{} -> {}, from column {}{}{}", made_.plan.buffer(x).width,
-                              made_.plan.buffer(y).width, columns.first_input,
-                              columns.transposed ? ", transposed" : "", rows_text(columns));
+                              made_.plan.buffer(y).width, columns.stored.first_input,
+                              columns.stored.transposed ? ", transposed" : "", rows_text(columns));
     show(y);
   }
 
@@ -250,15 +251,15 @@ class Builder {
     linear(y, x, "w", true, true);
     const std::size_t n = pick(2, 5), slice = pick(0, n - 1);
     Weight& matrix = weight_of_last_step();
-    matrix.of_slices = n;
-    matrix.slice = slice;
+    matrix.stored.of_slices = n;
+    matrix.stored.slice = slice;
     if (large_) take_some(matrix);
     Weight& bias = made_.plan.weights.back();
     if (odd_) {
-      bias.folded_rows = 2;
+      bias.stored.folded_rows = 2;
     } else {
-      bias.of_slices = n;
-      bias.slice = slice;
+      bias.stored.of_slices = n;
+      bias.stored.slice = slice;
     }
     made_.shape = fmt::format("{} -> {}, slice {} of {}{}{}", made_.plan.buffer(x).width,
                               made_.plan.buffer(y).width, slice, n, rows_text(matrix),
@@ -328,7 +329,7 @@ class Builder {
     const BufferId x = w_.buffer("x", width), y = w_.buffer("y", width);
     embed(x, width);
     ShortConvStep step{y, x, weight("taps", {width, n_taps}, true), w_.state({n_taps - 1, width})};
-    made_.plan.weights.back().taps = odd_;
+    made_.plan.weights.back().stored.taps = odd_;
     if (odd_) step.bias = weight("bias", {width});
     w_.step("conv", step);
     // What is read only after the last state: computed for the scored rows.

@@ -69,14 +69,12 @@ TEST(PlanWriter, ABiasHasNoColumns) {
   Plan plan;
   PlanWriter w(plan);
   const BufferId in = w.buffer("in", 3), out = w.buffer("out", 2);
-  Weight columns{.name = {}, .shape = {}};
-  columns.first_input = 4;
-  columns.of_inputs = 7;
+  const Storage columns{.first_input = 4, .of_inputs = 7};
   w.linear("y", out, in, "y_proj", true, columns);
-  EXPECT_EQ(plan.weight(0).of_inputs, 7u);
+  EXPECT_EQ(plan.weight(0).stored.of_inputs, 7u);
   EXPECT_EQ(plan.weight(1).name, "y_proj.bias");
-  EXPECT_EQ(plan.weight(1).first_input, 0u);
-  EXPECT_EQ(plan.weight(1).of_inputs, 0u);
+  EXPECT_EQ(plan.weight(1).stored.first_input, 0u);
+  EXPECT_EQ(plan.weight(1).stored.of_inputs, 0u);
 }
 
 TEST(PlanWriter, RefusesARoutingThatNoBackendCanCompute) {

@@ -175,7 +175,7 @@ class Planner {
 // Writes the panel of outputs [first, first + 32).
 void pack_outputs(const Job& job, std::size_t first, std::span<std::byte> panel) {
   const WeightLayout layout = job.packed->layout;
-  if (job.weight->is_contiguous()) return pack_panel(*job.stored, layout, first, panel);
+  if (job.weight->stored.is_contiguous()) return pack_panel(*job.stored, layout, first, panel);
   const std::size_t n = std::min(kPanelOutputs, job.packed->outputs - first);
   std::vector<std::byte> memory;
   pack_panel(weight_rows(*job.weight, *job.stored, first, n, memory), layout, 0, panel);

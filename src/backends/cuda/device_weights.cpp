@@ -121,8 +121,8 @@ void write_row(const StoredTensor& stored, std::size_t row, std::byte* values, s
   }
 }
 
-bool is_whole(const Weight& weight) {
-  return weight.of_rows == 0 && weight.of_inputs == 0 && weight.of_slices == 0;
+bool is_whole(const Storage& stored) {
+  return stored.of_rows == 0 && stored.of_inputs == 0 && stored.of_slices == 0;
 }
 
 // Of the weights that a step reads, the first one that is the same whole tensor as weight i.
@@ -131,7 +131,8 @@ std::size_t first_use(const Plan& plan, const std::vector<bool>& is_read,
   for (std::size_t other = 0; other < i; ++other) {
     if (!is_read[other]) continue;
     const Weight &a = plan.weights[other], &b = plan.weights[i];
-    const bool same = is_whole(a) && is_whole(b) && a.transposed == b.transposed;
+    const bool same =
+        is_whole(a.stored) && is_whole(b.stored) && a.stored.transposed == b.stored.transposed;
     if (stored[other] == stored[i] && same && a.shape == b.shape) return other;
   }
   return i;
@@ -159,8 +160,9 @@ void DeviceWeights::add_matrix(const Weight& weight, const StoredTensor& stored,
   const Sizes sizes = row_sizes(matrix.type, matrix.stride);
   std::vector<std::byte> values(matrix.outputs * sizes.values), memory;
   std::vector<std::byte> scales(matrix.outputs * sizes.scales);
-  const StoredTensor rows =
-      weight.is_contiguous() ? stored : weight_rows(weight, stored, 0, matrix.outputs, memory);
+  const StoredTensor rows = weight.stored.is_contiguous()
+                                ? stored
+                                : weight_rows(weight, stored, 0, matrix.outputs, memory);
   for (std::size_t r = 0; r < matrix.outputs; ++r) {
     write_row(rows, r, values.data() + r * sizes.values, scales.data() + r * sizes.scales);
   }

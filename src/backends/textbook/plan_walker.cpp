@@ -331,13 +331,13 @@ PlanWeights load_weights(const Plan& plan, const Checkpoint& checkpoint) {
   for (std::size_t i = 0; i < stored.size(); ++i) {
     StoredTensor tensor = stored_weight(plan.weights[i], *stored[i]);
     std::vector<std::byte> copied;
-    if (!plan.weights[i].is_contiguous()) {
+    if (!plan.weights[i].stored.is_contiguous()) {
       tensor = weight_rows(plan.weights[i], tensor, 0, tensor.shape.front(), copied);
     }
     if (!plan.weights[i].is_matrix()) tensor.shape = {1, tensor.shape.front()};
     const std::size_t rows = tensor.shape[0], cols = tensor.shape[1];
     const bool aligned = reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % 4 == 0;
-    const bool as_stored = aligned && plan.weights[i].is_contiguous();
+    const bool as_stored = aligned && plan.weights[i].stored.is_contiguous();
     if (tensor.dtype == DType::F32 && as_stored && plan.weights[i].plus == 0.0f) {
       const auto* values = reinterpret_cast<const float*>(tensor.bytes.data());
       weights.values.push_back({values, rows, cols});

@@ -214,16 +214,15 @@ HeadMatrices head_matrices(DecoderWriter& w, const LatentSizes& s, const std::st
       continue;
     }
     Weight one{self + "kv_b_proj.weight", {}};
-    one.slice = head;
-    one.of_slices = s.n_heads;
+    one.stored = {.slice = head, .of_slices = s.n_heads};
     one.exact = true;
     Weight key = one, value = one;
     key.shape = {s.latent, s.plain};
-    key.transposed = true;
-    key.of_inputs = s.plain + s.value;
+    key.stored.transposed = true;
+    key.stored.of_inputs = s.plain + s.value;
     value.shape = {s.value, s.latent};
-    value.first_row = s.plain;
-    value.of_rows = s.plain + s.value;
+    value.stored.first_row = s.plain;
+    value.stored.of_rows = s.plain + s.value;
     all.keys.push_back(w.weight(std::move(key)));
     all.values.push_back(w.weight(std::move(value)));
   }

@@ -330,13 +330,12 @@ class Gemma4Writer {
     for (std::size_t i = 0; i < sizes.n; ++i) {
       const auto one = [&](const char* name, std::size_t rows, std::size_t columns) {
         Weight weight{at + "experts." + name, {rows, columns}};
-        weight.slice = i;
-        weight.of_slices = sizes.n;
+        weight.stored = {.slice = i, .of_slices = sizes.n};
         return weight;
       };
       Weight gate = one("gate_up_proj", sizes.width, dim), up = gate;
-      up.first_row = sizes.width;
-      gate.of_rows = up.of_rows = 2 * sizes.width;
+      up.stored.first_row = sizes.width;
+      gate.stored.of_rows = up.stored.of_rows = 2 * sizes.width;
       step.experts.push_back({.gate = w_.weight(std::move(gate)),
                               .up = w_.weight(std::move(up)),
                               .down = w_.weight(one("down_proj", dim, sizes.width))});

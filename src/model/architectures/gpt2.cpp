@@ -39,7 +39,7 @@ Plan gpt2_plan(const ConfigFields& fields) {
   const bool by_layer = fields.flag_or("scale_attn_by_inverse_layer_idx", false);
   // Conv1D stores [inputs, outputs]. q, k and v are columns of one matrix, except with kQkvApart.
   const bool apart = fields.flag_or(kQkvApart, false);
-  const Weight transposed{.name = {}, .shape = {}, .transposed = !apart};
+  const Storage transposed{.transposed = !apart};
 
   Plan plan;
   plan.optional_prefix = "transformer.";

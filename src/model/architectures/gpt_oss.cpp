@@ -48,16 +48,14 @@ ExpertsStep::Expert expert(DecoderWriter& w, std::size_t dim, const GptOssExpert
   if (experts.apart) return expert_apart(w, dim, width, fmt::format("{}{}.", at, index));
   const auto stored = [&](const std::string& name, std::vector<std::size_t> shape) {
     Weight one{at + name, std::move(shape)};
-    one.transposed = one.is_matrix();
-    one.slice = index;
-    one.of_slices = experts.sizes.n;
+    one.stored = {.transposed = one.is_matrix(), .slice = index, .of_slices = experts.sizes.n};
     return one;
   };
   const auto every_other = [&](Weight one, std::size_t first) {
-    one.first_row = first;
-    one.of_rows = 2 * width;
-    one.row_block = 1;
-    one.row_stride = 2;
+    one.stored.first_row = first;
+    one.stored.of_rows = 2 * width;
+    one.stored.row_block = 1;
+    one.stored.row_stride = 2;
     return w.weight(std::move(one));
   };
   const Weight both = stored("gate_up_proj", {width, dim});
