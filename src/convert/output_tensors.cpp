@@ -1,6 +1,7 @@
 #include "convert/output_tensors.h"
 
 #include <algorithm>
+#include <set>
 
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/rope_pairs.h"
@@ -18,6 +19,7 @@ bool are_equal(const StoredTensor& a, const StoredTensor& b) {
 std::vector<OutputTensor> output_tensors(const Plan& plan, const Checkpoint& checkpoint) {
   const std::vector<const StoredTensor*> stored = find_weights(plan, checkpoint);
   std::vector<OutputTensor> tensors;
+  std::set<const StoredTensor*> seen;
   const StoredTensor* embedding = nullptr;
   for (std::size_t i = 0; i < stored.size(); ++i) {
     const Weight& weight = plan.weights[i];
@@ -25,11 +27,10 @@ std::vector<OutputTensor> output_tensors(const Plan& plan, const Checkpoint& che
     const bool tied = !weight.or_name.empty();
     const bool again = tied && embedding != nullptr && are_equal(*stored[i], *embedding);
     if (tied && embedding == nullptr) embedding = stored[i];
-    // Several weights may be rows of one tensor.
-    const bool written =
-        std::ranges::find(tensors, stored[i], &OutputTensor::stored) != tensors.end();
-    if (!again && !written)
+    // Several weights may be parts of one tensor.
+    if (!again && seen.insert(stored[i]).second) {
       tensors.push_back({weight.name, stored[i], stored[i]->dtype, weight.exact});
+    }
   }
   return tensors;
 }

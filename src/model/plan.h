@@ -61,6 +61,7 @@ struct Storage {
   // The taps of a convolution, which PyTorch stores as [columns, 1, taps].
   bool taps = false;
 
+  bool operator==(const Storage&) const = default;
   // Whether the rows in the file can be used as they are, without a copy.
   bool is_contiguous() const { return row_block == 0 && !transposed && of_inputs == 0; }
   // The row of the stored tensor that holds row i of the weight.

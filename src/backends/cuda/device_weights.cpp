@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "backends/large_model.h"
@@ -121,23 +122,6 @@ void write_row(const StoredTensor& stored, std::size_t row, std::byte* values, s
   }
 }
 
-bool is_whole(const Storage& stored) {
-  return stored.of_rows == 0 && stored.of_inputs == 0 && stored.of_slices == 0;
-}
-
-// Of the weights that a step reads, the first one that is the same whole tensor as weight i.
-std::size_t first_use(const Plan& plan, const std::vector<bool>& is_read,
-                      const std::vector<const StoredTensor*>& stored, std::size_t i) {
-  for (std::size_t other = 0; other < i; ++other) {
-    if (!is_read[other]) continue;
-    const Weight &a = plan.weights[other], &b = plan.weights[i];
-    const bool same =
-        is_whole(a.stored) && is_whole(b.stored) && a.stored.transposed == b.stored.transposed;
-    if (stored[other] == stored[i] && same && a.shape == b.shape) return other;
-  }
-  return i;
-}
-
 }  // namespace
 
 std::size_t& tensor_core_bytes() {
@@ -180,15 +164,18 @@ DeviceWeights::DeviceWeights(const Plan& plan, const Checkpoint& checkpoint)
   for (std::size_t i = 0; i < stored.size(); ++i) {
     if (!is_read[i]) of_others.insert(stored[i]);
   }
+  std::map<const StoredTensor*, std::size_t> whole;  // weights that are a whole tensor
   for (std::size_t i = 0; i < stored.size(); ++i) {
     if (!is_read[i]) continue;
     const Weight& weight = plan.weights[i];
     if (weight.is_matrix()) {
       // A tensor that is both the embedding table and the head is uploaded once.
-      const std::size_t same = first_use(plan, is_read, stored, i);
-      if (same != i) {
-        matrices_[i] = matrices_[same];
-        continue;
+      if (weight.stored == Storage{}) {
+        const auto [same, is_first] = whole.try_emplace(stored[i], i);
+        if (!is_first) {
+          matrices_[i] = matrices_[same->second];
+          continue;
+        }
       }
       add_matrix(weight, stored_weight(weight, *stored[i]), matrices_[i]);
       checkpoint.release_pages();
