@@ -120,11 +120,17 @@ class Changes:
 
     @staticmethod
     def compare(stages, old, new):
-        for stage in stages:
-            was, now = old["stages"].get(str(stage.id)), new["stages"].get(str(stage.id))
-            if was and now and was["mark"] != now["mark"]:
-                yield {"stage": stage.id, "before": was["mark"], "after": now["mark"],
-                       "why": why(stage, was, now, old["terms"], new["terms"])}
+        """stages: those that count. A mark is None for a stage that does not count."""
+        known = {str(stage.id): stage for stage in stages}
+        for id in sorted(old["stages"].keys() | known.keys(), key=int):
+            was, now = old["stages"].get(id, {}), new["stages"].get(id, {})
+            before, after = was.get("mark"), now.get("mark")
+            if was and now:
+                reasons = before != after and why(known[id], was, now, old["terms"], new["terms"])
+            else:
+                reasons = (before or after) and [["changed_counts" if now else "changed_no_count"]]
+            if reasons:
+                yield {"stage": int(id), "before": before, "after": after, "why": reasons}
 
     def write(self):
         """Writes the log first: if the process is killed in between, a change is logged twice rather than never."""

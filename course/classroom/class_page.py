@@ -121,7 +121,7 @@ def distribution(records, points):
     """A bar chart: how many students have how many points."""
     counts = [0] * BINS
     for record in records:
-        if record.mark is not None:
+        if record.mark is not None and points:
             counts[min(int(record.mark * BINS / points), BINS - 1)] += 1
     top = max(counts)
     if not top:

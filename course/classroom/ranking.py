@@ -1,6 +1,6 @@
 """Ranks the programs by speed, under nicknames, if the teacher's course.json says "ranking": true.
 
-A student takes part with a nickname in their own course.json and with all stages right. grading/score.py measures.
+A student takes part with a nickname in their own course.json and with all stages that count right. grading/score.py measures.
 """
 import collections
 import hashlib
@@ -37,7 +37,7 @@ def competitors(run):
             continue
         states = {entry["status"] for entry in record.result["stages"] if entry["id"] in counted}
         handed_in = run.versions[record.id].handed_in[record.newest.sha]
-        if handed_in.nickname and states <= {"passed", "slow"}:
+        if handed_in.nickname and states and states <= {"passed", "slow"}:
             yield record.id, handed_in
 
 

@@ -100,14 +100,14 @@ class Run:
 
     def __init__(self, classroom, options):
         self.classroom, self.options = classroom, options
-        self.stages = course.stages()
         here = classroom.given(official.FILE)  # of this class, if one tree serves several
         try:
             settings = official.read(here.parent if here else course.ROOT)
-            self.rules = lateness.Rules(settings, self.stages)
+            self.rules = lateness.Rules(settings, course.stages())
             self.is_ranked = ranking.is_wanted(settings)
         except course.Problem as problem:  # it begins with the file's name
             raise course.Problem(f"{here or official.FILE}{str(problem).removeprefix(official.FILE)}") from None
+        self.stages = self.rules.that_count  # no others are graded
         self.at = class_folder.now()
         grader.prepare()
         self.terms = [grader.SCHEMA, grader.official_files(), grader.compiler(), grader.why_not()]
@@ -115,7 +115,7 @@ class Run:
         self.records = [marks.Record(student, seen[student.id], problems.get(student.id), self.rules.of(student))
                         for student in classroom.students]
         self.versions = {record.id: marks.Versions(classroom.folder, record) for record in self.records}
-        self.overrides, lines = overrides.read(classroom.given(overrides.FILE), classroom.students, self.stages)
+        self.overrides, lines = overrides.read(classroom.given(overrides.FILE), classroom.students, self.rules.stages)
         for line in lines:
             course.tell(line, sys.stderr)
         self.graded_as = {}  # {(id, sha): whose result it is}; students who share a repository share the first one's

@@ -337,7 +337,9 @@ class Lateness(unittest.TestCase):
         for more, name in (({"grace_hours": -1}, "grace_hours"), ({"late_percent_a_day": "10"}, "late_percent_a_day"),
                            ({"deadlines": {"all": "2026-11-02T12:00"}}, "deadlines: all"),
                            ({"deadlines": {"99": "2026-11-02T12:00Z"}}, "deadlines: 99: "),
-                           ({"deadlines": []}, "deadlines"),
+                           ({"deadlines": []}, "deadlines"), ({"stages": "0-99"}, "stages: no stage '99'"),
+                           ({"stages": ""}, "stages: no stage ''"), ({"stages": [0, 1]}, r"stages: .* found \[0, 1\]"),
+                           ({"stages": 5}, "stages: expected a text .* found 5"),
                            ({"late_days": 1.5}, "late_days"), ({"late_days": -1}, "late_days")):
             with self.assertRaisesRegex(course.Problem, name):
                 lateness.Rules({**self.SETTINGS, **more}, STAGES)
@@ -830,6 +832,35 @@ class Stored(Folder):
         for settings, key in (({"late_days": "x"}, "late_days"), ({"ranking": 1}, "ranking"), ({"ref": 1}, "ref")):
             path = self.put("room/course.json", json.dumps(settings))
             self.assertTrue(self.problem(self.run_of).startswith(f"{path}: {key}: "))
+
+    def test_stages_that_do_not_count_are_not_graded(self):
+        self.put("room/course.json", json.dumps({"stages": "1-2,4", "deadlines": {"2-9": DUE.isoformat()}}))
+        self.put("room/overrides.csv", "id,stage,points,reason\ncat,2-3,1,x\n")
+        self.hand_in("cat", "a", "x")
+        run = self.run_of()
+        record, newest = run.records[2], run.tasks(run.records[2])[0]
+        self.assertEqual(sorted(newest.seeds), [1, 2, 4])
+        class_folder.write(pathlib.Path(newest.out), json.dumps({
+            "official": {}, "confined": True, "compiler": "c++", "repository": {"sha": "a" * 40},
+            "stages": [entry(STAGES[id]) for id in newest.seeds]}))
+        self.assertTrue(run.fill(record, {}))
+        self.assertEqual((record.mark, record.points), (10 + 1 + 20, 10 + 20 + 20))
+        tables = {name: list(lines([record], run.stages, DUE)) for name, lines in marks.TABLES.items()}
+        self.assertEqual(tables["moodle.csv"][0][1:], ["Stage 1", "Stage 2", "Stage 4", "Total"])
+        self.assertEqual(tables["canvas.csv"][1][5:], ["10", "20", "20"])
+        self.assertEqual([name for name in tables["marks.csv"][0] if name.startswith("stage_")],
+                         ["stage_1", "stage_2", "stage_4"])
+        shown = "\n".join(feedback.markdown(record))
+        self.assertEqual(re.findall(r"^\| (\d+) \|", shown, re.M), ["1", "2", "4"])
+        self.assertIn("31 of 50 points", shown)
+        run.records = [record]
+        self.assertEqual(re.findall(r'<tr><td class="n">(\d+)</td>', "\n".join(class_page.page(run, []))), ["1", "2", "4"])
+        for chosen in "0", "11":  # no points to show
+            self.put("room/course.json", json.dumps({"stages": chosen}))
+            run, none = self.run_of(), entry(STAGES[int(chosen)], "unwritten")
+            record.stages = [marks.StageMark(run.stages[0], none, None, 0)]
+            record.result["stages"], run.records = [none], [record]
+            self.assertIn("everyone", "\n".join(class_page.page(run, [])))
 
     def test_results_are_told_apart_by_all_that_they_depend_on(self):
         self.hand_in("cat", "a", "x")
@@ -1541,6 +1572,20 @@ class Regrading(Records):
         self.assertEqual(self.reasons(record), [["changed_no_override"]])
         self.assertEqual(set(map(tuple, self.reasons(self.ungraded("ann")))), {("changed_ungraded",)})
         self.assertEqual(set(map(tuple, self.reasons(self.record("ann", {})))), {("changed_graded",)})
+
+    def test_names_the_stages_that_count_or_do_not_count_any_more(self):
+        whole = self.record("ann", {4: ("unwritten",)})
+        fewer = self.record("ann", {4: ("unwritten",)})
+        fewer.stages = fewer.stages[:4]
+        self.assertEqual(self.reasons(whole), [])
+        run = self.run_of([fewer])
+        run.stages = STAGES[:4]
+        found = changes.Changes(run, "t")
+        found.write()
+        self.assertEqual([(one["stage"], one["before"], one["after"], one["why"]) for _, one in found.new],
+                         [(stage.id, stage.points, None, [["changed_no_count"]]) for stage in STAGES[5:]])
+        self.assertIn("does not count any more", "\n".join(class_page.page(run, [])))
+        self.assertEqual(self.reasons(whole), [["changed_counts"]] * len(STAGES[5:]))
 
     def test_names_the_deadline_that_was_moved(self):
         due = {"deadlines": {"all": "2026-11-01T12:00+01:00"}, "late_percent_a_day": 10}
