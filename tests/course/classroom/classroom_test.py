@@ -1030,7 +1030,7 @@ EVIL = "<script>alert(1)</script>\x1b[2J&amp;`|\n# x"
 class Keys(unittest.TestCase):
     def test_a_repository_is_one_however_its_place_is_written(self):
         for places in (("/a/x", "/a/x/", "/a/x/.git", "/a/b/../x", "file:///a/x", "file:///a/%78", "/a/x.git"),
-                       ("https://h/x", "https://h/x.git", "https://h/x/")):
+                       ("https://h/x", "https://h/x.git", "https://h/x/", "https://me:token@h/x")):
             self.assertEqual(len({class_folder.Student("ann", place, {}).repository for place in places}), 1, places)
 
     def test_a_moment_is_one_to_which_days_can_be_added(self):
@@ -1665,6 +1665,32 @@ class Sharing(Folder):
             time.sleep(1)  # times have a resolution of one second
             pulling.pull(room, room.students)
         self.assertEqual((room.seen()["bob"], room.seen()["ann"]), (first, first))
+
+    def test_an_id_that_was_changed_keeps_its_versions_and_their_times(self):
+        places = [self.repository(name).place for name in ("own", "team")]
+        first = {}
+        for ids, n_told in (("ann", "bob", "cat"), 0), (("anna", "bob", "cat2"), 2), (("anne", "bob", "cat2"), 1), (
+                ("anne", "bob", "cat2"), 0):
+            lines = [f"{ids[0]},{places[0]}", f"{ids[1]},{places[1]}", f"{ids[2]},{places[1]}"]
+            room = class_folder.Classroom(self.put("roster.csv", "\n".join(["id,repository", *lines, ""])))
+            with mock.patch("sys.stdout", io.StringIO()) as out:
+                pulling.pull(room, room.students)
+            self.assertEqual(out.getvalue().count("has the versions of"), n_told, out.getvalue())
+            seen = room.seen()
+            first = first or seen
+            self.assertEqual([seen[id] for id in ids], [first[id] for id in ("ann", "bob", "cat")])
+            self.assertEqual(class_folder.kept(self.folder, ids[0], seen[ids[0]][0].sha).files[NAME], b"committed\n")
+            time.sleep(1)  # times have a resolution of one second
+
+    def test_a_new_student_with_a_repository_of_his_own_gets_no_versions_of_others(self):
+        places = [self.repository(name).place for name in ("own", "other")]
+        git(self.folder / "other", "commit", "-q", "--allow-empty", "-m", "more")
+        for id, place in zip(("ann", "bob"), places):
+            room = class_folder.Classroom(self.put("roster.csv", f"id,repository\n{id},{place}\n"))
+            with mock.patch("sys.stdout"):
+                pulling.pull(room, room.students)
+        self.assertEqual([len(room.seen()[id]) for id in ("ann", "bob")], [1, 1])
+        self.assertNotEqual(room.seen()["ann"][0].sha, room.seen()["bob"][0].sha)
 
     def test_who_had_another_repository_before_keeps_what_was_seen_there(self):
         places = [self.repository(name).place for name in ("team", "own")]
