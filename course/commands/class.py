@@ -98,7 +98,7 @@ def grade_one(classroom, options):
 
 
 def vivas(classroom, options):
-    """A sheet for each student who has a right stage, or for one student."""
+    """A sheet for each student, or for one."""
     run = Run(classroom, options)
     chosen = [record for record in run.records if record.newest and options.only in (None, record.id)]
     bar = Bar(len(chosen))
@@ -108,8 +108,7 @@ def vivas(classroom, options):
         if not run.fill(record, {}) or record.result is None:
             missing.append(record.id)
             continue
-        right = [one.stage for one in record.stages
-                 if one.status in ("passed", "slow") and one.entry["started"] and one.stage.points]
+        right = viva.right_groups(record)
         sha = record.newest.sha
         found = viva.changes(run.what_counts(record), right, classroom.seed(record.id, sha))
         lines = viva.sheet(record.id, sha, found, right)

@@ -1049,9 +1049,28 @@ class Viva(unittest.TestCase):
 
     def test_without_a_change_says_whether_something_is_right(self):
         os.environ["STAGECRAFT_LANG"] = "en"
-        nothing, right = ("\n".join(viva.sheet("kim", "a" * 40, [], stages)) for stages in ([], STAGES[1:3]))
-        self.assertIn("no stage that this student has written is right", nothing)
-        self.assertIn("Right: stages 1, 2. But we found no small change of this code", right)
+        nothing, right = ("\n".join(viva.sheet("kim", "a" * 40, [], right)) for right in ({}, dict.fromkeys(STAGES[1:3])))
+        self.assertIn("no part of this student's code passes", nothing)
+        self.assertIn("Right, as a whole or in part: stages 1, 2. But we found no small change of this code", right)
+
+    def test_asks_about_the_groups_that_pass_whatever_the_rest_of_their_stage_is(self):
+        def mark(id, statuses, started=True):
+            stage = STAGES[id]
+            groups = [{"name": group["name"], "points": group["points"], "status": status}
+                      for group, status in zip(stage.groups, statuses)]
+            return marks.StageMark(stage, {**entry(stage), "groups": groups, "started": started}, None, 1)
+
+        passed = ["passed"] * 9
+        record = types.SimpleNamespace(stages=[
+            mark(0, passed), mark(1, passed, started=False), mark(2, ["wrong", "wrong"]), mark(3, ["passed", "wrong", "passed"]),
+            mark(5, ["passed", *["unwritten"] * 3, "passed", "crashed", "unwritten"]), mark(9, passed),
+            marks.StageMark(STAGES[10], None, None, None)])
+        right = viva.right_groups(record)
+        self.assertEqual({stage.id: names for stage, names in right.items()},
+                         {3: ["MatmulTransb", "MatmulTransbViews"], 5: ["Bf16ToF32", "ParametersTied"],
+                          9: ["MatmulPacked", "MatmulPackedRows"]})
+        self.assertEqual([[unit["file"] for unit in viva.files_of(stage, names)] for stage, names in right.items()],
+                         [["matmul_transb.cpp"], ["half_to_float.cpp", "parameters.cpp"], ["matmul_packed.cpp"]])
 
     def test_breaks_long_lines_so_that_a_file_in_one_line_has_changes(self):
         text = (ROOT / "src/operators/attention.cpp").read_text()
@@ -1091,9 +1110,11 @@ class Viva(unittest.TestCase):
         for other in (None, result("passed"), result("slow"), result("unwritten"), result("wrong", "wrong", "crashed"),
                       result("wrong", "hung"), result("wrong", "overrun")):
             self.assertFalse(viva.is_on_the_sheet(other), other and other.status)
-        stopped = result("wrong")
+        stopped, without_report = result("wrong"), result("wrong")
         stopped.groups[0].failures = []
-        self.assertFalse(viva.is_on_the_sheet(stopped))
+        without_report.unfinished = "killed by SIGKILL"
+        for other in stopped, without_report:
+            self.assertFalse(viva.is_on_the_sheet(other))
 
     def test_asks_once_about_a_line_and_never_about_one_of_the_starter(self):
         stage = STAGES[4]
@@ -1101,10 +1122,10 @@ class Viva(unittest.TestCase):
         starter = next(line for line in stage.starter(stage.units[0]).decode().splitlines() if viva.mutants(line))
         one = submission.Submission("kim")
         one.files = {name: f"{starter}\nint a = b + c + d + 1;\nint e = f == 2;\n".encode()}
-        self.assertEqual({line for _, _, (_, line, _) in viva.candidates(one, [stage], random.Random(1))},
+        self.assertEqual({line for _, _, (_, line, _) in viva.candidates(one, {stage: ["Mlp"]}, random.Random(1))},
                          {"int a = b + c + d + 1;", "int e = f == 2;"})
         with mock.patch.object(viva, "judged"), mock.patch.object(viva, "is_on_the_sheet", lambda result: True):
-            found = viva.changes(one, [stage], 1)
+            found = viva.changes(one, {stage: ["Mlp"]}, 1)
         self.assertEqual(sorted(mutant[0] for _, _, mutant, _, _ in found), [2, 3])
 
     def test_shows_the_lines_around_a_change(self):
@@ -1116,7 +1137,7 @@ class Viva(unittest.TestCase):
         result = gate.Result(stage)
         result.groups[0].failures = ["case 1"]
         found = [(stage, name, (3, "  int b = 0;", "  int b = 1;"), result, viva.around(one, name, 3))]
-        sheet = "\n".join(viva.sheet("kim", "a" * 40, found, [stage]))
+        sheet = "\n".join(viva.sheet("kim", "a" * 40, found, {stage: ["Silu"]}))
         self.assertIn("  void f() {\n    int a = 1;\n-   int b = 0;\n+   int b = 1;\n    g(a);\n  }\n", sheet)
         self.assertIn("We looked for three, and found 1", sheet)
 
