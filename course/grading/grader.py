@@ -25,6 +25,7 @@ import traceback
 from rules import foreign_files
 from rules import links
 from rules import own_work
+from rules import refusal
 from sandbox import limited
 from sandbox.confine import SYSTEM, confined, why_not
 from shared import course
@@ -165,7 +166,7 @@ class NotMade(Exception):
 
 
 class NotTheirs(NotMade):
-    """It could be built, but it is not the student's own work (own_work.py)."""
+    """It could be built, but it is not the student's own work (rules/refusal.py)."""
 
 
 def is_a_verdict(said):
@@ -259,7 +260,7 @@ class Work:
         made = self.folder / f"{stage.number}{kind}"
         mine = [self.folder / name for name in steps.compile]  # the files that identify the stage
         texts = {name: self.handed_in.files[name].decode("utf-8", "replace") for name in steps.compile}
-        self.refuse(own_work.refusal(stage, texts))
+        self.refuse(refusal.why(stage, texts))
         objects = {name: made / "CMakeFiles" / "mine.dir" / f"{name}.o" for name in steps.compile}
         for name, out in objects.items():
             out.parent.mkdir(parents=True, exist_ok=True)
@@ -278,7 +279,7 @@ class Work:
             self.refuse_other_files(name, notes, [include, *mine, *emulator])
             if assembled:
                 self.refuse_assembled_files(name, assembled, notes)
-        self.refuse(own_work.refusal(stage, {}, objects, () if kind else steps.ours))
+        self.refuse(refusal.why(stage, {}, objects, () if kind else steps.ours))
         return objects
 
     def make(self, stage, kind=""):

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-from rules import own_work
+from rules import refusal
 from sandbox import confine
 from sandbox import limited
 from shared import course
@@ -377,10 +377,10 @@ def test_stage(stage, explain=False, seed=None):
 
 
 def build_and_judge(stage, explain, seed):
-    refused = own_work.refusal(stage, own_work.texts_here(stage))
+    refused = refusal.why(stage, refusal.texts_here(stage))
     problem = refused or building.build("gate", f"worker_{stage.number}")
     if problem is None:
-        problem = refused = own_work.refusal_here(stage) or None
+        problem = refused = refusal.why_here(stage) or None
     if refused:
         return not_judged(stage, refused, "refused")
     if not building.has(stage):

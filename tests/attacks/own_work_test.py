@@ -29,6 +29,7 @@ from grading import submission  # noqa: E402
 from rules import foreign_files  # noqa: E402
 from rules import links  # noqa: E402
 from rules import own_work  # noqa: E402
+from rules import refusal  # noqa: E402
 from rules import plain_objects  # noqa: E402
 from rules import symbols  # noqa: E402
 from shared import course  # noqa: E402
@@ -343,7 +344,7 @@ class Messages(unittest.TestCase):
         found = [("own_emulated", "x.cu", mangled), ("own_call", "x.cpp", 2, "_ZN10stagecraft3addEPf"),
                  ("own_call", "x.cpp", 2, "_ZN10stagecraft3addEPd"), ("own_execution", "x.cpp")]
         with mock.patch.object(links, "symbols", lambda *_: [symbol]):
-            self.assertEqual(own_work.in_words(found, {"x.cu": "x.o"}, "build"), [
+            self.assertEqual(refusal.in_words(found, {"x.cu": "x.o"}, "build"), [
                 ("own_emulated", "x.cu", symbol.name), ("own_call", "x.cpp", 2, "add"), ("own_execution", "x.cpp")])
 
 
@@ -371,7 +372,7 @@ class Lists(unittest.TestCase):
                          course.BUILD / f"src/CMakeFiles/core.dir/{twin[4:]}.o"]
                 made[twin] = next(path for path in found if path.exists())
             texts = {twin: (ROOT / twin).read_text() for twin in made}
-            self.assertEqual(own_work.refusal(stage, texts, made, recipe.recipe(stage.number).ours), "")
+            self.assertEqual(refusal.why(stage, texts, made, recipe.recipe(stage.number).ours), "")
 
     def test_a_name_without_arguments(self):
         for symbol, name in {
@@ -397,7 +398,7 @@ class Lists(unittest.TestCase):
             for options, is_refused in (("", False), (r'\n.asciz \"lib\"', True)):
                 source.write_text(f'asm(".section .linker-options,\\"e\\",@0x6fff4c01{options}\\n.text");\n')
                 subprocess.run([recipe.recipe("02").compiler, "-c", str(source), "-o", str(out)], check=True)
-                said = own_work.refusal(STAGES[2], {}, {"x.cpp": out}, recipe.recipe("02").ours)
+                said = refusal.why(STAGES[2], {}, {"x.cpp": out}, recipe.recipe("02").ours)
                 self.assertEqual(".linker-options" in said, is_refused, said)
 
     def refusal(self, text, change=bytes):
@@ -407,16 +408,16 @@ class Lists(unittest.TestCase):
             source.write_text(text)
             subprocess.run([recipe.recipe("02").compiler, "-c", str(source), "-o", str(out)], check=True)
             out.write_bytes(change(out.read_bytes()))
-            return own_work.refusal(STAGES[2], {}, {"x.cpp": out}, recipe.recipe("02").ours)
+            return refusal.why(STAGES[2], {}, {"x.cpp": out}, recipe.recipe("02").ours)
 
     def test_headers_of_ours_have_one_spelling(self):
         """A path to them is right in a student's repository, but the grader has its headers in another folder."""
         name, right = "stages/02-rms-norm/rms_norm.cpp", '#include "operators/rms_norm.h"'
         for spelled in '"../../src/operators/rms_norm.h"', f'"{ROOT}/src/operators/rms_norm.h"', "<../src/operators/rms_norm.h>":
-            said = own_work.refusal(STAGES[2], {name: f"\n#include {spelled}\n"})
+            said = refusal.why(STAGES[2], {name: f"\n#include {spelled}\n"})
             self.assertIn(f"{name}:2: error: expected {right}, found {spelled}", said)
         for spelled in '"operators/rms_norm.h"', "<vector>", '"../02-rms-norm/rms_norm.h"', "<c++/../vector>":
-            self.assertEqual(own_work.refusal(STAGES[2], {name: f"\n#include {spelled}\n"}), "")
+            self.assertEqual(refusal.why(STAGES[2], {name: f"\n#include {spelled}\n"}), "")
 
     def test_a_function_that_we_have_too_gets_advice(self):
         text = ('#include "operators/silu.h"\nnamespace stagecraft {\n'
