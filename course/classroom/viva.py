@@ -116,7 +116,7 @@ def candidates(handed_in, right, chance):
 
 
 def judged(handed_in, stage, groups, name, mutant, seed):
-    """The gate's result about these groups for the program with this change: a gate.Result, or None if it cannot be
+    """The gate's result about these groups for the program with this change: a verdict.Result, or None if it cannot be
     built."""
     number, _, changed = mutant
     other = copy.copy(handed_in)
@@ -149,7 +149,7 @@ def around(handed_in, name, number):
 
 
 def changes(handed_in, right, seed):
-    """[(stage, file, mutant, gate.Result, around())] for a sheet. right: from right_groups."""
+    """[(stage, file, mutant, verdict.Result, around())] for a sheet. right: from right_groups."""
     found, lines = [], set()
     for stage, name, mutant in candidates(handed_in, right, random.Random(seed))[:TRIES]:
         if (name, mutant[0]) in lines:

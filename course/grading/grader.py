@@ -31,6 +31,7 @@ from sandbox.confine import SYSTEM, confined, why_not
 from shared import course
 from testing import building
 from testing import gate
+from testing import verdict
 from testing import progress
 from grading import recipe
 from grading import sanitized
@@ -133,7 +134,7 @@ def mistakes(number):
     """The folder of a stage's wrong programs, built for the first student who needs them; None if they do not build."""
     with build_lock:
         if number not in built:
-            built[number] = gate.build_mistakes(course.find_stage(number, course.stages()), only=True)
+            built[number] = building.build_mistakes(course.find_stage(number, course.stages()), only=True)
         return built[number]
 
 
@@ -370,7 +371,7 @@ class Work:
     def judge(self, stage):
         """The gate's result, with the known mistake if there is one."""
         if not building.has(stage):
-            return gate.not_here(stage)
+            return verdict.not_here(stage)
         worker = self.make(stage)
         result = self.ask(stage, worker, self.turns)
         if is_starved(result):
@@ -429,14 +430,14 @@ class Work:
             raise
         except Exception as problem:  # noqa: BLE001
             traceback.print_exc()
-            result = gate.Result(stage)
+            result = verdict.Result(stage)
             return {"id": stage.id, "slug": stage.slug, "title": stage.title, "points": stage.points,
                     "message": course.say("grade_unexpected", type(problem).__name__), "status": "wrong",
                     "groups": [self.describe(group, stage, {}) for group in result.groups], "failed": True,
                     "earned": 0, "started": True, "unforeseen": True}
 
     def entry(self, stage):
-        result = gate.Result(stage)
+        result = verdict.Result(stage)
         entry = {"id": stage.id, "slug": stage.slug, "title": stage.title, "points": stage.points,
                  "seed": self.seeds[stage.id]}
         started = refused = False

@@ -44,7 +44,7 @@ from grading import grader
 from grading import report
 from shared import course
 from shared import official
-from testing import gate
+from testing import verdict
 import processes
 from classroom import repositories
 from classroom import sending
@@ -1099,7 +1099,7 @@ class Viva(unittest.TestCase):
 
     def test_asks_about_wrong_results_alone(self):
         def result(status, *kinds):
-            made = gate.Result(STAGES[1])
+            made = verdict.Result(STAGES[1])
             for group in made.groups:
                 group.status = status
             made.groups[0].failures = ["case 1"] if status in ("wrong", "slow") else []
@@ -1134,7 +1134,7 @@ class Viva(unittest.TestCase):
         name = course.unit_name(stage, stage.units[0])
         one = submission.Submission("kim")
         one.files = {name: b"void f() {\n  int a = 1;\n  int b = 0;\n  g(a);\n}\n"}
-        result = gate.Result(stage)
+        result = verdict.Result(stage)
         result.groups[0].failures = ["case 1"]
         found = [(stage, name, (3, "  int b = 0;", "  int b = 1;"), result, viva.around(one, name, 3))]
         sheet = "\n".join(viva.sheet("kim", "a" * 40, found, {stage: ["Silu"]}))

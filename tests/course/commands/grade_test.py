@@ -31,7 +31,8 @@ from mistakes import catalogue  # noqa: E402
 from sandbox import limited  # noqa: E402
 from shared import course  # noqa: E402
 from testing import building  # noqa: E402
-from testing import gate  # noqa: E402
+from testing import stage_here  # noqa: E402
+from testing import verdict  # noqa: E402
 from testing import progress  # noqa: E402
 import processes  # noqa: E402
 
@@ -260,7 +261,7 @@ class Grade(Repository):
         with mock.patch.object(building, "listed", lambda: {"stages": {}}):
             entry, = grader.grade(handed_in, seed=7, stages=[last])["stages"]
             with mock.patch.object(building, "build", lambda *_: "unknown target"):
-                result = gate.test_stage(last)
+                result = stage_here.test(last)
         self.assertEqual((entry["status"], entry["earned"], entry["failed"]), ("unjudged", 0, False))
         self.assertEqual({group.status for group in result.groups}, {"unjudged"})
         self.assertIn("Linux and g++", result.groups[0].failures[0])
@@ -291,7 +292,7 @@ class Grade(Repository):
 
     def test_that_hung_says_so(self):
         work = grader.Work(self.collect(), 7, self.folder / "work")
-        group = gate.Group("Add", 3)
+        group = verdict.Group("Add", 3)
         group.status, group.failures, group.failed_requests = "wrong", ["it hung"], [("hung", "request")]
         self.assertEqual(work.describe(group, STAGES[0], {})["status"], "hung")
         group.failed_requests, group.is_untried = [], True  # it hung in another group
