@@ -12,8 +12,9 @@ import re
 import textwrap
 import traceback
 
-from grading import grader
+from grading import programs
 from grading import report
+from grading import workplace
 from rules import cpp_text
 from shared import course
 from testing import gate
@@ -123,11 +124,11 @@ def judged(handed_in, stage, groups, name, mutant, seed):
     lines = text_of(handed_in, name).split("\n")
     lines[number - 1] = changed
     other.files = {**handed_in.files, name: "\n".join(lines).encode()}
-    with grader.temporary("viva") as folder:
-        work = grader.Work(other, {stage.id: seed}, folder)
+    with workplace.temporary("viva") as folder:
+        work = programs.Programs(other, folder)
         try:
             worker = work.make(stage)
-        except grader.NotMade:
+        except programs.NotMade:
             return None
         except Exception:  # over this program: the sheets of the others do not depend on it
             traceback.print_exc()

@@ -18,8 +18,9 @@ from classroom import viva
 from classroom.bar import Bar
 from classroom.pulling import pull
 from classroom.run import Run
-from grading import grader
+from grading import official_tree
 from grading import report
+from grading import workplace
 from shared import course
 from shared.parser import Parser
 
@@ -29,7 +30,7 @@ from shared.parser import Parser
 
 def warnings(run):
     """What the teacher may regret when the marks are known."""
-    if grader.official()["changed"]:
+    if official_tree.version()["changed"]:
         yield course.say("class_uncommitted")
     if run.rules.has_deadlines and not run.rules.has_grace:
         yield course.say("class_no_grace")
@@ -102,7 +103,7 @@ def vivas(classroom, options):
     run = Run(classroom, options)
     chosen = [record for record in run.records if record.newest and options.only in (None, record.id)]
     bar = Bar(len(chosen))
-    grader.PLACE.mkdir(parents=True, exist_ok=True)
+    workplace.PLACE.mkdir(parents=True, exist_ok=True)
     missing = []
     for record in chosen:
         if not run.fill(record, {}) or record.result is None:

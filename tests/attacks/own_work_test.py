@@ -24,8 +24,11 @@ ROOT = HERE.parents[1]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from grading import grader  # noqa: E402
+from grading import official_tree  # noqa: E402
+from grading import programs  # noqa: E402
 from grading import recipe  # noqa: E402
 from grading import submission  # noqa: E402
+from grading import workplace  # noqa: E402
 from rules import foreign_files  # noqa: E402
 from rules import links  # noqa: E402
 from rules import own_work  # noqa: E402
@@ -254,7 +257,7 @@ def attack_test(path, stage, refused_for):
             self.assertEqual(entry["earned"], 0)
             self.assertIn(entry["status"], ("refused", "uncompiled"))
             self.assertIn(refused_for, entry["message"])
-            for place in (str(ROOT), str(grader.PLACE), "/student-"):
+            for place in (str(ROOT), str(workplace.PLACE), "/student-"):
                 self.assertNotIn(place, entry["message"])
             self.assertEqual(canary.read_text(), "alive\n")
             self.assertEqual(rest["status"], "passed", rest)
@@ -296,7 +299,7 @@ class Workers(unittest.TestCase):
     def names(stage):
         """The names that the worker of the starters defines, linked as grading does."""
         handed_in = submitted({})
-        with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
+        with tempfile.TemporaryDirectory(dir=workplace.PLACE) as folder:
             worker = WithNames(handed_in, {}, folder).make(stage)
             return {symbols.qualified(name) for kind, name in symbols.listed(course.BUILD, [worker])
                     if not symbols.is_wanted(kind)}
@@ -319,7 +322,7 @@ class Workers(unittest.TestCase):
         text = (ROOT / "src/operators/rms_norm.cpp").read_text()
         for told, symbol in ("malloc", "malloc"), ("uncaught_exceptions", "_ZSt19uncaught_exceptionsv"):
             hidden = f'{text}\nasm(".weak {symbol}\\n{symbol}: ret\\n");\n'
-            with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
+            with tempfile.TemporaryDirectory(dir=workplace.PLACE) as folder:
                 work = grader.Work(submitted({name: hidden.encode()}), {}, folder)
                 with mock.patch.object(own_work, "foreign_symbols", lambda *_: []):
                     worker = work.make(STAGES[2])
@@ -328,7 +331,7 @@ class Workers(unittest.TestCase):
                 self.assertNotIn(told, done.stdout)
 
     def test_know_no_names_when_they_are_graded(self):
-        with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
+        with tempfile.TemporaryDirectory(dir=workplace.PLACE) as folder:
             worker = grader.Work(submitted({}), {}, folder).make(STAGES[7])
             self.assertEqual(list(symbols.listed(course.BUILD, [worker])), [])
 
@@ -351,11 +354,11 @@ class Messages(unittest.TestCase):
 class Places(unittest.TestCase):
     def test_a_path_may_have_letters_with_a_meaning_for_compilers(self):
         files = {"stages/02-rms-norm/rms_norm.cpp": (ROOT / "src/operators/rms_norm.cpp").read_bytes()}
-        with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
+        with tempfile.TemporaryDirectory(dir=workplace.PLACE) as folder:
             for name in "a,b", "a#b", "a:b", "a\\b", "a b", "a$b'c", "a=b":
-                with mock.patch.object(grader, "PLACE", pathlib.Path(folder, name)):
-                    grader.PLACE.mkdir()
-                    with mock.patch.object(grader, "prepare", grader.headers), grader.temporary("student") as student:
+                with mock.patch.object(workplace, "PLACE", pathlib.Path(folder, name)):
+                    workplace.PLACE.mkdir()
+                    with mock.patch.object(official_tree, "prepare", official_tree.headers), workplace.temporary("student") as student:
                         grader.Work(submitted(files), {}, student).make(STAGES[2])
 
 
@@ -424,12 +427,12 @@ class Lists(unittest.TestCase):
                 "%svoid sigmoid(std::span<const float> x, std::span<float> y) { y[0] = x[0]; }\n"
                 "void silu(std::span<const float> x, std::span<float> y) { sigmoid(x, y); }\n}\n")
         for word, told in ("", "Rename yours, or make it static"), ("static ", ""):
-            with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
+            with tempfile.TemporaryDirectory(dir=workplace.PLACE) as folder:
                 work = grader.Work(submitted({"stages/01-silu/silu.cpp": (text % word).encode()}), {}, folder)
                 try:
                     work.compile(STAGES[1])
                     said = ""
-                except grader.NotTheirs as problem:
+                except programs.NotTheirs as problem:
                     said = str(problem)
                 self.assertEqual(told in said, bool(told) or not said, said)
 
@@ -485,8 +488,8 @@ class Lists(unittest.TestCase):
 
 if __name__ == "__main__":
     course.BUILD = pathlib.Path(os.path.abspath(sys.argv.pop(1)))
-    grader.PLACE = course.BUILD.parent / "grading"
+    workplace.PLACE = course.BUILD.parent / "grading"
     os.environ.update(STAGECRAFT_LANG="en", STAGE_SECONDS="10")
-    grader.PLACE.mkdir(parents=True, exist_ok=True)
-    grader.use(grader.headers())  # ctest's fixture has built the rest
+    workplace.PLACE.mkdir(parents=True, exist_ok=True)
+    official_tree.use(official_tree.headers())  # ctest's fixture has built the rest
     unittest.main()

@@ -41,7 +41,10 @@ from classroom import run as class_run
 from classroom import viva
 from classroom.bar import Bar
 from grading import grader
+from grading import official_tree
+from grading import programs
 from grading import report
+from grading import workplace
 from shared import course
 from shared import official
 from testing import verdict
@@ -164,10 +167,10 @@ class Turns(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        patched = mock.patch.object(grader, "PLACE", pathlib.Path(folder.name))
+        patched = mock.patch.object(workplace, "PLACE", pathlib.Path(folder.name))
         patched.start()
         self.addCleanup(patched.stop)
-        self.turns, self.said = grader.Turns(), []
+        self.turns, self.said = workplace.Turns(), []
 
     def start(self, turn, name):
         """A thread that reports its name when it has its turn."""
@@ -744,7 +747,7 @@ for line in sys.stdin:
 
     def test_that_die_are_started_again_and_cost_only_the_task_that_kills_them(self):
         room = types.SimpleNamespace(folder=self.folder)
-        with mock.patch.object(class_run.grader, "PLACE", self.folder / "place"):
+        with mock.patch.object(workplace, "PLACE", self.folder / "place"):
             graders = class_run.Graders(room, 2, self.folder)
             graders.words = [sys.executable, "-c", self.FAKE]
             tasks = [class_run.Task(id, "a", {0: 7}, str(self.folder / id), False, "en")
@@ -768,14 +771,15 @@ class Stored(Folder):
 
     def setUp(self):
         super().setUp()
-        for name, value in {"official_files": "tree", "compiler": "c++", "why_not": ""}.items():
-            self.is_now(name, value)
-        patched = mock.patch.object(grader, "prepare")
+        for of, name, value in ((official_tree, "fingerprint", "tree"), (official_tree, "compiler", "c++"),
+                                (grader, "why_not", "")):
+            self.is_now(of, name, value)
+        patched = mock.patch.object(official_tree, "prepare")
         patched.start()
         self.addCleanup(patched.stop)
 
-    def is_now(self, name, value):
-        patched = mock.patch.object(grader, name, lambda: value)
+    def is_now(self, of, name, value):
+        patched = mock.patch.object(of, name, lambda: value)
         patched.start()
         self.addCleanup(patched.stop)
 
@@ -789,8 +793,9 @@ class Stored(Folder):
         self.assertEqual(self.work().key(STAGES[2]), keys[0])
         for other in self.work(b"y"), self.work(seed=8), self.work(grade_large=True), self.work(grade_no_file=True):
             keys.append(other.key(STAGES[2]))
-        for name, value in ("official_files", "mended tree"), ("compiler", "c++ 99"), ("why_not", "no walls"):
-            self.is_now(name, value)
+        for of, name, value in ((official_tree, "fingerprint", "mended tree"), (official_tree, "compiler", "c++ 99"),
+                                (grader, "why_not", "no walls")):
+            self.is_now(of, name, value)
             keys.append(self.work().key(STAGES[2]))
         os.environ["STAGECRAFT_LANG"] = "zh"
         keys.append(self.work().key(STAGES[2]))
@@ -867,8 +872,9 @@ class Stored(Folder):
         found = [self.newest("cat")]
         self.assertEqual(self.newest("cat"), found[0])
         found += [self.newest("cat", seed=3), self.newest("cat", language="zh")]
-        for name, value in ("official_files", "mended tree"), ("compiler", "c++ 99"), ("why_not", "no walls"):
-            self.is_now(name, value)
+        for of, name, value in ((official_tree, "fingerprint", "mended tree"), (official_tree, "compiler", "c++ 99"),
+                                (grader, "why_not", "no walls")):
+            self.is_now(of, name, value)
             found.append(self.newest("cat"))
         self.hand_in("cat", "b", "x", language="zh")
         found.append(self.newest("cat"))
@@ -927,7 +933,7 @@ class Stored(Folder):
                     entry(STAGES[2], "wrong" if task.sha[0] == "b" else "passed")]}))
             return {}
 
-        with mock.patch.object(class_run.Graders, "grade", grade), mock.patch.object(grader, "PLACE", self.folder):
+        with mock.patch.object(class_run.Graders, "grade", grade), mock.patch.object(workplace, "PLACE", self.folder):
             for _ in range(2):
                 self.assertEqual(run.grade(lambda: run.tasks(run.records[2])), {})
         self.assertEqual(graded, ["b", "a"])
@@ -974,7 +980,7 @@ class Stored(Folder):
         record, task = run.records[2], run.tasks(run.records[2])[0]
         old = {"commit": "before", "changed": True}
         class_folder.write(pathlib.Path(task.out), json.dumps({"official": old, "stages": list(map(entry, STAGES))}))
-        with mock.patch.object(grader, "official", lambda: {"commit": "now", "changed": False}):
+        with mock.patch.object(official_tree, "version", lambda: {"commit": "now", "changed": False}):
             self.assertTrue(run.fill(record, {}))
         self.assertEqual(record.result["official"], {"commit": "now", "changed": False})
 
@@ -986,9 +992,9 @@ class Stored(Folder):
         git(self.folder / "tree", "commit", "-qm", "x")
         with mock.patch.object(course, "ROOT", self.folder / "tree"):
             self.put("tree/other", "decides nothing\n")
-            self.assertFalse(grader.official.__wrapped__()["changed"])
+            self.assertFalse(official_tree.version.__wrapped__()["changed"])
             self.put("tree/course/grading/x.py", "2\n")
-            found = grader.official.__wrapped__()
+            found = official_tree.version.__wrapped__()
         self.assertTrue(found["changed"])
         self.assertEqual(report.version(found), f"{found['commit'][:10]} with uncommitted changes")
         self.assertEqual(report.version({"commit": "c" * 40}), "c" * 10)
@@ -999,7 +1005,7 @@ class Stored(Folder):
         for settings, changed, n in (({}, False, 0), ({}, True, 1), (due, False, 1),
                                      ({**due, "grace_hours": 0}, False, 0)):
             run = types.SimpleNamespace(rules=lateness.Rules(settings, STAGES))
-            with mock.patch.object(grader, "official", lambda: {"commit": "c", "changed": changed}):
+            with mock.patch.object(official_tree, "version", lambda: {"commit": "c", "changed": changed}):
                 self.assertEqual(len(list(warnings(run))), n, settings)
 
     def test_results_that_another_machine_may_complete_are_not_done(self):
@@ -1013,13 +1019,13 @@ class Stored(Folder):
         self.assertFalse(class_run.is_done(task))
 
     def test_files_of_runs_that_still_go_on_are_left_alone(self):
-        with mock.patch.object(grader, "PLACE", self.folder / "place"):
+        with mock.patch.object(workplace, "PLACE", self.folder / "place"):
             ended = subprocess.Popen(["true"])
             ended.wait()
             for pid in os.getpid(), ended.pid:
                 for name in f"student-{pid}-x/file", f"answers/{pid}/file":
                     self.put(f"place/{name}", "x")
-            grader.clean_up()
+            workplace.clean_up()
             left = {path.parent.name for path in (self.folder / "place").rglob("file")}
         self.assertEqual(left, {f"student-{os.getpid()}-x", f"{os.getpid()}"})
 
@@ -1437,7 +1443,7 @@ class Ranking(Records):
         names = {"ann": b"1", "bob": b"2", "cat": b"3", "dan": b"4"}
         handed_in = {id: types.SimpleNamespace(nickname=id, files=dict.fromkeys(submission.names(STAGES), text))
                      for id, text in names.items()}
-        speeds = {"ann": 5.0, "bob": 0.0, "cat": 7.0, "dan": grader.NotMade("no")}
+        speeds = {"ann": 5.0, "bob": 0.0, "cat": 7.0, "dan": programs.NotMade("no")}
 
         def score(one, stages, texts):
             measured.append(one.nickname)
@@ -1448,7 +1454,7 @@ class Ranking(Records):
         run, tree = types.SimpleNamespace(stages=STAGES, classroom=class_folder.Classroom(
             self.put("roster.csv", "id,repository\nann,x\n"))), "tree"
         with mock.patch.multiple(ranking.score, Texts=mock.DEFAULT, score=score), mock.patch.multiple(
-                grader, official_files=lambda: tree, compiler=lambda: "c++"), (
+                official_tree, fingerprint=lambda: tree, compiler=lambda: "c++"), (
                 mock.patch.object(ranking, "competitors", lambda run: handed_in.items())):
             for tree, expected in ("tree", list(names)), ("tree", ["dan"]), ("mended tree", list(names)):
                 measured = []
