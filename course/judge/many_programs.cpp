@@ -10,6 +10,7 @@
 
 #include "course/judge/known_answers.h"
 #include "course/judge/mistakes.h"
+#include "course/judge/settings.h"
 
 namespace stagecraft::stages {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "course/judge/gate.h"
+#include "course/judge/question.h"
 
 namespace stagecraft::stages {
 

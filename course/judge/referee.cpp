@@ -14,6 +14,7 @@
 #include "course/judge/known_answers.h"
 #include "course/judge/mistakes.h"
 #include "course/judge/scratch_folder.h"
+#include "course/judge/settings.h"
 
 extern char** environ;  // NOLINT: no POSIX header declares it
 
