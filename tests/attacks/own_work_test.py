@@ -324,7 +324,7 @@ class Workers(unittest.TestCase):
             hidden = f'{text}\nasm(".weak {symbol}\\n{symbol}: ret\\n");\n'
             with tempfile.TemporaryDirectory(dir=workplace.PLACE) as folder:
                 work = grader.Work(submitted({name: hidden.encode()}), {}, folder)
-                with mock.patch.object(own_work, "foreign_symbols", lambda *_: []):
+                with mock.patch.object(refusal, "foreign_symbols", lambda *_: []):
                     worker = work.make(STAGES[2])
                 done = subprocess.run([links.nm_of(course.BUILD), "-D", "--defined-only", worker], stdout=subprocess.PIPE,
                                       text=True, check=True)
