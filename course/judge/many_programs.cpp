@@ -8,6 +8,7 @@
 #include <sstream>
 #include <vector>
 
+#include "course/judge/alike.h"
 #include "course/judge/known_answers.h"
 #include "course/judge/mistakes.h"
 #include "course/judge/settings.h"

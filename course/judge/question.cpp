@@ -20,6 +20,17 @@ std::string output_name(const std::string& name, std::size_t call) {
   return call == 1 ? name : fmt::format("{}#{}", name, call);
 }
 
+std::vector<Output> outputs_of(const Case& question) {
+  std::vector<Output> all;
+  for (const auto& [name, expected] : question.on_the_way) all.push_back({name, &expected});
+  for (std::size_t call = 1; call <= question.request.n_calls(); ++call) {
+    for (const auto& [name, expected] : expected_of(question, call)) {
+      all.push_back({output_name(name, call), &expected});
+    }
+  }
+  return all;
+}
+
 bool has_hung(std::span<const Asked> asked, const std::string& function) {
   return std::ranges::any_of(asked, [&](const Asked& one) {
     return one.outcome.kind == Outcome::Kind::Hung && one.question->request.function == function;

@@ -47,6 +47,15 @@ const std::map<std::string, Expected>& expected_of(const Case& question, std::si
 // The name of an output in a response: "y", and from the second call on "y#2".
 std::string output_name(const std::string& name, std::size_t call);
 
+// An output of a call, or an intermediate result.
+struct Output {
+  std::string name;
+  const Expected* expected;
+};
+
+// All outputs, in the order in which they are computed.
+std::vector<Output> outputs_of(const Case& question);
+
 // Returns what is wrong with an outcome, in lines for the student, or an empty string. It is called
 // for every outcome except "not written yet".
 using FindProblem = std::function<std::string(const Outcome&)>;

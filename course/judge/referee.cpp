@@ -11,8 +11,8 @@
 #include <set>
 
 #include "base/error.h"
+#include "course/judge/alike.h"
 #include "course/judge/known_answers.h"
-#include "course/judge/mistakes.h"
 #include "course/judge/scratch_folder.h"
 #include "course/judge/settings.h"
 
