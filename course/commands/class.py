@@ -101,13 +101,16 @@ def grade_one(classroom, options):
 def vivas(classroom, options):
     """A sheet for each student, or for one."""
     run = Run(classroom, options)
-    chosen = [record for record in run.records if record.newest and options.only in (None, record.id)]
+    chosen = [record for record in run.records if options.only in (None, record.id)]
     bar = Bar(len(chosen))
     workplace.PLACE.mkdir(parents=True, exist_ok=True)
-    missing = []
+    missing = {}  # {id: why there is no sheet}
     for record in chosen:
+        if record.newest is None:
+            missing[record.id] = course.say("class_nothing_seen", record.problem or "-")
+            continue
         if not run.fill(record, {}) or record.result is None:
-            missing.append(record.id)
+            missing[record.id] = course.say("viva_not_graded")
             continue
         right = viva.right_groups(record)
         sha = record.newest.sha
@@ -117,8 +120,8 @@ def vivas(classroom, options):
         bar.step(record.id)
     bar.end()
     course.tell(course.say("viva_done", len(chosen) - len(missing), classroom.folder / "viva"))
-    for id in missing:
-        course.tell(f"  {id}: {course.say('viva_not_graded')}")
+    for id, why in missing.items():
+        course.tell(f"  {id}: {report.plain(why)}")
     return 1 if missing else 0
 
 
