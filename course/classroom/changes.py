@@ -75,7 +75,7 @@ def why(stage, old, new, was, now):
     return found or [["changed_again"]]
 
 
-def told(reasons):
+def in_words(reasons):
     return "; ".join(course.say(*reason) for reason in reasons)
 
 
@@ -120,11 +120,17 @@ class Changes:
 
     @staticmethod
     def compare(stages, old, new):
-        for stage in stages:
-            was, now = old["stages"].get(str(stage.id)), new["stages"].get(str(stage.id))
-            if was and now and was["mark"] != now["mark"]:
-                yield {"stage": stage.id, "before": was["mark"], "after": now["mark"],
-                       "why": why(stage, was, now, old["terms"], new["terms"])}
+        """stages: those that count. A mark is None for a stage that does not count."""
+        known = {str(stage.id): stage for stage in stages}
+        for id in sorted(old["stages"].keys() | known.keys(), key=int):
+            was, now = old["stages"].get(id, {}), new["stages"].get(id, {})
+            before, after = was.get("mark"), now.get("mark")
+            if was and now:
+                reasons = before != after and why(known[id], was, now, old["terms"], new["terms"])
+            else:
+                reasons = (before or after) and [["changed_counts" if now else "changed_no_count"]]
+            if reasons:
+                yield {"stage": int(id), "before": before, "after": after, "why": reasons}
 
     def write(self):
         """Writes the log first: if the process is killed in between, a change is logged twice rather than never."""
@@ -132,7 +138,7 @@ class Changes:
         if self.new:
             text = path.read_text(encoding="utf-8") if path.exists() else marks.table([COLUMNS])
             text += marks.table([self.at, id, change["stage"], marks.number(change["before"]),
-                                 marks.number(change["after"]), told(change["why"])] for id, change in self.new)
+                                 marks.number(change["after"]), in_words(change["why"])] for id, change in self.new)
             class_folder.write(path, text)
         class_folder.write(self.folder / KEPT, json.dumps(self.now, ensure_ascii=False) + "\n")
 
@@ -148,7 +154,7 @@ def latest(records):
         if record.changes and record.changes["at"] == max(times):
             news = record.changes["news"]
             for one in record.changes["stages"]:
-                key = one["stage"], shown(one["before"]), shown(one["after"]), told(one["why"])
+                key = one["stage"], shown(one["before"]), shown(one["after"]), in_words(one["why"])
                 groups.setdefault(key, []).append(record.id)
     rows = sorted(((*key, ids) for key, ids in groups.items()), key=lambda row: (-len(row[4]), row[0], row[4]))
     return max(times), news, rows
@@ -170,6 +176,6 @@ def lines(found):
     """For a terminal. found: Changes.new."""
     for id, one in found[:MOST_LINES]:
         yield "  " + course.say("class_changed", id, one["stage"], shown(one["before"]), shown(one["after"]),
-                                told(one["why"]))
+                                in_words(one["why"]))
     if len(found) > MOST_LINES:
         yield "  " + course.say("class_changed_more", len(found) - MOST_LINES, LOG)

@@ -36,10 +36,14 @@ class Student(collections.namedtuple("Student", "id place more")):
 
     @property
     def repository(self):
-        """A key that is equal for students who hand in the same repository."""
-        place = repositories.without_scheme(self.place)
-        place = place if submission.URL.match(place) else os.path.normpath(place)
-        return place.rstrip("/").removesuffix("/.git").removesuffix(".git")
+        return repository_of(self.place)
+
+
+def repository_of(place):
+    """A key that is equal for students who hand in the same repository."""
+    place = course.without_login(repositories.without_scheme(place))
+    place = place if submission.URL.match(place) else os.path.normpath(place)
+    return place.rstrip("/").removesuffix("/.git").removesuffix(".git")
 
 
 def now():
@@ -171,6 +175,12 @@ def kept(folder, id, sha):
         except FileNotFoundError:  # this version is older than the file in the registry
             handed_in.refused[name] = "grade_missing"
     return handed_in
+
+
+def came_from(folder, id, sha):
+    """The repository_of a stored submission; None if it was deleted."""
+    path = version(folder, id, sha) / "about.json"
+    return repository_of(json.loads(path.read_text(encoding="utf-8"))["source"]) if path.exists() else None
 
 
 class Classroom:

@@ -9,7 +9,7 @@ from shared import course
 from classroom import feedback
 from classroom import marks
 from classroom.lateness import when
-from grading import grader
+from grading import official_tree
 from grading import report
 
 BINS = 10
@@ -121,7 +121,7 @@ def distribution(records, points):
     """A bar chart: how many students have how many points."""
     counts = [0] * BINS
     for record in records:
-        if record.mark is not None:
+        if record.mark is not None and points:
             counts[min(int(record.mark * BINS / points), BINS - 1)] += 1
     top = max(counts)
     if not top:
@@ -318,7 +318,7 @@ def head(run, title):
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield f"<title>{text(title)}</title><style>{STYLE}</style></head><body>"
     yield f"<h1>{text(title)}</h1>"
-    yield f'<p class="soft">{say("class_by", when(run.at), report.version(grader.official()))}</p>'
+    yield f'<p class="soft">{say("class_by", when(run.at), report.version(official_tree.version()))}</p>'
 
 
 def page(run, found_alike, found_ours=(), places=()):

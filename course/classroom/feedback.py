@@ -85,7 +85,7 @@ def changed(record):
         ids, before, after, why = together
         yield "- " + course.say("class_changed_stage" if len(ids) == 1 else "class_stages_together",
                                 course.listed(map(str, ids)), changes.shown(before), changes.shown(after),
-                                report.in_markdown(changes.told(why)))
+                                report.in_markdown(changes.in_words(why)))
 
 
 def markdown(record):

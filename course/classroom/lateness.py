@@ -1,8 +1,9 @@
-"""What a version of a stage counts. This depends on when it was first seen here and on the deadlines in course.json,
-never on the dates of commits, which anyone can set.
+"""Which stages count, and what a version of a stage counts. This depends on when it was first seen here and on the
+deadlines in course.json, never on the dates of commits, which anyone can set.
 
 Keys of the teacher's course.json:
 
+    "stages": "0-5"              the stages that count; default: all
     "deadlines": {"all": "2026-12-01T23:59+01:00", "2": "2026-11-10T23:59+01:00"}
     "grace_hours": 12            until then nothing is late
     "late_percent_a_day": 10     of the points, for each day begun after that
@@ -13,6 +14,7 @@ Columns of the roster, for one student: `extensions` ("all=+7 3=2026-11-20T23:59
 import collections
 import copy
 import datetime
+import json
 
 from shared import course
 from shared import official
@@ -76,14 +78,26 @@ def deadlines(found, stages):
     return {stage.id: None for stage in stages} | {stage.id: at for selected, at in chosen for stage in selected}
 
 
-KEYS = {*official.DEFAULTS, "deadlines", "grace_hours", "late_percent_a_day", "late_days", "ranking"}
+def stages_that_count(settings, stages):
+    chosen = settings.get("stages", "all")
+    if not isinstance(chosen, str):
+        raise course.Problem(f"{official.FILE}: stages: expected a text such as \"0-5\" or \"1,3-5\", found "
+                             f"{json.dumps(chosen)}")
+    try:
+        return course.parse_selection(chosen, stages, whole_class=True)
+    except course.Problem as problem:
+        raise course.Problem(f"{official.FILE}: stages: {problem}") from None
+
+
+KEYS = {*official.DEFAULTS, "stages", "deadlines", "grace_hours", "late_percent_a_day", "late_days", "ranking"}
 
 
 class Rules:
     def __init__(self, settings, stages):
         if unknown := sorted(settings.keys() - KEYS):
             raise course.Problem(f"{official.FILE}: {unknown[0]}: expected one of the keys {', '.join(sorted(KEYS))}")
-        self.stages = stages
+        self.stages = stages  # all, also those that do not count: an entry about one of them is no mistake
+        self.that_count = stages_that_count(settings, stages)
         self.deadlines = deadlines(settings.get("deadlines", {}), stages)
         self.grace = datetime.timedelta(hours=number(settings, "grace_hours", 24 * MOST_DAYS))
         self.has_grace = "grace_hours" in settings

@@ -60,10 +60,25 @@ def pull(classroom, students):
 
 
 def join(classroom, seen, together):
-    """A student who joins a repository gets the versions of it that were seen earlier."""
-    first = next((student for student in together if seen[student.id]), None)
-    for student in together if first else ():
-        for version in seen[first.id] if not seen[student.id] else ():
-            class_folder.keep(classroom.folder, student.id, class_folder.kept(classroom.folder, first.id, version.sha))
-            classroom.note_seen(student.id, version.sha, version.at)
-        seen[student.id] = seen[student.id] or seen[first.id]
+    """A student who joins a repository gets the versions of it that were seen earlier: those of another student who
+    hands it in, or those under an id that the roster does not have any more, because the teacher changed it."""
+    new = [student.id for student in together if not seen[student.id]]
+    first = next((student.id for student in together if seen[student.id]), None)
+    former = former_id(classroom, seen, together[0].repository) if new else None
+    if former and (first is None or seen[former][-1] == seen[first][-1]):  # until now, it was in the roster
+        first = former
+        course.tell(course.say("class_former_id", course.listed(new), former))
+    for id in new if first else ():
+        for version in seen[first]:
+            class_folder.keep(classroom.folder, id, class_folder.kept(classroom.folder, first, version.sha))
+            classroom.note_seen(id, version.sha, version.at)
+        seen[id] = seen[first]
+
+
+def former_id(classroom, seen, repository):
+    """The id that is not in the roster and whose newest version came from this repository; of several, the one with the
+    most versions. None if there is none."""
+    gone = seen.keys() - {student.id for student in classroom.students}
+    came = [id for id in sorted(gone)
+            if seen[id] and class_folder.came_from(classroom.folder, id, seen[id][-1].sha) == repository]
+    return max(came, key=lambda id: len(seen[id]), default=None)

@@ -1,6 +1,6 @@
 """Ranks the programs by speed, under nicknames, if the teacher's course.json says "ranking": true.
 
-A student takes part with a nickname in their own course.json and with all stages right. grading/score.py measures.
+A student takes part with a nickname in their own course.json and with all stages that count right. grading/score.py measures.
 """
 import collections
 import hashlib
@@ -8,7 +8,8 @@ import json
 import traceback
 
 from classroom import class_folder
-from grading import grader
+from grading import official_tree
+from grading import programs
 from grading import score
 from grading import submission
 from shared import course
@@ -37,14 +38,15 @@ def competitors(run):
             continue
         states = {entry["status"] for entry in record.result["stages"] if entry["id"] in counted}
         handed_in = run.versions[record.id].handed_in[record.newest.sha]
-        if handed_in.nickname and states <= {"passed", "slow"}:
+        if handed_in.nickname and states and states <= {"passed", "slow"}:
             yield record.id, handed_in
 
 
 def key_of(handed_in, stages):
     """The key under which a score is stored: all that it depends on, except the machine."""
     names = submission.names(stages)
-    terms = [grader.official_files(), grader.compiler(), *(course.blob_hash(handed_in.files[name]) for name in names)]
+    terms = [official_tree.fingerprint(), official_tree.compiler(),
+             *(course.blob_hash(handed_in.files[name]) for name in names)]
     return hashlib.sha1(json.dumps(terms).encode()).hexdigest()
 
 
@@ -62,7 +64,7 @@ def places(run):
             try:
                 with course.doing(course.say("doing_score", id)):
                     speed = score.score(handed_in, stages, texts)
-            except grader.NotMade as problem:
+            except programs.NotMade as problem:
                 problems[id] = str(problem)
                 continue
             except Exception as problem:  # over this program: the class's page does not depend on it

@@ -11,9 +11,11 @@ import sys
 import threading
 
 from grading import grader
+from grading import official_tree
 from grading import preprocessed
 from grading import report
 from grading import submission
+from grading import workplace
 from shared import course
 from shared import official
 from classroom import changes
@@ -37,7 +39,7 @@ class Graders(helpers.Helpers):
     """Processes that grade, one per job."""
 
     def __init__(self, classroom, jobs, headers):
-        self.answers = grader.PLACE / "answers" / f"{os.getpid()}"
+        self.answers = workplace.PLACE / "answers" / f"{os.getpid()}"
         shutil.rmtree(self.answers, ignore_errors=True)
         self.answers.mkdir(parents=True)
         # TERM: there are many of them, and only the progress bar is shown.
@@ -73,7 +75,7 @@ class Preprocessed:
         mine = preprocessed.own_texts(handed_in, stage)
         if not preprocessed.not_plain(mine):
             return {}
-        terms = [grader.official_files(), grader.compiler(), stage.number,
+        terms = [official_tree.fingerprint(), official_tree.compiler(), stage.number,
                  [(name, course.blob_hash(handed_in.files[name])) for name in mine]]
         path = self.folder / f"{hashlib.sha1(json.dumps(terms).encode()).hexdigest()}.json"
         self.used.add(path.name)
@@ -100,22 +102,22 @@ class Run:
 
     def __init__(self, classroom, options):
         self.classroom, self.options = classroom, options
-        self.stages = course.stages()
         here = classroom.given(official.FILE)  # of this class, if one tree serves several
         try:
             settings = official.read(here.parent if here else course.ROOT)
-            self.rules = lateness.Rules(settings, self.stages)
+            self.rules = lateness.Rules(settings, course.stages())
             self.is_ranked = ranking.is_wanted(settings)
         except course.Problem as problem:  # it begins with the file's name
             raise course.Problem(f"{here or official.FILE}{str(problem).removeprefix(official.FILE)}") from None
+        self.stages = self.rules.that_count  # no others are graded
         self.at = class_folder.now()
-        grader.prepare()
-        self.terms = [grader.SCHEMA, grader.official_files(), grader.compiler(), grader.why_not()]
+        official_tree.prepare()
+        self.terms = [grader.SCHEMA, official_tree.fingerprint(), official_tree.compiler(), grader.why_not()]
         seen, problems = classroom.seen(), classroom.problems()
         self.records = [marks.Record(student, seen[student.id], problems.get(student.id), self.rules.of(student))
                         for student in classroom.students]
         self.versions = {record.id: marks.Versions(classroom.folder, record) for record in self.records}
-        self.overrides, lines = overrides.read(classroom.given(overrides.FILE), classroom.students, self.stages)
+        self.overrides, lines = overrides.read(classroom.given(overrides.FILE), classroom.students, self.rules.stages)
         for line in lines:
             course.tell(line, sys.stderr)
         self.graded_as = {}  # {(id, sha): whose result it is}; students who share a repository share the first one's
@@ -171,8 +173,8 @@ class Run:
         """{out: problem}. tasks_now: called twice, because the results of newest versions decide which older ones may
         count for more."""
         problems, tried, headers = {}, set(), None
-        grader.clean_up()
-        with grader.temporary("headers") as folder:
+        workplace.clean_up()
+        with workplace.temporary("headers") as folder:
             for _ in range(2):
                 tasks = [task for out, task in {task.out: task for task in tasks_now()}.items()
                          if out not in tried and (task.fresh or not is_done(task))]
@@ -189,8 +191,8 @@ class Run:
     def headers(tasks, folder):
         """The folder of the headers; for many students, precompiled in this new folder."""
         if len({task.id for task in tasks}) < PRECOMPILED_FROM:
-            return grader.prepare()
-        grader.precompile(folder)
+            return official_tree.prepare()
+        official_tree.precompile(folder)
         return folder
 
     def fill(self, record, problems):
@@ -203,7 +205,7 @@ class Run:
                 return False
             else:
                 result = marks.read(pathlib.Path(task.out))
-                result["official"] = grader.official()  # it has the same files as the one that graded
+                result["official"] = official_tree.version()  # it has the same files as the one that graded
                 for entry in result["stages"]:
                     entries[entry["id"]][task.sha] = entry
                 if task.sha == record.newest.sha:
@@ -224,7 +226,7 @@ class Run:
         class_folder.write(self.classroom.feedback / f"{record.id}.md", text)
 
     def note_changes(self):
-        return changes.Changes(self, grader.official_files())
+        return changes.Changes(self, official_tree.fingerprint())
 
     def write_class(self, changed):
         for name, lines in marks.TABLES.items():

@@ -1,8 +1,9 @@
 """A sheet for two minutes with a student: three small changes of their own right code. Which case fails, and why? A
 student who wrote or understood the code knows. The answers are at the end; the sheet is for the teacher.
 
-A change is one token of one line (mutants). It is on the sheet only if the gate finds the program wrong: not if it
-still passes, crashes or does not end.
+Right are the groups of points that pass; the rest of their stage may be wrong or not written. A change is one token of
+one line (mutants). It is on the sheet only if such a group is wrong with it: not if all still pass, or if the program
+crashes or does not end.
 """
 import collections
 import copy
@@ -11,8 +12,9 @@ import re
 import textwrap
 import traceback
 
-from grading import grader
+from grading import programs
 from grading import report
+from grading import workplace
 from rules import cpp_text
 from shared import course
 from testing import gate
@@ -77,15 +79,31 @@ def mutants(text):
     return found
 
 
+def right_groups(record):
+    """{stage: the names of the groups that give points and pass}, of the stages where there are any. (Groups for speed
+    are left out: they ask for the same results.)"""
+    found = {one.stage: [group["name"] for group in one.entry["groups"]
+                         if group["status"] == "passed" and group["points"] and group["name"] not in one.stage.timed]
+             for one in record.stages if one.entry and one.entry["started"]}
+    return {stage: names for stage, names in found.items() if names}
+
+
+def files_of(stage, names):
+    """The units that these groups are about."""
+    files = {group.get("file") for group in stage.groups if group["name"] in names}
+    return [unit for unit in stage.units if None in files or unit["file"] in files]
+
+
 def text_of(handed_in, name):
     return in_short_lines(handed_in.files[name].decode("utf-8", "replace"))
 
 
-def candidates(handed_in, stages, chance):
-    """[(stage, file, one of mutants)] in random order, alternating between stages and lines."""
+def candidates(handed_in, right, chance):
+    """[(stage, file, one of mutants)] in random order, alternating between stages and lines. right: from
+    right_groups."""
     every = []
-    for stage in stages:
-        for unit in stage.units:
+    for stage, names in right.items():
+        for unit in files_of(stage, names):
             name = course.unit_name(stage, unit)
             starter = set(stage.starter(unit).decode("utf-8", "replace").splitlines())
             every += [(stage, name, one) for one in mutants(text_of(handed_in, name)) if one[1] not in starter]
@@ -98,27 +116,28 @@ def candidates(handed_in, stages, chance):
     return [one for _, one in sorted(zip(order, every), key=lambda row: row[0])]
 
 
-def judged(handed_in, stage, name, mutant, seed):
-    """The gate's result for the program with this change: a gate.Result, or None if it cannot be built."""
+def judged(handed_in, stage, groups, name, mutant, seed):
+    """The gate's result about these groups for the program with this change: a verdict.Result, or None if it cannot be
+    built."""
     number, _, changed = mutant
     other = copy.copy(handed_in)
     lines = text_of(handed_in, name).split("\n")
     lines[number - 1] = changed
     other.files = {**handed_in.files, name: "\n".join(lines).encode()}
-    with grader.temporary("viva") as folder:
-        work = grader.Work(other, {stage.id: seed}, folder)
+    with workplace.temporary("viva") as folder:
+        work = programs.Programs(other, folder)
         try:
             worker = work.make(stage)
-        except grader.NotMade:
+        except programs.NotMade:
             return None
         except Exception:  # over this program: the sheets of the others do not depend on it
             traceback.print_exc()
             return None
-        return gate.run(stage, worker, seed, keep=work.folder / "asked")
+        return gate.run(stage, worker, seed, keep=work.folder / "asked", only=groups)
 
 
 def is_on_the_sheet(result):
-    if result is None or result.status != "wrong":
+    if result is None or result.unfinished or result.status != "wrong":
         return False
     kinds = {kind for group in result.groups for kind, _ in group.failed_requests}
     return any(group.failures for group in result.groups) and not kinds & {"crashed", "hung", "overrun"}
@@ -130,13 +149,13 @@ def around(handed_in, name, number):
     return lines[max(number - 1 - CONTEXT, 0):number - 1], lines[number:number + CONTEXT]
 
 
-def changes(handed_in, stages, seed):
-    """[(stage, file, mutant, gate.Result, around())] for a sheet. stages: those that are right."""
+def changes(handed_in, right, seed):
+    """[(stage, file, mutant, verdict.Result, around())] for a sheet. right: from right_groups."""
     found, lines = [], set()
-    for stage, name, mutant in candidates(handed_in, stages, random.Random(seed))[:TRIES]:
+    for stage, name, mutant in candidates(handed_in, right, random.Random(seed))[:TRIES]:
         if (name, mutant[0]) in lines:
             continue
-        result = judged(handed_in, stage, name, mutant, seed)
+        result = judged(handed_in, stage, right[stage], name, mutant, seed)
         if is_on_the_sheet(result):
             found.append((stage, name, mutant, result, around(handed_in, name, mutant[0])))
             lines.add((name, mutant[0]))
@@ -146,7 +165,7 @@ def changes(handed_in, stages, seed):
 
 
 def sheet(id, sha, found, right):
-    """The sheet as lines of Markdown. found: from changes(). right: the stages that the changes were chosen from."""
+    """The sheet as lines of Markdown. found: from changes(). right: from right_groups."""
     yield f"# {course.say('viva_title', id, sha[:10])}\n"
     if not found:
         yield course.say("viva_no_change", marks.named(right)) if right else course.say("viva_none")

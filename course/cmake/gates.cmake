@@ -15,18 +15,18 @@ target_link_libraries(worker PRIVATE engine_headers stagecraft_flags)
 
 # Our operators compiled a second time as plain_..., and wrappers around them that record the results in the workers of
 # composed stages (course/worker/operator_record.h).
-set(told rms_norm linear swiglu)
+set(recorded_operators rms_norm linear swiglu)
 add_library(recorded OBJECT ${CMAKE_SOURCE_DIR}/course/worker/recorded/operators.cpp)
 target_include_directories(recorded PRIVATE ${CMAKE_SOURCE_DIR})
 add_library(plain OBJECT ${CMAKE_SOURCE_DIR}/src/operators/rms_norm.cpp
   ${CMAKE_SOURCE_DIR}/src/operators/swiglu.cpp ${CMAKE_SOURCE_DIR}/src/model/linear.cpp)
-foreach(name IN LISTS told)
+foreach(name IN LISTS recorded_operators)
   target_compile_definitions(plain PRIVATE ${name}=plain_${name})
 endforeach()
 target_link_libraries(recorded PRIVATE engine_headers stagecraft_flags)
 target_link_libraries(plain PRIVATE engine_headers stagecraft_flags)
 set(recorded_objects $<TARGET_OBJECTS:recorded> $<TARGET_OBJECTS:plain>)
-list(JOIN told "|" told)
+list(JOIN recorded_operators "|" recorded_operators)
 
 # Our objects without those of stage `id`: a program with a student's files for it may link these.
 function(objects_without id out)
@@ -46,7 +46,7 @@ endfunction()
 function(recorded_objects_without id out)
   objects_without(${id} objects)
   if(id IN_LIST composed_stages)
-    set(objects "$<FILTER:${objects},EXCLUDE,/(${told})[.]cpp>" ${recorded_objects})
+    set(objects "$<FILTER:${objects},EXCLUDE,/(${recorded_operators})[.]cpp>" ${recorded_objects})
   endif()
   set(${out} ${objects} PARENT_SCOPE)
 endfunction()
@@ -84,15 +84,15 @@ function(worker_objects id out)
   endforeach()
   list(JOIN others "|" others)
   set(objects "$<FILTER:$<TARGET_OBJECTS:worker>,EXCLUDE,/(${others})[.]cpp>")
-  if(id EQUAL 10)
-    list(APPEND objects $<TARGET_OBJECTS:stand_ins>)
+  if(stand_ins_${id})
+    list(APPEND objects $<TARGET_OBJECTS:stand_ins_${id}>)
   endif()
   if(id IN_LIST emulated_stages)
     list(APPEND objects $<TARGET_OBJECTS:emulated_calls>)
   endif()
   # This object registers the stage with the model before main(). Nothing refers to it, so an archive would leave it
   # out.
-  if(linked_files_${id} AND forward IN_LIST asked_${id})
+  if(id IN_LIST model_stages)
     list(APPEND objects $<TARGET_OBJECTS:linked_${id}>)
   endif()
   set(${out} ${objects} PARENT_SCOPE)
@@ -127,10 +127,6 @@ function(add_own_tests name id)
   target_link_libraries(${name} PRIVATE GTest::gtest_main)
 endfunction()
 
-add_library(stand_ins OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/course/worker/stand_ins/convert_tensor.cpp
-  ${CMAKE_SOURCE_DIR}/course/worker/stand_ins/dequantize.cpp)
-target_link_libraries(stand_ins PRIVATE engine_headers stagecraft_flags)
-
 set(debug -O0 -g -UNDEBUG -D_GLIBCXX_ASSERTIONS)
 set(sanitizers -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all)
 file(GLOB my_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/*/my_tests.cpp)
@@ -138,6 +134,13 @@ file(GLOB my_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/*/my_tests.cpp)
 add_whole_worker(worker_ours none)
 set_target_properties(worker_ours PROPERTIES EXCLUDE_FROM_ALL OFF)
 foreach(id IN LISTS stage_ids)
+  if(stand_ins_${id})
+    list(TRANSFORM stand_ins_${id} REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/course/worker/stand_ins/\\1.cpp"
+      OUTPUT_VARIABLE files)
+    add_library(stand_ins_${id} OBJECT EXCLUDE_FROM_ALL ${files})
+    target_link_libraries(stand_ins_${id} PRIVATE engine_headers stagecraft_flags)
+    list(APPEND stand_ins stand_ins_${id})
+  endif()
   recorded_objects_without(${id} objects)
   add_library(engine_${id} STATIC EXCLUDE_FROM_ALL ${objects})
   worker_objects(${id} objects)
@@ -195,7 +198,7 @@ target_include_directories(yardsticks PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(yardsticks PRIVATE engine stagecraft_flags)
 set_source_files_properties(${yardsticks}/textbook.cpp PROPERTIES
   COMPILE_OPTIONS "-O2;-fno-tree-vectorize")
-set_source_files_properties(${yardsticks}/ceilings.cpp PROPERTIES COMPILE_OPTIONS "${stage_flags_09}")
+set_source_files_properties(${yardsticks}/ceilings.cpp PROPERTIES COMPILE_OPTIONS "${speed_flags}")
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CMAKE_CROSSCOMPILING AND NOT STAGECRAFT_SANITIZE)
   set_property(SOURCE ${judge}/paths.cpp APPEND PROPERTY
     COMPILE_DEFINITIONS YARDSTICKS="$<TARGET_FILE:yardsticks>")
@@ -207,7 +210,7 @@ if(has_emulator)
   add_dependencies(grading emulator emulated_calls)
 endif()
 add_dependencies(grading gate worker_ours recorded plain core more ${judged_libraries} ${linked_stages} ${engines}
-  stand_ins)
+  ${stand_ins})
 # For the ranking, ./stage class links whole programs.
 add_custom_target(ranking)
 add_dependencies(ranking grading stagecraft call_counter)
@@ -217,26 +220,28 @@ target_include_directories(confine PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(confine PRIVATE engine stagecraft_flags)
 add_dependencies(gate confine)
 runnable(worker_ours worker_ours)
-# This stage's functions replace others in the model, so its gate asks the model.
-set(in_place_ours 10)
-set(in_place_tests QuantizedModel.*)
-add_executable(worker_ours_${in_place_ours} $<TARGET_OBJECTS:worker> ${judged_${in_place_ours}}
-  $<TARGET_OBJECTS:linked_${in_place_ours}>)
-target_link_libraries(worker_ours_${in_place_ours} PRIVATE engine stagecraft_flags)
-runnable(worker_ours_${in_place_ours} worker_in_place)
-set(emulated_tests Gpu*)
+# The functions of these stages replace others in the model, and their gates ask the model.
+set(with_worker_of_its_own "")  # tests
+foreach(id IN LISTS model_stages)
+  add_executable(worker_ours_${id} $<TARGET_OBJECTS:worker> ${judged_${id}} $<TARGET_OBJECTS:linked_${id}>)
+  target_link_libraries(worker_ours_${id} PRIVATE engine stagecraft_flags)
+  runnable(worker_ours_${id} worker_of_model)
+  gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER ${tests_${id}}
+    PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_of_model})
+  list(APPEND with_worker_of_its_own ${tests_${id}})
+endforeach()
 foreach(id IN LISTS emulated_stages)
   add_executable(worker_ours_${id} $<TARGET_OBJECTS:worker> $<TARGET_OBJECTS:emulated_calls>
     $<TARGET_OBJECTS:judged_${id}>)
   target_link_libraries(worker_ours_${id} PRIVATE engine stagecraft_flags)
   link_emulator(worker_ours_${id})
-  gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER ${emulated_tests}
+  gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER ${tests_${id}}
     PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=$<TARGET_FILE:worker_ours_${id}>)
+  list(APPEND with_worker_of_its_own ${tests_${id}})
 endforeach()
-gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER -${in_place_tests}:${emulated_tests}
+list(JOIN with_worker_of_its_own ":" with_worker_of_its_own)
+gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER -${with_worker_of_its_own}
   PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_ours})
-gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER ${in_place_tests}
-  PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_in_place})
 
 # A my_tests.cpp in a composed stage, here with our version of the stage.
 add_own_tests(own_tests_06 06 ${CMAKE_SOURCE_DIR}/tests/course/own_tests_06.cpp ${judged_06})

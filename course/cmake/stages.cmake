@@ -12,6 +12,8 @@
 #   stage_flags_NN   its flags on this processor
 #   asked_NN         the functions that its gate asks for: its own, and those in "asks"
 #   judged_NN        our objects for the judge: ours_NN, or compiled with the stage's flags
+#   tests_NN         the tests of its gate, as a filter of GoogleTest: "Silu.*:Swiglu.*"
+#   speed_flags      the flags of the first stage that is measured (with "bands")
 #   core_objects     the engine's objects without those of any stage
 #
 # The model does not call the functions of some stages by itself. Such a stage names a file that calls them
@@ -21,6 +23,14 @@
 #   linked_files_NN  the stage's own file, and course/mine/NAME.cpp for each replaced file NAME.cpp
 #   linked_NN        an OBJECT library of them
 #   in_place_NN      the names of the replaced files, as a regular expression: "rms_norm|attention"
+#   model_stages     stages whose gate asks the model, so that their linked_files_NN are in their workers, too
+#
+# Two more keys are for the judge:
+#
+#   "stand_ins"      files of course/worker/stand_ins in the stage's worker, in place of files of the engine that call our
+#                    version of its functions (stand_ins_NN)
+#   "traps"          the programs of the catalogue for this stage convert numbers to integers, some of them wrongly
+#                    (traps_NN: flags)
 #
 # Files that end in .cu are CUDA. They are compiled for the emulator (cmake/emulator.cmake), and their programs are linked
 # with it. Without an emulator (cmake/platform.cmake) these stages are left out.
@@ -96,6 +106,24 @@ foreach(index RANGE ${last_stage})
   registry_texts(asks stages ${index} asks)
   set(asked_${id} ${functions} ${asks})
   registry_texts(stage_flags_${id} stages ${index} flags ${processor})
+  registry_texts(stand_ins_${id} stages ${index} stand_ins)
+  set(traps_${id} "")
+  string(JSON has_traps ERROR_VARIABLE none GET "${registry}" stages ${index} traps)
+  if(has_traps AND NOT none)
+    set(traps_${id} ${traps})
+  endif()
+  set(tests "")
+  string(JSON n_groups LENGTH "${registry}" stages ${index} groups)
+  math(EXPR last_group "${n_groups} - 1")
+  foreach(group RANGE ${last_group})
+    string(JSON name GET "${registry}" stages ${index} groups ${group} name)
+    list(APPEND tests "${name}.*")
+    string(JSON bands ERROR_VARIABLE none GET "${registry}" stages ${index} groups ${group} bands)
+    if(NOT none AND NOT DEFINED speed_flags)
+      set(speed_flags ${stage_flags_${id}})
+    endif()
+  endforeach()
+  list(JOIN tests ":" tests_${id})
 
   set(judged_${id} ${ours_${id}})
   if(is_emulated)
@@ -137,6 +165,9 @@ foreach(index RANGE ${last_stage})
     target_link_libraries(linked_${id} PRIVATE course_headers stagecraft_flags)
     if(NOT is_emulated)
       list(APPEND linked_stages linked_${id})
+    endif()
+    if(forward IN_LIST asked_${id})
+      list(APPEND model_stages ${id})
     endif()
   endif()
 endforeach()

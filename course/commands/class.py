@@ -18,8 +18,9 @@ from classroom import viva
 from classroom.bar import Bar
 from classroom.pulling import pull
 from classroom.run import Run
-from grading import grader
+from grading import official_tree
 from grading import report
+from grading import workplace
 from shared import course
 from shared.parser import Parser
 
@@ -29,7 +30,7 @@ from shared.parser import Parser
 
 def warnings(run):
     """What the teacher may regret when the marks are known."""
-    if grader.official()["changed"]:
+    if official_tree.version()["changed"]:
         yield course.say("class_uncommitted")
     if run.rules.has_deadlines and not run.rules.has_grace:
         yield course.say("class_no_grace")
@@ -98,18 +99,20 @@ def grade_one(classroom, options):
 
 
 def vivas(classroom, options):
-    """A sheet for each student who has a right stage, or for one student."""
+    """A sheet for each student, or for one."""
     run = Run(classroom, options)
-    chosen = [record for record in run.records if record.newest and options.only in (None, record.id)]
+    chosen = [record for record in run.records if options.only in (None, record.id)]
     bar = Bar(len(chosen))
-    grader.PLACE.mkdir(parents=True, exist_ok=True)
-    missing = []
+    workplace.PLACE.mkdir(parents=True, exist_ok=True)
+    missing = {}  # {id: why there is no sheet}
     for record in chosen:
-        if not run.fill(record, {}) or record.result is None:
-            missing.append(record.id)
+        if record.newest is None:
+            missing[record.id] = course.say("class_nothing_seen", record.problem or "-")
             continue
-        right = [one.stage for one in record.stages
-                 if one.status in ("passed", "slow") and one.entry["started"] and one.stage.points]
+        if not run.fill(record, {}) or record.result is None:
+            missing[record.id] = course.say("viva_not_graded")
+            continue
+        right = viva.right_groups(record)
         sha = record.newest.sha
         found = viva.changes(run.what_counts(record), right, classroom.seed(record.id, sha))
         lines = viva.sheet(record.id, sha, found, right)
@@ -117,8 +120,8 @@ def vivas(classroom, options):
         bar.step(record.id)
     bar.end()
     course.tell(course.say("viva_done", len(chosen) - len(missing), classroom.folder / "viva"))
-    for id in missing:
-        course.tell(f"  {id}: {course.say('viva_not_graded')}")
+    for id, why in missing.items():
+        course.tell(f"  {id}: {report.plain(why)}")
     return 1 if missing else 0
 
 
@@ -144,6 +147,9 @@ def run():
         parser.error(course.say("expected_branch"))
     if options.sha and not (options.only and options.what == "grade"):
         parser.error(course.say("expected_only"))
+    for name in "seed", "jobs", "language":
+        if getattr(options, name) is not None and options.what != "grade":
+            parser.error(course.say("expected_grade", f"--{name}"))
     if options.seed is not None and not 0 <= options.seed < 1 << 63:
         parser.error(course.say("expected_seed"))
     if options.jobs is not None and options.jobs < 1:

@@ -13,6 +13,7 @@ from shared import course
 from shared.parser import Parser
 from testing import building
 from testing import gate
+from testing import stage_here
 from testing import progress
 
 # The rest of a debugger's command line: one option per breakpoint, then run.
@@ -104,7 +105,7 @@ def run():
     debugger = find_debugger()
     if not stage.is_started:
         raise course.Problem(course.say("debug_unwritten", stage.id))
-    with gate.one_at_a_time(stage):
+    with stage_here.one_at_a_time(stage):
         if not kept(stage) or progress.remembered(stage) is None:
             if progress.judge(stage).compile_error:
                 raise course.Problem(course.say("debug_uncompiled", stage.id))

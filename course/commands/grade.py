@@ -14,6 +14,7 @@ from classroom import repositories
 from grading import grader
 from grading import report
 from grading import submission
+from grading import workplace
 import strict_json
 
 
@@ -52,7 +53,7 @@ def run():
     language = options.language or (handed_in.language if options.repo else None)  # the language that its owner reads
     if language:
         os.environ["STAGECRAFT_LANG"] = language  # also for the gate
-    grader.clean_up()
+    workplace.clean_up()
     with course.doing(course.say("doing_grade", handed_in.source)):
         result = grader.grade(handed_in, options.seed, options.jobs)
     if options.json:

@@ -7,7 +7,7 @@ from grading import sanitized
 from shared import course
 from shared.parser import Parser
 from testing import building
-from testing import gate
+from testing import stage_here
 from testing import progress
 
 COLOURS = {"passed": "32", "wrong": "31", "slow": "33"}
@@ -168,7 +168,7 @@ def run_my_tests(result):
 
 
 def test_and_tell(stage, brief=False):
-    with gate.one_at_a_time(stage):  # the sanitizers read the kept requests
+    with stage_here.one_at_a_time(stage):  # the sanitizers read the kept requests
         result = progress.judge(stage, explain=True)
         tell(result, brief)
     run_my_tests(result)
@@ -177,7 +177,7 @@ def test_and_tell(stage, brief=False):
 
 def test_part(stage, part):
     """The gate judges the whole stage, because its parts use each other; one part is shown."""
-    with gate.one_at_a_time(stage):
+    with stage_here.one_at_a_time(stage):
         whole = progress.judge(stage, explain=True)
         result = whole.of_part(part)
         tell(result)

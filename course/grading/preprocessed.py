@@ -9,9 +9,11 @@ import os
 import re
 
 import cuda_check
-from grading import grader
+from grading import official_tree
+from grading import programs
 from grading import recipe
 from grading import submission
+from grading import workplace
 from rules import foreign_files
 from rules import own_work
 from sandbox import limited
@@ -89,10 +91,10 @@ def texts(handed_in, stage):
         return {}
     if any(COMMENT_BEHIND.search(text) for text in mine.values()):
         return dict.fromkeys(wanted)
-    steps, include = recipe.recipe(stage.number), grader.prepare() / stage.number
-    grader.PLACE.mkdir(parents=True, exist_ok=True)
-    with grader.temporary("text") as folder:
-        place = grader.Work(handed_in, {}, folder).folder
+    steps, include = recipe.recipe(stage.number), official_tree.prepare() / stage.number
+    workplace.PLACE.mkdir(parents=True, exist_ok=True)
+    with workplace.temporary("text") as folder:
+        place = programs.Programs(handed_in, folder).folder
         for name, text in mine.items():
             (place / name).write_text(PLACE_OF_A_LINE.sub(r"\1pragma ", text), encoding="utf-8")
         return {name: text_of(name, mine, steps, include, place, stage) for name in wanted}
@@ -105,12 +107,12 @@ def text_of(name, mine, steps, include, place, stage):
     words = [word for word in words[words.index(steps.compiler):] if word != "-c"]
     words += cuda_check.INCLUDES if stage.is_emulated else []
     command = confined([*words, "-E", "-w"], reads=[include, *(place / one for one in mine),
-                                                    *(grader.EMULATOR if stage.is_emulated else [])],
+                                                    *(programs.EMULATOR if stage.is_emulated else [])],
                        writes=[out], compiles=True, seconds=SECONDS, file=MOST_BYTES)
-    ended = limited.run_patiently(command, place, SECONDS, grader.is_a_verdict)
+    ended = limited.run_patiently(command, place, SECONDS, programs.is_a_verdict)
     if ended.code != 0:
         return None
-    ours = [str(path) for path in (include, *grader.EMULATOR)]
+    ours = [str(path) for path in (include, *programs.EMULATOR)]
 
     @functools.lru_cache(maxsize=None)
     def is_own(path):

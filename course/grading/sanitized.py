@@ -93,7 +93,7 @@ def ask(worker, request, stage, command=list):
     return complaint, own_line(said, stage) if complaint else None
 
 
-def told(complaint, place, source):
+def in_words(complaint, place, source):
     """Lines for the student; source: the text of the file that the place is in. complaint: None if no sanitizer ran."""
     if complaint is None:
         return []
@@ -120,4 +120,4 @@ def where_it_happens(stage, request, doubtful=False):
     complaint, place = ask(worker, request, stage)
     if doubtful and complaint == "":
         return [course.say("wrong_nothing_found")]
-    return told(complaint, place, (course.ROOT / place[0]).read_text(errors="replace") if place else "")
+    return in_words(complaint, place, (course.ROOT / place[0]).read_text(errors="replace") if place else "")

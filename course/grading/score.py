@@ -11,10 +11,12 @@ from mine import mine_objects
 from sandbox import limited
 from sandbox.confine import confined
 from shared import course
-from testing import gate
-from grading import grader
+from grading import official_tree
+from grading import programs
 from grading import recipe
 from grading import submission
+from grading import workplace
+from testing import gate
 
 MODEL = course.ROOT / "models" / "story"
 COMMON = ["--model", str(MODEL), "--threads", "1"]
@@ -42,7 +44,7 @@ class Texts:
     the command line, and the expected ids."""
 
     def __init__(self, seed):
-        grader.build("ranking")
+        official_tree.build("ranking")
         ours = course.BUILD / "src" / "stagecraft"
         self.expected = []
         for number in range(RUNS):
@@ -86,9 +88,9 @@ def link(work, chosen, students):
 
 def score(handed_in, stages, texts):
     """The best of the student's programs: with all these stages, or without those that round, because rounding may
-    decide between two tokens. 0 if no text equals ours. Throws grader.NotMade."""
-    with grader.temporary("student") as folder:
-        work = grader.Work(handed_in, {}, folder)
+    decide between two tokens. 0 if no text equals ours. Throws programs.NotMade."""
+    with workplace.temporary("student") as folder:
+        work = programs.Programs(handed_in, folder)
         students = {stage.number: list(map(str, work.compile(stage).values())) for stage in stages}
         return max(texts.tokens_per_second(link(work, chosen, students))
                    for chosen in (stages, [stage for stage in stages if not stage.rounds]))

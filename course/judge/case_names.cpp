@@ -80,7 +80,7 @@ std::string filled(const std::string& words, const std::vector<std::string>& val
 
 }  // namespace
 
-std::string told_name(const std::string& name) {
+std::string name_in_words(const std::string& name) {
   const Entry* best = nullptr;
   std::vector<std::string> values;
   for (const Entry& entry : entries()) {

@@ -9,6 +9,6 @@ namespace stagecraft::stages {
 // explanation follows: "large-eps: eps = 0.5". That file has patterns for names that hold numbers:
 // {0} and {1} each stand for one character or more. If several patterns fit, the one with the most
 // characters outside of the braces is used.
-std::string told_name(const std::string& name);
+std::string name_in_words(const std::string& name);
 
 }  // namespace stagecraft::stages

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -26,7 +25,6 @@ namespace {
 
 constexpr const char* kNotWritten = "not-written";  // Python looks for this, not for a sentence
 constexpr std::size_t kMaxProblem = 32u << 10;      // bytes of the message about a case
-constexpr std::size_t kMaxKept = std::size_t{64} << 20;  // bytes of all wrong answers
 
 // True if a text contains a name as a whole word.
 bool names_as_a_word(std::string_view text, std::string_view name) {
@@ -43,9 +41,10 @@ bool names_as_a_word(std::string_view text, std::string_view name) {
 std::string what_is_wrong(const Case& question, std::size_t call, const std::string& output,
                           const Expected& expected, const Tensor& got) {
   const std::size_t calls = question.request.calls;
-  const Case::Tell& tell = call <= calls ? question.tell : question.others[call - calls - 1].tell;
-  const std::string told = tell ? tell(output, got) : std::string();
-  if (!told.empty()) return told;
+  const Case::Describe& describe =
+      call <= calls ? question.describe : question.others[call - calls - 1].describe;
+  const std::string described = describe ? describe(output, got) : std::string();
+  if (!described.empty()) return described;
   const std::string name = call <= calls ? output : output_name(output, call);
   const std::string what = diagnose(question.request.function, name, expected, got);
   const auto& inputs =
@@ -240,12 +239,6 @@ std::string indented(const std::string& lines) {
 
 const std::vector<Asked>& asked() { return history(); }
 
-std::filesystem::path worker() {
-  const std::string path = setting("STAGE_WORKER");
-  if (path.empty()) throw Error("STAGE_WORKER: expected the path of a worker");
-  return path;
-}
-
 bool skips_unwritten(const Outcome& outcome) {
   if (outcome.kind != Outcome::Kind::Answered ||
       outcome.response.status != Response::Status::NotWritten) {
@@ -256,41 +249,8 @@ bool skips_unwritten(const Outcome& outcome) {
   return true;
 }
 
-std::string setting(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
-bool has_hung(std::span<const Asked> asked, const std::string& function) {
-  return std::ranges::any_of(asked, [&](const Asked& one) {
-    return one.outcome.kind == Outcome::Kind::Hung && one.question->request.function == function;
-  });
-}
-
-const std::map<std::string, Expected>& expected_of(const Case& question, std::size_t call) {
-  const std::size_t calls = question.request.calls;
-  return call <= calls ? question.expected : question.others.at(call - calls - 1).expected;
-}
-
 void must_show(bool shown, const std::string& what) {
   if (!shown) throw Error("the gate: expected a case that shows {}", what);
-}
-
-std::string output_name(const std::string& name, std::size_t call) {
-  return call == 1 ? name : fmt::format("{}#{}", name, call);
-}
-
-void drop_numbers(Outcome& outcome, bool right, std::size_t& kept) {
-  std::size_t bytes = 0;
-  for (const auto& [name, tensor] : outcome.response.outputs) {
-    bytes += sizeof(float) * tensor.values.size();
-  }
-  if (!right && kept + bytes <= kMaxKept) {
-    kept += bytes;
-    return;
-  }
-  outcome.response.outputs.clear();
-  if (!right) outcome.kind = Outcome::Kind::NoAnswer;
 }
 
 std::string broken_rule(const Outcome& outcome) {
@@ -326,12 +286,12 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
     return true;
   }
   if (has_hung(history(), question.request.function)) {  // do not wait for it again
-    ADD_FAILURE() << told_name(question.name) << "\n  "
+    ADD_FAILURE() << name_in_words(question.name) << "\n  "
                   << say("not_asked", question.request.function);
     ::testing::Test::RecordProperty("not-tried", "yes");
     return false;
   }
-  const std::string kept = keep_request(question);
+  const std::string kept = keep_request(question, history().size());
   // Twice the expected size: no known mistake makes a larger answer.
   const std::size_t most = std::max(kMostAnswerBytes, 2 * expected_bytes(question));
   Outcome outcome = ask_judged(question.request, most);
@@ -354,7 +314,7 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
     problem += "\n  " + say(is_of_allocator(printed) ? "allocator_printed" : "printed") + "\n" +
                indented(printed);
   }
-  ADD_FAILURE() << told_name(question.name) << "\n  " << shortened(problem, kMaxProblem);
+  ADD_FAILURE() << name_in_words(question.name) << "\n  " << shortened(problem, kMaxProblem);
   return true;
 }
 

@@ -1,46 +1,13 @@
 #pragma once
 
-#include <functional>
-#include <map>
-#include <memory>
 #include <random>
-#include <set>
-#include <span>
 #include <string>
+#include <vector>
 
-#include "course/judge/diagnosis.h"
-#include "course/judge/worker_process.h"
-#include "course/worker/exchange.h"
+#include "course/judge/question.h"
+#include "course/judge/settings.h"
 
 namespace stagecraft::stages {
-
-// One question to the student's code and the right answer, output by output.
-struct Case {
-  std::string name;
-  Request request;
-  std::map<std::string, Expected> expected;
-  // Intermediate results, in the order of the computation. A response need not contain them. If it
-  // does, the first wrong one tells more than the result.
-  std::vector<std::pair<std::string, Expected>> on_the_way = {};
-  // Describes what is wrong with an output that means more than numbers (tokens, a reason), in
-  // lines for the student; returns an empty string if `diagnose` should describe it.
-  using Tell = std::function<std::string(const std::string& output, const Tensor& got)>;
-  Tell tell = {};
-  // The right answers for Request::others, in the same order.
-  struct Answer {
-    std::map<std::string, Expected> expected;
-    Tell tell = {};
-  };
-  std::vector<Answer> others = {};
-  // Inputs that are the bytes of a text. They are shown to a student as text.
-  std::set<std::string> texts = {};
-  // Names that an error message about this case may contain. Two messages that contain the same of
-  // these names count as the same mistake.
-  std::vector<std::string> names = {};
-};
-
-// The right answer to a call; calls are numbered from 1.
-const std::map<std::string, Expected>& expected_of(const Case& question, std::size_t call);
 
 // Asks the worker named by STAGE_WORKER and fails the running test with a diagnosis if the answer
 // is wrong. Returns whether the test should go on: false if the function is not written yet (the
@@ -54,10 +21,7 @@ bool judge(const Case& question);
 bool judge_counts(const Case& question, const std::string& output,
                   const std::vector<double>& shares, std::size_t total);
 
-// The same, with a rule of the gate's own: FindProblem returns what is wrong with an outcome, in
-// lines for the student, or an empty string. It is called for every outcome except "not written
-// yet".
-using FindProblem = std::function<std::string(const Outcome&)>;
+// The same, with a rule of the gate's own.
 bool judge_by(const Case& question, const FindProblem& find_problem);
 
 // What is wrong with any outcome in which the code crashed, hung, threw, or wrote outside of its
@@ -75,37 +39,11 @@ struct Naming {
 // The same for a request that the function must refuse with an Error.
 bool judge_refused(const Case& question, const Naming& naming);
 
-// The worker that is judged. skips_unwritten: if the worker said that its function is not written
-// yet, skips the running test and returns true.
-std::filesystem::path worker();
+// If the worker said that its function is not written yet, skips the running test and returns true.
 bool skips_unwritten(const Outcome& outcome);
-
-// A question that was asked, and its outcome.
-struct Asked {
-  std::shared_ptr<const Case> question;
-  std::shared_ptr<const FindProblem> find_problem;
-  Outcome outcome;
-  bool right = false;
-
-  bool would_be_right(const Outcome& other) const { return (*find_problem)(other).empty(); }
-};
-
-// True if a call of this function hung.
-bool has_hung(std::span<const Asked> asked, const std::string& function);
-
-// A variable of the environment (STAGE_...); empty if it is not set.
-std::string setting(const char* name);
-
-// Drops the numbers of a judged answer that nobody needs any more. Only wrong numbers are kept, to
-// find the mistake behind them, and at most kMaxKept bytes per program; a wrong answer beyond this
-// limit becomes NoAnswer. kept: the bytes kept so far for this program; updated.
-void drop_numbers(Outcome& outcome, bool right, std::size_t& kept);
 
 // Everything that was judged in this process, in order.
 const std::vector<Asked>& asked();
-
-// The name of an output in a response: "y", and from the second call on "y#2".
-std::string output_name(const std::string& name, std::size_t call);
 
 // The cases of tests/data/operators/NAME.safetensors: PyTorch's answers in f64 with the tolerance
 // that follows from the measured spread of summation orders.

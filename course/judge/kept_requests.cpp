@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "course/judge/case_names.h"
-#include "course/judge/gate.h"
 #include "course/judge/scratch_folder.h"
+#include "course/judge/settings.h"
 
 namespace stagecraft::stages {
 namespace {
@@ -58,13 +58,12 @@ const char* kind_of(const Outcome& outcome, bool is_about_an_error) {
 
 }  // namespace
 
-std::string keep_request(const Case& question) {
+std::string keep_request(const Case& question, std::size_t number) {
   if (folder().empty()) return {};
-  const std::string name =
-      fmt::format("{:03}-{}.{}-{}", asked().size(), running_test().test_suite_name(),
-                  running_test().name(), plain(question.name));
+  const std::string name = fmt::format("{:03}-{}.{}-{}", number, running_test().test_suite_name(),
+                                       running_test().name(), plain(question.name));
   question.request.write(folder() / name);
-  std::ofstream(folder() / "names", std::ios::app) << told_name(question.name) << '\n';
+  std::ofstream(folder() / "names", std::ios::app) << name_in_words(question.name) << '\n';
   return name;
 }
 

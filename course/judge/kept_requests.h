@@ -3,17 +3,18 @@
 #include <filesystem>
 #include <string>
 
-#include "course/judge/gate.h"
+#include "course/judge/question.h"
 
 namespace stagecraft::stages {
 
 // If STAGE_KEEP names a folder, all requests are kept there, so that a worker can be started on one
 // of them again, for example in a debugger. If it is not set, the first two functions do nothing.
 
-// Writes the request of a case, before it is asked. The file's name is made of the running test and
-// the case; it is returned (empty if nothing was written). The folder's file `names` gets a line
-// with the case's name in words.
-std::string keep_request(const Case& question);
+// Writes the request of a case, before it is asked. number: of the questions that were asked
+// before. The file's name is made of this number, the running test and the case; it is returned
+// (empty if nothing was written). The folder's file `names` gets a line with the case's name in
+// words.
+std::string keep_request(const Case& question, std::size_t number);
 
 // Adds a line to the folder's file `failed`: how the case failed ("crashed", "hung", "exited",
 // "no_answer", "overrun", "refusal" or "wrong"), the suite, and the name of the request.

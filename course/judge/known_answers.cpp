@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
-#include "course/judge/gate.h"
+#include "course/judge/settings.h"
 
 namespace stagecraft::stages {
 namespace {

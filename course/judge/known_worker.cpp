@@ -76,9 +76,9 @@ Outcome KnownWorker::ask(const WrittenRequest& request) {
   words << seconds << ' ' << request.question() << ' ' << request.answer() << '\n';
   const std::string order = std::move(words).str();
   int status = 0;
-  const bool told =
+  const bool sent =
       ::write(orders_, order.data(), order.size()) == static_cast<ssize_t>(order.size());
-  if (!told || ::read(statuses_, &status, sizeof status) != sizeof status) {
+  if (!sent || ::read(statuses_, &status, sizeof status) != sizeof status) {
     throw Error("{}: expected an answer, but the program ended", program_.string());
   }
   const bool late = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;

@@ -43,7 +43,7 @@ class NamedMistakes : public ::testing::EmptyTestEventListener {
       const std::string text = mistake_sentence(folder_, *mistake);
       found[suite.name] = {{"name", mistake->name},
                            {"says", text},
-                           {"shown", told_name(mistake->shown)},
+                           {"shown", name_in_words(mistake->shown)},
                            {"in_part", mistake->reproduced < mistake->failed}};
       fmt::print("{}: {}\n", suite.name, text);
     }

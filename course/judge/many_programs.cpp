@@ -8,8 +8,10 @@
 #include <sstream>
 #include <vector>
 
+#include "course/judge/alike.h"
 #include "course/judge/known_answers.h"
 #include "course/judge/mistakes.h"
+#include "course/judge/settings.h"
 
 namespace stagecraft::stages {
 namespace {

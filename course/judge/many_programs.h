@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 
-#include "course/judge/gate.h"
+#include "course/judge/question.h"
 
 namespace stagecraft::stages {
 

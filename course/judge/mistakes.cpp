@@ -1,11 +1,11 @@
 #include "course/judge/mistakes.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/mapped_file.h"
+#include "course/judge/alike.h"
 #include "course/judge/known_answers.h"
 #include "course/judge/messages.h"
 #include "course/judge/paths.h"
@@ -17,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kNoAccident = 8;  // this many wrong elements do not agree by accident
-constexpr double kRounding = 0x1p-20;   // a few roundings of the wrong number
 constexpr std::size_t kRoundsOfRivals = 12;
 constexpr std::size_t kRoundsToConfirm = 3;
 
@@ -36,110 +35,6 @@ std::string name_of(const nlohmann::json& program) {
   return fs::path(program.at("file").get<std::string>()).stem().string();
 }
 
-double largest(const std::vector<double>& values) {
-  double found = 0.0;
-  for (const double value : values) {
-    if (std::isfinite(value)) found = std::max(found, std::fabs(value));
-  }
-  return found;
-}
-
-bool is_all_zero(const Tensor& tensor) {
-  return std::ranges::all_of(tensor.values, [](float value) { return value == 0.0f; });
-}
-
-bool same(float student, float mistake, double allowed) {
-  if (std::isnan(student) || std::isnan(mistake)) {
-    return std::isnan(student) && std::isnan(mistake) &&
-           is_untouched(student) == is_untouched(mistake);
-  }
-  const double off = std::fabs(static_cast<double>(student) - mistake);
-  if (student == mistake || std::isinf(mistake)) return student == mistake;
-  return off <= allowed + kRounding * std::fabs(mistake);
-}
-
-// Two wrong answers are the same if they are as close to each other as a right answer must be to
-// the expected one. If the wrong numbers are larger than the right ones, singly or as a whole, so
-// is their rounding, and so is this tolerance. A result that is all 0 was probably never computed,
-// so it only equals another one that is all 0.
-bool same(const Tensor& student, const Tensor& mistake, const Expected& expected) {
-  const std::size_t n = expected.values.size();
-  if (student.shape != mistake.shape) return false;
-  if (student.values.size() != n)
-    return student.values == mistake.values;  // e.g. one token too
-                                              // many
-  if (is_all_zero(student) != is_all_zero(mistake)) return false;
-  const double right = largest(expected.values);
-  const double wrong = largest({mistake.values.begin(), mistake.values.end()});
-  const double scale = right > 0.0 ? std::max(1.0, wrong / right) : 1.0;
-  for (std::size_t i = 0; i < n; ++i) {
-    if (!same(student.values[i], mistake.values[i], scale * expected.allowed[i])) return false;
-  }
-  return true;
-}
-
-bool name_the_same(const Case& question, const std::string& one, const std::string& other) {
-  if (question.names.empty()) return one == other;
-  return std::ranges::all_of(question.names, [&](const std::string& name) {
-    return (one.find(name) == std::string::npos) == (other.find(name) == std::string::npos);
-  });
-}
-
-// Outputs without an expected value per element are the tokens of a sweep. The same mistake in
-// another arithmetic changes a few of them: up to 1% may differ.
-bool nearly_equal(const Tensor& student, const Tensor& mistake) {
-  if (student.shape != mistake.shape) return false;
-  std::size_t other = 0;
-  for (std::size_t i = 0; i < student.values.size(); ++i) {
-    other += student.values[i] != mistake.values[i];
-  }
-  return other * 100 <= student.values.size();
-}
-
-// An output of a call, or an intermediate result.
-struct Output {
-  std::string name;
-  const Expected* expected;
-};
-
-// All outputs, in the order in which they are computed.
-std::vector<Output> outputs_of(const Case& question) {
-  std::vector<Output> all;
-  for (const auto& [name, expected] : question.on_the_way) all.push_back({name, &expected});
-  for (std::size_t call = 1; call <= question.request.n_calls(); ++call) {
-    for (const auto& [name, expected] : expected_of(question, call)) {
-      all.push_back({output_name(name, call), &expected});
-    }
-  }
-  return all;
-}
-
-const Tensor* find(const Response& response, const std::string& name) {
-  const auto found = response.outputs.find(name);
-  return found != response.outputs.end() ? &found->second : nullptr;
-}
-
-bool same_outputs(const Case& question, const Response& one, const Response& other) {
-  if (question.expected.empty()) {
-    return std::ranges::equal(one.outputs, other.outputs, [](const auto& a, const auto& b) {
-      return a.first == b.first && nearly_equal(a.second, b.second);
-    });
-  }
-  const bool in_steps = !question.on_the_way.empty();
-  for (const Output& output : outputs_of(question)) {
-    const Tensor* a = find(one, output.name);
-    const Tensor* b = find(other, output.name);
-    if (a == nullptr || b == nullptr) {
-      if (a == b || in_steps) continue;  // a response need not contain a step
-      return false;
-    }
-    const bool both_right = agrees(*output.expected, *a) && agrees(*output.expected, *b);
-    if (!both_right && !same(*a, *b, *output.expected)) return false;
-    if (!both_right && in_steps) return true;
-  }
-  return true;
-}
-
 constexpr std::size_t kConvincing = 2;  // the evidence that is needed to name a mistake
 
 // How strong the evidence is if another program fails this case in the same way: 0, 1 or
@@ -154,13 +49,13 @@ std::size_t evidence(const Asked& asked) {
   bool whole = !response.overrun.empty() || !response.changed_input.empty();
   bool all_agree = true;  // if so, the case itself compares two outputs
   for (const Output& output : outputs_of(question)) {
-    const Tensor* got = find(response, output.name);
-    if (got == nullptr || agrees(*output.expected, *got)) continue;
+    const auto got = response.outputs.find(output.name);
+    if (got == response.outputs.end() || agrees(*output.expected, got->second)) continue;
     all_agree = false;
     if (output.expected->whole) {
       whole = true;
     } else {
-      wrong += count_telling(*output.expected, *got);
+      wrong += count_telling(*output.expected, got->second);
     }
     if (!question.on_the_way.empty()) break;
   }
@@ -353,18 +248,6 @@ bool is_confirmed(const fs::path& folder, const Candidate& chosen, const Judged&
 }
 
 }  // namespace
-
-bool alike(const Case& question, const Outcome& one, const Outcome& other) {
-  if (one.kind != other.kind) return false;
-  if (one.kind == Outcome::Kind::Hung) return true;
-  if (one.kind != Outcome::Kind::Answered) return one.detail == other.detail;
-  const Response& a = one.response;
-  const Response& b = other.response;
-  if (a.status != b.status) return false;
-  if (a.status != Response::Status::Done) return name_the_same(question, a.message, b.message);
-  return a.overrun == b.overrun && a.overrun_side == b.overrun_side &&
-         a.changed_input == b.changed_input && same_outputs(question, a, b);
-}
 
 // A wrong program of stage 11 contains only the wrong function. For other functions it answers "not
 // written", which rules out nothing.

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "course/judge/gate.h"
+#include "course/judge/question.h"
 
 namespace stagecraft::stages {
 
@@ -67,11 +67,6 @@ struct Judged {
 // answer fresh cases as the student's code does, as far as it explains them.
 std::optional<KnownMistake> find_mistake(const std::filesystem::path& folder, const Judged& judged,
                                          const Suite& suite, const KnownMistakes& mistakes = {});
-
-// True if two programs answer the same. Numbers may differ by the case's tolerance. If a case is
-// computed in steps, the first wrong step counts: the later ones follow from it. Two crashes are
-// the same if their signals are, two errors if they contain the same names.
-bool alike(const Case& question, const Outcome& one, const Outcome& other);
 
 // The sentence about a mistake, in the reader's language.
 std::string mistake_sentence(const std::filesystem::path& folder, const KnownMistake& mistake);

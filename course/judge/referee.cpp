@@ -11,9 +11,10 @@
 #include <set>
 
 #include "base/error.h"
+#include "course/judge/alike.h"
 #include "course/judge/known_answers.h"
-#include "course/judge/mistakes.h"
 #include "course/judge/scratch_folder.h"
+#include "course/judge/settings.h"
 
 extern char** environ;  // NOLINT: no POSIX header declares it
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "course/judge/gate.h"
+#include "course/judge/question.h"
 
 namespace stagecraft::stages {
 

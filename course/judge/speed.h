@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "course/judge/gate.h"
+#include "course/worker/exchange.h"
 
 namespace stagecraft::stages {
 

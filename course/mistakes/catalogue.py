@@ -57,13 +57,13 @@ def source_of(folder, name):
 
 
 def kind(program):
-    """told: a mistake with a sentence; again: one of these in other code; right."""
-    return "told" if "en" in program else "right" if program["is"] == "right" else "again"
+    """named: a mistake with a sentence; again: one of these in other code; right."""
+    return "named" if "en" in program else "right" if program["is"] == "right" else "again"
 
 
 def object_of(folder, program):
     """Where the build folder has it compiled (course/cmake/mistakes.cmake)."""
-    group = "told" if kind(program) == "told" else "other"
+    group = "named" if kind(program) == "named" else "other"
     place = "__/generated/mistakes" if "of" in program else "mistakes"
     return f"course/CMakeFiles/{group}_{folder.name[:2]}.dir/{place}/{folder.name}/{program['file']}.o"
 

@@ -237,7 +237,7 @@ def parse_selection(text, known, whole_class=False):
 def mistakes(stage):
     """The mistakes of a stage that have a sentence: {name: {"en", "zh"}}."""
     programs = catalogue.entries(catalogue.folder_of(stage))
-    return {catalogue.name_of(program): program for program in programs if catalogue.kind(program) == "told"}
+    return {catalogue.name_of(program): program for program in programs if catalogue.kind(program) == "named"}
 
 
 def mistakes_folder(stage):

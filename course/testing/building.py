@@ -78,6 +78,19 @@ def build(*targets, only=False, warn=True):
     return None
 
 
+def build_mistakes(stage, only=False, found=None):
+    """Builds the wrong programs that explain failures. Returns their folder, or None if there are none. found: the
+    result to explain. The first build takes long, so its owner, who waits, sees the first failure meanwhile."""
+    if not course.mistakes(stage):
+        return None
+    if found and not course.mistakes_folder(stage).exists():
+        if found.first_wrong:
+            course.tell(f"{found.first_wrong.name}: {short(found.first_wrong.failures[0])}\n", sys.stderr)
+        course.tell(course.say("first_mistakes"), sys.stderr)
+    # If this build fails, the verdict only lacks the mistake's name.
+    return course.mistakes_folder(stage) if build(f"mistakes_{stage.number}", only=only) is None else None
+
+
 def listed():
     """The objects of the engine and of each stage that this build has: {"core": paths, "stages": {number: ...}}."""
     path = course.BUILD / "course" / "mine.json"

@@ -1,21 +1,16 @@
-"""Runs the gate of a stage on a student's worker, and reads its verdict."""
+"""Runs the gate of a stage on a worker that is built, and reads its report."""
 import contextlib
-import copy
 import os
 import pathlib
 import re
-import secrets
 import shutil
-import sys
 import tempfile
 import time
 
-from rules import own_work
 from sandbox import confine
 from sandbox import limited
 from shared import course
-from shared import lock
-from testing import building
+from testing import verdict
 import strict_json
 
 # Limits of the judge for one stage. It holds the questions, the right answers and one given answer at a time.
@@ -34,112 +29,6 @@ def reported(text):
         return text
 
 
-class Group:
-    """A gate's result for one group of points. If the group has bands, each test is a band and earns its share."""
-
-    def __init__(self, name, points, bands=1, part=None, file=None):
-        self.name = name
-        self.points = points
-        self.bands = bands
-        self.part = part  # part of the handout, if it has parts
-        self.file = file  # the file it is about, if the stage has several
-        self.status = "unwritten"  # or "passed", "wrong", "slow" (right, not in all bands), "unjudged", "unmeasured"
-        self.waits_for = None  # if unwritten: the part with the missing function, if it is in another file
-        self.failures = []
-        self.is_untried = False  # True if a case was not tried, because its function did not end in another group
-        self.n_passed = 0  # passed tests
-        self.measured = None  # the measured speed, in words
-        self.failed_requests = []  # (how it failed, the request's file), if requests were kept
-        self.mistake = None  # the name of the known mistake that explains them ...
-        self.mistake_says = ""  # ... and a sentence about it
-        self.mistake_in_part = False  # True if it does not explain all failing cases
-
-    @property
-    def earned(self):
-        if self.status == "slow":
-            return self.points * self.n_passed // self.bands
-        return self.points if self.status == "passed" else 0
-
-
-class Result:
-    """The result of one stage: its groups, or the reason why there are none."""
-
-    def __init__(self, stage):
-        self.stage = stage
-        self.compile_error = None  # or another reason why the gate did not run, with `blocked`:
-        self.blocked = None  # "missing": a file of the stage; "refused": it compiles, but is not the student's own work
-        self.unfinished = None  # how the gate ended, if it ended without a report
-        self.peak = 0  # peak memory of the judge, in kilobytes
-        self.seed = None  # seed of the random numbers in its questions
-        self.part = None  # set if the result is about one part only
-        self.of_others = []  # then the groups of the other parts
-        self.groups = [Group(group["name"], group["points"], group.get("bands", 1), group.get("part"), group.get("file"))
-                       for group in stage.groups]
-
-    def of_part(self, part):
-        """The result for the groups of one part."""
-        result = copy.copy(self)
-        result.part = part
-        result.groups = [group for group in self.groups if group.part == part]
-        result.of_others = [group for group in self.groups if group.part != part]
-        return result
-
-    @property
-    def name(self):  # "6", or "6.3" for a part
-        return f"{self.stage.id}" if self.part is None else f"{self.stage.id}.{self.part}"
-
-    @property
-    def points(self):
-        return sum(group.points for group in self.groups)
-
-    @property
-    def next_part(self):
-        """The first part, in reading order, that is not right yet; None if there is none."""
-        open_parts = [group.part for group in self.groups if group.part and group.status != "passed"]
-        return min(open_parts, default=None)
-
-    @property
-    def status(self):
-        """"uncompiled", "missing" or "refused"; "wrong", if a group is; "begun": functions are missing, and nothing is
-        wrong so far; "unjudged": this machine cannot judge all of it; "slow"; or the status of all groups."""
-        if self.compile_error:
-            return self.blocked or "uncompiled"
-        found = {group.status for group in self.groups}
-        if "wrong" in found:
-            return "wrong"
-        if len(found) == 1:
-            return found.pop()
-        if "unwritten" in found:
-            return "begun"
-        return "unjudged" if "unjudged" in found else "slow"
-
-    @property
-    def is_right(self):
-        """True if all is written and nothing is wrong; it may be slow."""
-        return self.status in ("passed", "slow")
-
-    @property
-    def is_done_here(self):
-        """True if nothing is left to do on this machine."""
-        return self.status in ("passed", "unjudged")
-
-    @property
-    def first_wrong(self):
-        """The first group that is written and wrong. Later ones may be wrong because of it."""
-        return next((group for group in self.groups if group.status == "wrong"), None)
-
-    @property
-    def mend_first(self):
-        """A wrong group of another part, about a file whose functions the first wrong group calls; or None."""
-        first = self.first_wrong
-        called = self.stage.files_called_by(first.file) if first else []
-        return next((group for group in self.of_others if group.status == "wrong" and group.file in called), None)
-
-    @property
-    def earned(self):
-        return 0 if self.compile_error else sum(group.earned for group in self.groups)
-
-
 def quick_folder():
     """A folder for the hundreds of files per verdict that exist for milliseconds. It is in memory if there is plenty:
     the journal of a disk would take half of a verdict's time. None: the default folder for temporary files."""
@@ -155,7 +44,7 @@ def run(stage, worker, seed=None, mistakes=None, keep=None, only=None):
     seed: of the random numbers, by default a new one each time. mistakes: the folder of the stage's wrong programs, if
     they are to explain failures. keep: a folder for all requests to the worker.
     """
-    result = Result(stage)
+    result = verdict.Result(stage)
     result.seed = seed
     if only is not None:
         result.groups = [group for group in result.groups if group.name in only]
@@ -275,19 +164,6 @@ def failed_requests(folder, suite=None):
     return [(kind, folder / name) for kind, of, name in failures if suite in (None, of)]
 
 
-def build_mistakes(stage, only=False, found=None):
-    """Builds the wrong programs that explain failures. Returns their folder, or None if there are none. found: the
-    result to explain. The first build takes long, so its owner, who waits, sees the first failure meanwhile."""
-    if not course.mistakes(stage):
-        return None
-    if found and not course.mistakes_folder(stage).exists():
-        if found.first_wrong:
-            course.tell(f"{found.first_wrong.name}: {building.short(found.first_wrong.failures[0])}\n", sys.stderr)
-        course.tell(course.say("first_mistakes"), sys.stderr)
-    # If this build fails, the verdict only lacks the mistake's name.
-    return course.mistakes_folder(stage) if building.build(f"mistakes_{stage.number}", only=only) is None else None
-
-
 class NoTurns:
     """For judge, if no other work runs at the same time."""
     together = alone = staticmethod(contextlib.nullcontext)
@@ -322,7 +198,7 @@ def judge_once(stage, worker, seed, keep, mistakes, turns):
         return result
     found = {group.status for group in result.groups}
     if found & {"wrong", "unwritten"}:
-        timed = Result(stage)
+        timed = verdict.Result(stage)
         for group in timed.groups:
             group.status = "unwritten" if found == {"unwritten"} else "unmeasured"
     else:
@@ -339,60 +215,3 @@ def needs_a_name(result, stage):
     hung = any(kind == "hung" for group in result.groups for kind, _ in group.failed_requests)  # explains itself
     is_wrong = result.status == "wrong" or stage.is_emulated and result.status == "slow"
     return is_wrong and not hung and not result.unfinished
-
-
-def one_at_a_time(stage):
-    """A block in which no other process judges this stage here: both would build the same worker, and write the same
-    folder of requests. It is also for those who read this folder."""
-    return lock.held(stage.requests.with_suffix(".lock"), course.say("test_waits", stage.id))
-
-
-def not_judged(stage, why, blocked=None):
-    """A Result without verdicts; blocked: as in Result."""
-    result = Result(stage)
-    result.compile_error, result.blocked = why, blocked
-    return result
-
-
-def not_here(stage):
-    """The Result of a stage that this build leaves out."""
-    result = Result(stage)
-    for group in result.groups:
-        group.status = "unjudged"
-    result.groups[0].failures = [course.say("gpu_not_here", stage.id)]
-    return result
-
-
-def test_stage(stage, explain=False, seed=None):
-    """Builds the student's files of a stage and runs the gate on them.
-
-    explain: if they are wrong, look for the known mistake. seed: as in run.
-    """
-    for unit in stage.units:
-        if not stage.path(unit).exists():
-            why = course.say("file_missing", stage.path(unit).relative_to(course.ROOT), stage.id, unit["file"])
-            return not_judged(stage, why, "missing")
-    with one_at_a_time(stage):
-        return build_and_judge(stage, explain, seed)
-
-
-def build_and_judge(stage, explain, seed):
-    refused = own_work.refusal(stage, own_work.texts_here(stage))
-    problem = refused or building.build("gate", f"worker_{stage.number}")
-    if problem is None:
-        problem = refused = own_work.refusal_here(stage) or None
-    if refused:
-        return not_judged(stage, refused, "refused")
-    if not building.has(stage):
-        return not_here(stage)
-    if problem is not None:
-        if f"stages/{stage.number}-{stage.slug}/" not in problem:
-            raise course.Problem(course.say("build_failed", building.first_error(problem)))
-        return not_judged(stage, building.why_not_built(problem, f"course/worker_{stage.number}"))
-    worker = course.BUILD / "course" / f"worker_{stage.number}"
-    seed = os.environ.get("STAGE_SEED") or seed or secrets.randbits(63)
-    with course.doing(course.say("doing_test", stage.id)):
-        result = judge(stage, worker, seed, stage.requests,
-                       lambda found: build_mistakes(stage, found=found) if explain else None)
-    result.seed = seed
-    return result

@@ -8,7 +8,8 @@ import sys
 
 from shared import course
 from shared import lock
-from testing import gate
+from testing import stage_here
+from testing import verdict
 
 NOTES = course.ROOT / "build" / "course" / "notes.json"
 # What a verdict depends on besides the student's files.
@@ -68,12 +69,12 @@ def recall(kind, stage):
 
 
 def judge(stage, explain=False):
-    """gate.test_stage; stores the verdict."""
+    """stage_here.test; stores the verdict."""
     mine = fingerprint(files(stage))  # before the build: an edit during the build needs a new verdict
     before = recall("verdicts", stage) or {}
     if recall("begun", stage) is None:
         note("begun", stage, f"{datetime.date.today()}")
-    result = gate.test_stage(stage, explain, before.get("seed"))
+    result = stage_here.test(stage, explain, before.get("seed"))
     if result.is_right and recall("right", stage) is None:
         note("right", stage, f"{datetime.date.today()}")
     note("verdicts", stage, {
@@ -89,23 +90,23 @@ def judge(stage, explain=False):
 def remembered(stage, official_too=True):
     """The last verdict, without the texts of its failures, if it is about the present files: the student's and, unless
     `official_too` is False, all official ones. Otherwise None."""
-    verdict = recall("verdicts", stage)
-    if not verdict or verdict["files"] != fingerprint(files(stage)):
+    noted = recall("verdicts", stage)
+    if not noted or noted["files"] != fingerprint(files(stage)):
         return None
-    if official_too and verdict["official"] != official():
+    if official_too and noted["official"] != official():
         return None
-    result = gate.Result(stage)
-    result.compile_error, result.blocked = verdict["compile_error"], verdict.get("blocked")
+    result = verdict.Result(stage)
+    result.compile_error, result.blocked = noted["compile_error"], noted.get("blocked")
     for group in result.groups:
-        group.status = verdict["groups"].get(group.name, "unwritten")
-        group.n_passed = verdict.get("passed", {}).get(group.name, 0)
+        group.status = noted["groups"].get(group.name, "unwritten")
+        group.n_passed = noted.get("passed", {}).get(group.name, 0)
     return result
 
 
 def result_of(stage):
     """The result of a stage so far; judges it only if it changed since the last verdict."""
     if not stage.is_started:
-        return gate.Result(stage)
+        return verdict.Result(stage)
     known = remembered(stage)
     if known is None:
         course.tell(course.say("judging", stage.id), sys.stderr)

@@ -3,17 +3,17 @@
 namespace stagecraft::stages {
 namespace {
 
-std::map<const float*, Tensor>& told() {
+std::map<const float*, Tensor>& results() {
   static std::map<const float*, Tensor> record;
   return record;
 }
 
 }  // namespace
 
-void start_operator_record() { told().clear(); }
+void start_operator_record() { results().clear(); }
 
-void tell_operator(const float* weight, MatrixView<const float> made) {
-  Tensor& tensor = told()[weight];
+void record_operator(const float* weight, MatrixView<const float> made) {
+  Tensor& tensor = results()[weight];
   const std::size_t rows_before = tensor.shape.empty() ? 0 : tensor.shape[0];
   tensor.shape = {rows_before + made.rows(), made.cols()};
   for (std::size_t r = 0; r < made.rows(); ++r) {
@@ -24,8 +24,8 @@ void tell_operator(const float* weight, MatrixView<const float> made) {
 void name_operators(const std::map<const float*, std::string>& steps, std::size_t rows,
                     Arguments& args) {
   for (const auto& [weight, name] : steps) {
-    const auto found = told().find(weight);
-    if (found == told().end() || found->second.shape[0] != rows) continue;
+    const auto found = results().find(weight);
+    if (found == results().end() || found->second.shape[0] != rows) continue;
     const Tensor& tensor = found->second;
     args.record(name, MatrixView<const float>(tensor.values.data(), rows, tensor.shape[1]));
   }

@@ -17,7 +17,7 @@ void start_operator_record();
 
 // Records `made`, the result of an operator with the weight that begins at `weight` (nullptr: an
 // operator without a weight). If it is called for a few rows at a time, the rows are appended.
-void tell_operator(const float* weight, MatrixView<const float> made);
+void record_operator(const float* weight, MatrixView<const float> made);
 
 // Calls args.record for each recorded result, with the name of the step that its weight belongs to.
 // A result that does not have `rows` rows is left out.

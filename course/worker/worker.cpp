@@ -95,7 +95,7 @@ class Repeated {
 
   // Called when no other thread makes calls: if there were two answers, returns the one that a call
   // does not give now.
-  Response told() const { return other_ && same_bits(*first_, answer()) ? *other_ : *first_; }
+  Response response() const { return other_ && same_bits(*first_, answer()) ? *other_ : *first_; }
 
  private:
   Response answer() const {
@@ -174,9 +174,9 @@ Response answer_at_once(const Call& call, const Request& request) {
   Repeated second(call, request.call(2), suffix(2));
   call_side_by_side(first, second);
   if (first.is_one() && second.is_one()) call_inside(first, second);
-  Response all = first.told();
+  Response all = first.response();
   if (all.status != Response::Status::Done) return all;
-  Response other = second.told();
+  Response other = second.response();
   if (other.status != Response::Status::Done) return other;
   all.outputs.merge(other.outputs);
   if (all.overrun.empty()) {

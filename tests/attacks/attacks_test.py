@@ -28,6 +28,8 @@ ROOT = HERE.parents[1]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / name) for name in ("course", "tools", "tests/support")]
 from grading import grader  # noqa: E402
+from grading import programs  # noqa: E402
+from grading import workplace  # noqa: E402
 from sandbox import confine  # noqa: E402
 from sandbox import limited  # noqa: E402
 from shared import course  # noqa: E402
@@ -161,7 +163,7 @@ class Graded(Attacked):
         for stage, answer in (HELLO, [(ROOT / HELLO.units[0]["twins"][0]).read_text()]), (STAGE, [text]):
             for unit, one in zip(stage.units, answer):
                 handed_in.files[course.unit_name(stage, unit)] = one.encode()
-        with mock.patch.object(grader, "COMPILE_SECONDS", SECONDS):
+        with mock.patch.object(programs, "COMPILE_SECONDS", SECONDS):
             return grader.grade(handed_in, 11, 1, [HELLO, STAGE])["stages"]
 
     def as_handed_in(self, source):
@@ -190,12 +192,12 @@ class Graded(Attacked):
         text, taken = (ROOT / STAGE.units[0]["twins"][0]).read_text(), []
         starving = "#include <system_error>\n" + text.replace(
             ") {\n", ') {\n  throw std::system_error(EAGAIN, std::generic_category());\n', 1)
-        real, alone = gate.judge, grader.Turns.alone
+        real, alone = gate.judge, workplace.Turns.alone
 
         def judge(stage, worker, seed, kept, known, built, turns):
             result = real(stage, worker, seed, kept, known, built, turns)
             if stage.id == STAGE.id and turns is not gate.NoTurns:  # as if others had taken all threads
-                result.groups[0].status, result.groups[0].failures = "wrong", [f"what(): {grader.STARVED}"]
+                result.groups[0].status, result.groups[0].failures = "wrong", [f"what(): {programs.STARVED}"]
             return result
         stored = {}
         memory = mock.Mock(get=stored.get, put=stored.__setitem__)
@@ -204,7 +206,7 @@ class Graded(Attacked):
             handed_in.files = {**course.starters(), course.unit_name(STAGE, STAGE.units[0]): source.encode()}
             stored.clear()
             with mock.patch.object(gate, "judge", judge), mock.patch.object(
-                    grader.Turns, "alone", lambda turns: taken.append(1) or alone(turns)):
+                    workplace.Turns, "alone", lambda turns: taken.append(1) or alone(turns)):
                 entry, = grader.grade(handed_in, 11, 1, [STAGE], memory)["stages"]
             self.assertEqual((entry["status"] == "passed", entry.get("starved", False)), (is_right, not is_right), entry)
             self.assertEqual(len(stored), int(is_right))
@@ -435,7 +437,7 @@ int main(int, char** argv) {
 if __name__ == "__main__":
     course.BUILD = pathlib.Path(os.path.abspath(sys.argv.pop(1)))
     building.build = lambda *targets, only: None  # built by ctest's fixtures
-    grader.PLACE = course.BUILD / "-".join(["attacks_test", *sys.argv[1:2]])  # ctest runs several at the same time
+    workplace.PLACE = course.BUILD / "-".join(["attacks_test", *sys.argv[1:2]])  # ctest runs several at the same time
     os.environ["STAGE_SECONDS"] = "3"  # two simultaneous calls may take more than one second
     if confine.why_not():
         print(f"not confined: {confine.why_not()}")

@@ -17,9 +17,10 @@ ROOT = HERE.parents[1]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from classroom import likeness  # noqa: E402
-from grading import grader  # noqa: E402
+from grading import official_tree  # noqa: E402
 from grading import preprocessed  # noqa: E402
 from grading import submission  # noqa: E402
+from grading import workplace  # noqa: E402
 from rules import cpp_text  # noqa: E402
 from sandbox import confine  # noqa: E402
 from shared import course  # noqa: E402
@@ -146,11 +147,11 @@ for trick, text in HIDDEN.items():
 
 if __name__ == "__main__":
     course.BUILD = pathlib.Path(os.path.abspath(sys.argv.pop(1)))
-    grader.PLACE = course.BUILD.parent / "grading"
+    workplace.PLACE = course.BUILD.parent / "grading"
     os.environ["STAGECRAFT_LANG"] = "en"
     if confine.why_not():
         print(f"not confined: {confine.why_not()}")
         sys.exit(SKIPPED)
-    grader.PLACE.mkdir(parents=True, exist_ok=True)
-    grader.use(grader.headers())  # ctest's fixture has built the rest
+    workplace.PLACE.mkdir(parents=True, exist_ok=True)
+    official_tree.use(official_tree.headers())  # ctest's fixture has built the rest
     unittest.main()

@@ -24,11 +24,15 @@ ROOT = HERE.parents[1]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from grading import grader  # noqa: E402
+from grading import official_tree  # noqa: E402
+from grading import programs  # noqa: E402
 from grading import recipe  # noqa: E402
 from grading import submission  # noqa: E402
+from grading import workplace  # noqa: E402
 from rules import foreign_files  # noqa: E402
 from rules import links  # noqa: E402
 from rules import own_work  # noqa: E402
+from rules import refusal  # noqa: E402
 from rules import plain_objects  # noqa: E402
 from rules import symbols  # noqa: E402
 from shared import course  # noqa: E402
@@ -253,7 +257,7 @@ def attack_test(path, stage, refused_for):
             self.assertEqual(entry["earned"], 0)
             self.assertIn(entry["status"], ("refused", "uncompiled"))
             self.assertIn(refused_for, entry["message"])
-            for place in (str(ROOT), str(grader.PLACE), "/student-"):
+            for place in (str(ROOT), str(workplace.PLACE), "/student-"):
                 self.assertNotIn(place, entry["message"])
             self.assertEqual(canary.read_text(), "alive\n")
             self.assertEqual(rest["status"], "passed", rest)
@@ -295,7 +299,7 @@ class Workers(unittest.TestCase):
     def names(stage):
         """The names that the worker of the starters defines, linked as grading does."""
         handed_in = submitted({})
-        with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
+        with tempfile.TemporaryDirectory(dir=workplace.PLACE) as folder:
             worker = WithNames(handed_in, {}, folder).make(stage)
             return {symbols.qualified(name) for kind, name in symbols.listed(course.BUILD, [worker])
                     if not symbols.is_wanted(kind)}
@@ -318,16 +322,16 @@ class Workers(unittest.TestCase):
         text = (ROOT / "src/operators/rms_norm.cpp").read_text()
         for told, symbol in ("malloc", "malloc"), ("uncaught_exceptions", "_ZSt19uncaught_exceptionsv"):
             hidden = f'{text}\nasm(".weak {symbol}\\n{symbol}: ret\\n");\n'
-            with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
+            with tempfile.TemporaryDirectory(dir=workplace.PLACE) as folder:
                 work = grader.Work(submitted({name: hidden.encode()}), {}, folder)
-                with mock.patch.object(own_work, "foreign_symbols", lambda *_: []):
+                with mock.patch.object(refusal, "foreign_symbols", lambda *_: []):
                     worker = work.make(STAGES[2])
                 done = subprocess.run([links.nm_of(course.BUILD), "-D", "--defined-only", worker], stdout=subprocess.PIPE,
                                       text=True, check=True)
                 self.assertNotIn(told, done.stdout)
 
     def test_know_no_names_when_they_are_graded(self):
-        with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
+        with tempfile.TemporaryDirectory(dir=workplace.PLACE) as folder:
             worker = grader.Work(submitted({}), {}, folder).make(STAGES[7])
             self.assertEqual(list(symbols.listed(course.BUILD, [worker])), [])
 
@@ -343,18 +347,18 @@ class Messages(unittest.TestCase):
         found = [("own_emulated", "x.cu", mangled), ("own_call", "x.cpp", 2, "_ZN10stagecraft3addEPf"),
                  ("own_call", "x.cpp", 2, "_ZN10stagecraft3addEPd"), ("own_execution", "x.cpp")]
         with mock.patch.object(links, "symbols", lambda *_: [symbol]):
-            self.assertEqual(own_work.in_words(found, {"x.cu": "x.o"}, "build"), [
+            self.assertEqual(refusal.in_words(found, {"x.cu": "x.o"}, "build"), [
                 ("own_emulated", "x.cu", symbol.name), ("own_call", "x.cpp", 2, "add"), ("own_execution", "x.cpp")])
 
 
 class Places(unittest.TestCase):
     def test_a_path_may_have_letters_with_a_meaning_for_compilers(self):
         files = {"stages/02-rms-norm/rms_norm.cpp": (ROOT / "src/operators/rms_norm.cpp").read_bytes()}
-        with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
+        with tempfile.TemporaryDirectory(dir=workplace.PLACE) as folder:
             for name in "a,b", "a#b", "a:b", "a\\b", "a b", "a$b'c", "a=b":
-                with mock.patch.object(grader, "PLACE", pathlib.Path(folder, name)):
-                    grader.PLACE.mkdir()
-                    with mock.patch.object(grader, "prepare", grader.headers), grader.temporary("student") as student:
+                with mock.patch.object(workplace, "PLACE", pathlib.Path(folder, name)):
+                    workplace.PLACE.mkdir()
+                    with mock.patch.object(official_tree, "prepare", official_tree.headers), workplace.temporary("student") as student:
                         grader.Work(submitted(files), {}, student).make(STAGES[2])
 
 
@@ -371,7 +375,7 @@ class Lists(unittest.TestCase):
                          course.BUILD / f"src/CMakeFiles/core.dir/{twin[4:]}.o"]
                 made[twin] = next(path for path in found if path.exists())
             texts = {twin: (ROOT / twin).read_text() for twin in made}
-            self.assertEqual(own_work.refusal(stage, texts, made, recipe.recipe(stage.number).ours), "")
+            self.assertEqual(refusal.why(stage, texts, made, recipe.recipe(stage.number).ours), "")
 
     def test_a_name_without_arguments(self):
         for symbol, name in {
@@ -397,7 +401,7 @@ class Lists(unittest.TestCase):
             for options, is_refused in (("", False), (r'\n.asciz \"lib\"', True)):
                 source.write_text(f'asm(".section .linker-options,\\"e\\",@0x6fff4c01{options}\\n.text");\n')
                 subprocess.run([recipe.recipe("02").compiler, "-c", str(source), "-o", str(out)], check=True)
-                said = own_work.refusal(STAGES[2], {}, {"x.cpp": out}, recipe.recipe("02").ours)
+                said = refusal.why(STAGES[2], {}, {"x.cpp": out}, recipe.recipe("02").ours)
                 self.assertEqual(".linker-options" in said, is_refused, said)
 
     def refusal(self, text, change=bytes):
@@ -407,28 +411,28 @@ class Lists(unittest.TestCase):
             source.write_text(text)
             subprocess.run([recipe.recipe("02").compiler, "-c", str(source), "-o", str(out)], check=True)
             out.write_bytes(change(out.read_bytes()))
-            return own_work.refusal(STAGES[2], {}, {"x.cpp": out}, recipe.recipe("02").ours)
+            return refusal.why(STAGES[2], {}, {"x.cpp": out}, recipe.recipe("02").ours)
 
     def test_headers_of_ours_have_one_spelling(self):
         """A path to them is right in a student's repository, but the grader has its headers in another folder."""
         name, right = "stages/02-rms-norm/rms_norm.cpp", '#include "operators/rms_norm.h"'
         for spelled in '"../../src/operators/rms_norm.h"', f'"{ROOT}/src/operators/rms_norm.h"', "<../src/operators/rms_norm.h>":
-            said = own_work.refusal(STAGES[2], {name: f"\n#include {spelled}\n"})
+            said = refusal.why(STAGES[2], {name: f"\n#include {spelled}\n"})
             self.assertIn(f"{name}:2: error: expected {right}, found {spelled}", said)
         for spelled in '"operators/rms_norm.h"', "<vector>", '"../02-rms-norm/rms_norm.h"', "<c++/../vector>":
-            self.assertEqual(own_work.refusal(STAGES[2], {name: f"\n#include {spelled}\n"}), "")
+            self.assertEqual(refusal.why(STAGES[2], {name: f"\n#include {spelled}\n"}), "")
 
     def test_a_function_that_we_have_too_gets_advice(self):
         text = ('#include "operators/silu.h"\nnamespace stagecraft {\n'
                 "%svoid sigmoid(std::span<const float> x, std::span<float> y) { y[0] = x[0]; }\n"
                 "void silu(std::span<const float> x, std::span<float> y) { sigmoid(x, y); }\n}\n")
         for word, told in ("", "Rename yours, or make it static"), ("static ", ""):
-            with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
+            with tempfile.TemporaryDirectory(dir=workplace.PLACE) as folder:
                 work = grader.Work(submitted({"stages/01-silu/silu.cpp": (text % word).encode()}), {}, folder)
                 try:
                     work.compile(STAGES[1])
                     said = ""
-                except grader.NotTheirs as problem:
+                except programs.NotTheirs as problem:
                     said = str(problem)
                 self.assertEqual(told in said, bool(told) or not said, said)
 
@@ -484,8 +488,8 @@ class Lists(unittest.TestCase):
 
 if __name__ == "__main__":
     course.BUILD = pathlib.Path(os.path.abspath(sys.argv.pop(1)))
-    grader.PLACE = course.BUILD.parent / "grading"
+    workplace.PLACE = course.BUILD.parent / "grading"
     os.environ.update(STAGECRAFT_LANG="en", STAGE_SECONDS="10")
-    grader.PLACE.mkdir(parents=True, exist_ok=True)
-    grader.use(grader.headers())  # ctest's fixture has built the rest
+    workplace.PLACE.mkdir(parents=True, exist_ok=True)
+    official_tree.use(official_tree.headers())  # ctest's fixture has built the rest
     unittest.main()

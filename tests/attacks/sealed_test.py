@@ -17,6 +17,7 @@ ROOT = HERE.parents[1]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / name) for name in ("course", "tools")]
 from grading import grader  # noqa: E402
+from grading import official_tree  # noqa: E402
 from grading import submission  # noqa: E402
 from shared import course  # noqa: E402
 
@@ -144,7 +145,7 @@ class Work(grader.Work):
 def graded(text):
     handed_in = submission.Submission("attack", "0" * 40)
     handed_in.files = {**course.starters(), NAME: text.encode()}
-    with mock.patch.object(grader, "Work", Work), mock.patch.object(grader, "mistakes", lambda stage: None):
+    with mock.patch.object(grader, "Work", Work), mock.patch.object(official_tree, "mistakes", lambda stage: None):
         entry, = grader.grade(handed_in, SEED, 1, [STAGE])["stages"]
     return entry
 

@@ -72,8 +72,8 @@ Case messages_case(const std::string& name, const std::filesystem::path& folder,
   return one;
 }
 
-Case told_messages(const std::string& name, const std::filesystem::path& folder,
-                   const std::vector<Message>& messages) {
+Case described_messages(const std::string& name, const std::filesystem::path& folder,
+                        const std::vector<Message>& messages) {
   Case one = messages_case(name, folder, messages);
   const Tokenizer tokenizer = Tokenizer::open(folder);
   std::map<std::string, std::string> titles;
@@ -83,8 +83,8 @@ Case told_messages(const std::string& name, const std::filesystem::path& folder,
     titles[output] =
         say("chat_message", n, printable(messages[n - 1].role), quoted(messages[n - 1].content));
   }
-  one.tell = [titles, expected = one.expected, spell = spelling(folder)](const std::string& output,
-                                                                         const Tensor& got) {
+  one.describe = [titles, expected = one.expected, spell = spelling(folder)](
+                     const std::string& output, const Tensor& got) {
     return diagnose_tokens(titles.at(output), expected.at(output).values, got.values, spell);
   };
   return one;
@@ -92,17 +92,17 @@ Case told_messages(const std::string& name, const std::filesystem::path& folder,
 
 bool judge_messages(const std::string& name, const std::filesystem::path& folder,
                     const std::vector<Message>& messages) {
-  return judge(told_messages(name, folder, messages));
+  return judge(described_messages(name, folder, messages));
 }
 
-Case told_opening(const std::filesystem::path& folder) {
+Case described_opening(const std::filesystem::path& folder) {
   Case one;
   one.name = "the opening of an answer";
   one.request.function = "answer_opening";
   one.request.texts = {{"tokenizer", folder.string()}};
   one.expected = {{"opening", exactly(answer_opening(Tokenizer::open(folder)))}};
-  one.tell = [expected = one.expected, spell = spelling(folder)](const std::string& output,
-                                                                 const Tensor& got) {
+  one.describe = [expected = one.expected, spell = spelling(folder)](const std::string& output,
+                                                                     const Tensor& got) {
     return diagnose_tokens(say("chat_opening"), expected.at(output).values, got.values, spell);
   };
   return one;
@@ -111,7 +111,7 @@ Case told_opening(const std::filesystem::path& folder) {
 bool judge_refused(Case one) {
   one.request.inputs["refusable"] = numbers({1});
   one.expected = {{"Error", exactly({1})}};
-  one.tell = [](const std::string&, const Tensor&) { return say("not_refused"); };
+  one.describe = [](const std::string&, const Tensor&) { return say("not_refused"); };
   return judge(one);
 }
 
@@ -139,17 +139,17 @@ TEST(ChatTemplate, KeepsNothingOfAnotherTokenizer) {
   std::vector<Case> cases;
   for (const char* name : {"qwen2", "smollm"}) {
     cases.push_back(
-        told_messages("", test_data() / "tokenizers" / name, {{"user", words(inputs, 6)}}));
+        described_messages("", test_data() / "tokenizers" / name, {{"user", words(inputs, 6)}}));
   }
   judge(in_turn("one tokenizer after the other", cases));
 }
 
 TEST(ChatTemplate, OpensTheAnswer) {
-  if (!judge(told_opening(usual()))) return;
-  if (!judge(told_opening(with_beginnings()))) return;
+  if (!judge(described_opening(usual()))) return;
+  if (!judge(described_opening(with_beginnings()))) return;
   const std::filesystem::path folders = test_data() / "tokenizers";
   judge(in_turn("one tokenizer after the other",
-                {told_opening(folders / "qwen2"), told_opening(folders / "smollm")}));
+                {described_opening(folders / "qwen2"), described_opening(folders / "smollm")}));
 }
 
 TEST(ChatTemplate, KeepsEverySpaceAndNewlineOfAContent) {

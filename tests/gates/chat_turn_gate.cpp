@@ -132,8 +132,8 @@ class Turns {
 
   Case finished() {
     one_.request.scalars["turns"] = static_cast<double>(n_turns_);
-    one_.tell = [expected = one_.expected, spell = spelling(usual())](const std::string& output,
-                                                                      const Tensor& got) {
+    one_.describe = [expected = one_.expected, spell = spelling(usual())](const std::string& output,
+                                                                          const Tensor& got) {
       const std::size_t space = output.find(' ', 5);  // "turn 2 cache"
       return tell_turn(output.substr(5, space - 5), output.substr(space + 1),
                        expected.at(output).values, got.values, spell);

@@ -73,7 +73,7 @@ Case forward_case(const DumpedLogits& dump, const std::vector<int>& pieces,
     expected.allowed.assign(expected.values.size(), dump.allowed);
   }
   one.expected["positions in the cache"] = exactly({static_cast<int>(end)});
-  one.tell = [end](const std::string& output, const Tensor& got) -> std::string {
+  one.describe = [end](const std::string& output, const Tensor& got) -> std::string {
     if (output != "positions in the cache" || got.values.empty()) return {};
     return say("positions_wrong", end, got.values[0]);
   };
@@ -90,7 +90,7 @@ bool judge_refused_pass(const std::string& name, const DumpedLogits& dump,
   one.request.inputs["refusable"] = numbers({1});
   one.request.scalars["capacity"] = static_cast<double>(capacity);
   one.expected = {{"Error", exactly({1})}, {"positions in the cache", exactly({3})}};
-  one.tell = [](const std::string& output, const Tensor&) {
+  one.describe = [](const std::string& output, const Tensor&) {
     return output == "Error" ? say("not_refused") : say("changed_by_refusal", output);
   };
   return judge(one);
@@ -293,8 +293,8 @@ bool judge_shares(const std::string& name, const Tensor& logits, double temperat
   if (!judge_counts(one, "tokens", expected, kSweep)) return false;
   const Expected drawn = draws(one.request.inputs["u"], expected);
   one.expected = {{"tokens", drawn}};
-  one.tell = [us = one.request.inputs["u"], order = in_order(expected), drawn](const std::string&,
-                                                                               const Tensor& got) {
+  one.describe = [us = one.request.inputs["u"], order = in_order(expected), drawn](
+                     const std::string&, const Tensor& got) {
     return diagnose_draws(us, order, drawn, got);
   };
   return judge(one);
@@ -406,7 +406,7 @@ bool judge_refused_logits(const std::string& name, const Tensor& logits, double 
   Case one = sample_case(name, logits, temperature, 0, 1.0);
   one.request.inputs["refusable"] = numbers({1});
   one.expected = {{"Error", exactly({1})}};
-  one.tell = [](const std::string&, const Tensor&) { return say("not_refused"); };
+  one.describe = [](const std::string&, const Tensor&) { return say("not_refused"); };
   return judge(one);
 }
 
@@ -617,7 +617,7 @@ Case loop_case(const std::string& name, const Loop& loop) {
                   {"reason", exactly({static_cast<int>(answer.reason)})},
                   {"fed tokens", exactly(answer.fed)},
                   {"random numbers", exactly({answer.random_numbers})}};
-  one.tell = [expected = one.expected](const std::string& output, const Tensor& got) {
+  one.describe = [expected = one.expected](const std::string& output, const Tensor& got) {
     const std::vector<double>& right = expected.at(output).values;
     if (output == "reason") {
       return say("reason_wrong", reason_name(right[0]), reason_name(got.values.at(0)));

@@ -142,7 +142,7 @@ class Writes(Scratch):
         failed = gate.run(STAGE, workers[""], keep=keep).groups[0].failed_requests
         request = next(path for kind, path in failed if kind == "overrun")
         complaint, place = sanitized.ask(workers["_asan"], request, STAGE)
-        return sanitized.told(complaint, place, text)
+        return sanitized.in_words(complaint, place, text)
 
     def assert_found(self, body):
         lines = self.where(body)
@@ -162,7 +162,7 @@ class Writes(Scratch):
         self.assert_found("if (x.rows() > 1) const_cast<float*>(x.data())[1] = 0;")
 
     def test_that_nobody_finds_are_said_to_be_so(self):
-        self.assertEqual(sanitized.told("", None, ""), [course.say("crash_nothing_found")])
+        self.assertEqual(sanitized.in_words("", None, ""), [course.say("crash_nothing_found")])
 
 
 class MyTests(Scratch):

@@ -61,7 +61,7 @@ Blocks quantized(std::span<const float> x) {
 // ---- quantize_q8_0 ------------------------------------------------------------------------------
 
 // Describes wrong scales as numbers, not as the integers of their bits.
-std::string told_scales(const std::vector<int>& expected, const Tensor& got) {
+std::string describe_scales(const std::vector<int>& expected, const Tensor& got) {
   if (got.values.size() != expected.size()) return {};
   std::size_t n_wrong = 0;
   std::size_t first = 0;
@@ -87,8 +87,8 @@ Case quantize_case(const std::string& name, const Tensor& x) {
   Expected q = exactly(blocks.q);
   q.whole = false;  // they are amounts, not ids
   Case one{name, {"quantize_q8_0", {{"x", x}}, {}}, {{"scales", exactly(blocks.scales)}, {"q", q}}};
-  one.tell = [scales = blocks.scales](const std::string& output, const Tensor& got) {
-    return output == "scales" ? told_scales(scales, got) : std::string();
+  one.describe = [scales = blocks.scales](const std::string& output, const Tensor& got) {
+    return output == "scales" ? describe_scales(scales, got) : std::string();
   };
   return one;
 }

@@ -60,7 +60,7 @@ inline Case joined(const std::string& name, const std::vector<Case>& cases) {
   for (std::size_t n = 1; n < cases.size(); ++n) {
     all.request.others.push_back(
         {cases[n].request.inputs, cases[n].request.scalars, cases[n].request.texts});
-    all.others.push_back({cases[n].expected, cases[n].tell});
+    all.others.push_back({cases[n].expected, cases[n].describe});
   }
   return all;
 }

@@ -15,6 +15,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from shared import course  # noqa: E402
 from testing import gate  # noqa: E402
+from testing import verdict  # noqa: E402
 
 SKIPPED = 77
 STAGE = course.find_stage("9", course.stages())
@@ -44,7 +45,7 @@ class Speed(unittest.TestCase):
     def test_is_measured_only_if_all_else_is_written_and_right(self):
         def judged_as(exact):  # the statuses of both groups of results -> of both groups of speed
             def run(stage, worker, seed, mistakes, keep, only):
-                result = gate.Result(stage)
+                result = verdict.Result(stage)
                 result.groups = [group for group in result.groups if group.name in only]
                 for group, status in zip(result.groups, exact if only != stage.timed else ("passed", "passed")):
                     group.status = status

@@ -39,6 +39,17 @@ class Folders(unittest.TestCase):
                     self.assertLess(level[own], level[other], f"{path}:{number}: {own}/ includes {other}/")
         self.assertGreater(n_found, 1000)
 
+    def test_no_files_of_the_judge_include_each_other(self):
+        needs = {}  # {name of a .h and its .cpp: the names that they include}
+        for path in (ROOT / "course" / "judge").iterdir():
+            found = re.findall(r'^#include "course/judge/(\w+)\.h"', path.read_text(encoding="utf-8"), re.M)
+            needs.setdefault(path.stem, set()).update(set(found) - {path.stem})
+        self.assertGreater(sum(map(len, needs.values())), 30)
+        while free := [name for name in needs if not needs[name] & needs.keys()]:
+            for name in free:
+                del needs[name]
+        self.assertEqual(needs, {}, "among these, files include each other")
+
     def test_a_package_of_the_course_imports_only_what_is_below_it(self):
         course = ROOT / "course"
         listed = re.findall(r"^\| `(\w+)/`", (course / "README.md").read_text(encoding="utf-8"), re.M)

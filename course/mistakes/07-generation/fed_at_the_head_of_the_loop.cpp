@@ -18,8 +18,8 @@ StopReason generate(Session& session, const GenerationOptions& options, Random& 
       if (session.tokens().size() == session.context()) return StopReason::ContextFull;
       session.feed({&token, 1});
     }
-    const auto told = session.tokens();
-    const auto recent = told.last(std::min(told.size(), options.repeat_last_n));
+    const auto history = session.tokens();
+    const auto recent = history.last(std::min(history.size(), options.repeat_last_n));
     penalize_repeats(session.logits(), recent, options.repeat_penalty);
     token = sample(session.logits(), options.sampler, random.uniform(), scratch);
     if (std::find(ends.begin(), ends.end(), token) != ends.end()) return StopReason::EndToken;

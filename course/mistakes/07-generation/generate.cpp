@@ -12,8 +12,8 @@ StopReason generate(Session& session, const GenerationOptions& options, Random& 
   std::vector<TokenProbability> scratch(session.logits().size());
   const auto& ends = options.end_tokens;
   for (std::size_t made = 0; made < options.max_tokens; ++made) {
-    const auto told = session.tokens();
-    const auto recent = told.last(std::min(told.size(), options.repeat_last_n));
+    const auto history = session.tokens();
+    const auto recent = history.last(std::min(history.size(), options.repeat_last_n));
     penalize_repeats(session.logits(), recent, options.repeat_penalty);
     const TokenId token = sample(session.logits(), options.sampler, random.uniform(), scratch);
     if (std::ranges::find(ends, token) != ends.end()) return StopReason::EndToken;

@@ -14,18 +14,18 @@ void plain_swiglu(std::span<const float>, std::span<const float>, std::span<floa
 void rms_norm(MatrixView<const float> x, std::span<const float> weight, float eps,
               MatrixView<float> y) {
   plain_rms_norm(x, weight, eps, y);
-  stages::tell_operator(weight.data(), y);
+  stages::record_operator(weight.data(), y);
 }
 
 void linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
             ThreadPool& threads) {
   plain_linear(layer, x, y, threads);
-  stages::tell_operator(layer.weight.data(), y);
+  stages::record_operator(layer.weight.data(), y);
 }
 
 void swiglu(std::span<const float> gate, std::span<const float> up, std::span<float> y) {
   plain_swiglu(gate, up, y);
-  stages::tell_operator(nullptr, {y.data(), 1, y.size()});
+  stages::record_operator(nullptr, {y.data(), 1, y.size()});
 }
 
 }  // namespace stagecraft

@@ -41,10 +41,13 @@ from classroom import run as class_run
 from classroom import viva
 from classroom.bar import Bar
 from grading import grader
+from grading import official_tree
+from grading import programs
 from grading import report
+from grading import workplace
 from shared import course
 from shared import official
-from testing import gate
+from testing import verdict
 import processes
 from classroom import repositories
 from classroom import sending
@@ -164,10 +167,10 @@ class Turns(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        patched = mock.patch.object(grader, "PLACE", pathlib.Path(folder.name))
+        patched = mock.patch.object(workplace, "PLACE", pathlib.Path(folder.name))
         patched.start()
         self.addCleanup(patched.stop)
-        self.turns, self.said = grader.Turns(), []
+        self.turns, self.said = workplace.Turns(), []
 
     def start(self, turn, name):
         """A thread that reports its name when it has its turn."""
@@ -337,7 +340,9 @@ class Lateness(unittest.TestCase):
         for more, name in (({"grace_hours": -1}, "grace_hours"), ({"late_percent_a_day": "10"}, "late_percent_a_day"),
                            ({"deadlines": {"all": "2026-11-02T12:00"}}, "deadlines: all"),
                            ({"deadlines": {"99": "2026-11-02T12:00Z"}}, "deadlines: 99: "),
-                           ({"deadlines": []}, "deadlines"),
+                           ({"deadlines": []}, "deadlines"), ({"stages": "0-99"}, "stages: no stage '99'"),
+                           ({"stages": ""}, "stages: no stage ''"), ({"stages": [0, 1]}, r"stages: .* found \[0, 1\]"),
+                           ({"stages": 5}, "stages: expected a text .* found 5"),
                            ({"late_days": 1.5}, "late_days"), ({"late_days": -1}, "late_days")):
             with self.assertRaisesRegex(course.Problem, name):
                 lateness.Rules({**self.SETTINGS, **more}, STAGES)
@@ -742,7 +747,7 @@ for line in sys.stdin:
 
     def test_that_die_are_started_again_and_cost_only_the_task_that_kills_them(self):
         room = types.SimpleNamespace(folder=self.folder)
-        with mock.patch.object(class_run.grader, "PLACE", self.folder / "place"):
+        with mock.patch.object(workplace, "PLACE", self.folder / "place"):
             graders = class_run.Graders(room, 2, self.folder)
             graders.words = [sys.executable, "-c", self.FAKE]
             tasks = [class_run.Task(id, "a", {0: 7}, str(self.folder / id), False, "en")
@@ -766,14 +771,15 @@ class Stored(Folder):
 
     def setUp(self):
         super().setUp()
-        for name, value in {"official_files": "tree", "compiler": "c++", "why_not": ""}.items():
-            self.is_now(name, value)
-        patched = mock.patch.object(grader, "prepare")
+        for of, name, value in ((official_tree, "fingerprint", "tree"), (official_tree, "compiler", "c++"),
+                                (grader, "why_not", "")):
+            self.is_now(of, name, value)
+        patched = mock.patch.object(official_tree, "prepare")
         patched.start()
         self.addCleanup(patched.stop)
 
-    def is_now(self, name, value):
-        patched = mock.patch.object(grader, name, lambda: value)
+    def is_now(self, of, name, value):
+        patched = mock.patch.object(of, name, lambda: value)
         patched.start()
         self.addCleanup(patched.stop)
 
@@ -787,8 +793,9 @@ class Stored(Folder):
         self.assertEqual(self.work().key(STAGES[2]), keys[0])
         for other in self.work(b"y"), self.work(seed=8), self.work(grade_large=True), self.work(grade_no_file=True):
             keys.append(other.key(STAGES[2]))
-        for name, value in ("official_files", "mended tree"), ("compiler", "c++ 99"), ("why_not", "no walls"):
-            self.is_now(name, value)
+        for of, name, value in ((official_tree, "fingerprint", "mended tree"), (official_tree, "compiler", "c++ 99"),
+                                (grader, "why_not", "no walls")):
+            self.is_now(of, name, value)
             keys.append(self.work().key(STAGES[2]))
         os.environ["STAGECRAFT_LANG"] = "zh"
         keys.append(self.work().key(STAGES[2]))
@@ -831,13 +838,43 @@ class Stored(Folder):
             path = self.put("room/course.json", json.dumps(settings))
             self.assertTrue(self.problem(self.run_of).startswith(f"{path}: {key}: "))
 
+    def test_stages_that_do_not_count_are_not_graded(self):
+        self.put("room/course.json", json.dumps({"stages": "1-2,4", "deadlines": {"2-9": DUE.isoformat()}}))
+        self.put("room/overrides.csv", "id,stage,points,reason\ncat,2-3,1,x\n")
+        self.hand_in("cat", "a", "x")
+        run = self.run_of()
+        record, newest = run.records[2], run.tasks(run.records[2])[0]
+        self.assertEqual(sorted(newest.seeds), [1, 2, 4])
+        class_folder.write(pathlib.Path(newest.out), json.dumps({
+            "official": {}, "confined": True, "compiler": "c++", "repository": {"sha": "a" * 40},
+            "stages": [entry(STAGES[id]) for id in newest.seeds]}))
+        self.assertTrue(run.fill(record, {}))
+        self.assertEqual((record.mark, record.points), (10 + 1 + 20, 10 + 20 + 20))
+        tables = {name: list(lines([record], run.stages, DUE)) for name, lines in marks.TABLES.items()}
+        self.assertEqual(tables["moodle.csv"][0][1:], ["Stage 1", "Stage 2", "Stage 4", "Total"])
+        self.assertEqual(tables["canvas.csv"][1][5:], ["10", "20", "20"])
+        self.assertEqual([name for name in tables["marks.csv"][0] if name.startswith("stage_")],
+                         ["stage_1", "stage_2", "stage_4"])
+        shown = "\n".join(feedback.markdown(record))
+        self.assertEqual(re.findall(r"^\| (\d+) \|", shown, re.M), ["1", "2", "4"])
+        self.assertIn("31 of 50 points", shown)
+        run.records = [record]
+        self.assertEqual(re.findall(r'<tr><td class="n">(\d+)</td>', "\n".join(class_page.page(run, []))), ["1", "2", "4"])
+        for chosen in "0", "11":  # no points to show
+            self.put("room/course.json", json.dumps({"stages": chosen}))
+            run, none = self.run_of(), entry(STAGES[int(chosen)], "unwritten")
+            record.stages = [marks.StageMark(run.stages[0], none, None, 0)]
+            record.result["stages"], run.records = [none], [record]
+            self.assertIn("everyone", "\n".join(class_page.page(run, [])))
+
     def test_results_are_told_apart_by_all_that_they_depend_on(self):
         self.hand_in("cat", "a", "x")
         found = [self.newest("cat")]
         self.assertEqual(self.newest("cat"), found[0])
         found += [self.newest("cat", seed=3), self.newest("cat", language="zh")]
-        for name, value in ("official_files", "mended tree"), ("compiler", "c++ 99"), ("why_not", "no walls"):
-            self.is_now(name, value)
+        for of, name, value in ((official_tree, "fingerprint", "mended tree"), (official_tree, "compiler", "c++ 99"),
+                                (grader, "why_not", "no walls")):
+            self.is_now(of, name, value)
             found.append(self.newest("cat"))
         self.hand_in("cat", "b", "x", language="zh")
         found.append(self.newest("cat"))
@@ -896,7 +933,7 @@ class Stored(Folder):
                     entry(STAGES[2], "wrong" if task.sha[0] == "b" else "passed")]}))
             return {}
 
-        with mock.patch.object(class_run.Graders, "grade", grade), mock.patch.object(grader, "PLACE", self.folder):
+        with mock.patch.object(class_run.Graders, "grade", grade), mock.patch.object(workplace, "PLACE", self.folder):
             for _ in range(2):
                 self.assertEqual(run.grade(lambda: run.tasks(run.records[2])), {})
         self.assertEqual(graded, ["b", "a"])
@@ -943,7 +980,7 @@ class Stored(Folder):
         record, task = run.records[2], run.tasks(run.records[2])[0]
         old = {"commit": "before", "changed": True}
         class_folder.write(pathlib.Path(task.out), json.dumps({"official": old, "stages": list(map(entry, STAGES))}))
-        with mock.patch.object(grader, "official", lambda: {"commit": "now", "changed": False}):
+        with mock.patch.object(official_tree, "version", lambda: {"commit": "now", "changed": False}):
             self.assertTrue(run.fill(record, {}))
         self.assertEqual(record.result["official"], {"commit": "now", "changed": False})
 
@@ -955,9 +992,9 @@ class Stored(Folder):
         git(self.folder / "tree", "commit", "-qm", "x")
         with mock.patch.object(course, "ROOT", self.folder / "tree"):
             self.put("tree/other", "decides nothing\n")
-            self.assertFalse(grader.official.__wrapped__()["changed"])
+            self.assertFalse(official_tree.version.__wrapped__()["changed"])
             self.put("tree/course/grading/x.py", "2\n")
-            found = grader.official.__wrapped__()
+            found = official_tree.version.__wrapped__()
         self.assertTrue(found["changed"])
         self.assertEqual(report.version(found), f"{found['commit'][:10]} with uncommitted changes")
         self.assertEqual(report.version({"commit": "c" * 40}), "c" * 10)
@@ -968,7 +1005,7 @@ class Stored(Folder):
         for settings, changed, n in (({}, False, 0), ({}, True, 1), (due, False, 1),
                                      ({**due, "grace_hours": 0}, False, 0)):
             run = types.SimpleNamespace(rules=lateness.Rules(settings, STAGES))
-            with mock.patch.object(grader, "official", lambda: {"commit": "c", "changed": changed}):
+            with mock.patch.object(official_tree, "version", lambda: {"commit": "c", "changed": changed}):
                 self.assertEqual(len(list(warnings(run))), n, settings)
 
     def test_results_that_another_machine_may_complete_are_not_done(self):
@@ -982,13 +1019,13 @@ class Stored(Folder):
         self.assertFalse(class_run.is_done(task))
 
     def test_files_of_runs_that_still_go_on_are_left_alone(self):
-        with mock.patch.object(grader, "PLACE", self.folder / "place"):
+        with mock.patch.object(workplace, "PLACE", self.folder / "place"):
             ended = subprocess.Popen(["true"])
             ended.wait()
             for pid in os.getpid(), ended.pid:
                 for name in f"student-{pid}-x/file", f"answers/{pid}/file":
                     self.put(f"place/{name}", "x")
-            grader.clean_up()
+            workplace.clean_up()
             left = {path.parent.name for path in (self.folder / "place").rglob("file")}
         self.assertEqual(left, {f"student-{os.getpid()}-x", f"{os.getpid()}"})
 
@@ -999,7 +1036,7 @@ EVIL = "<script>alert(1)</script>\x1b[2J&amp;`|\n# x"
 class Keys(unittest.TestCase):
     def test_a_repository_is_one_however_its_place_is_written(self):
         for places in (("/a/x", "/a/x/", "/a/x/.git", "/a/b/../x", "file:///a/x", "file:///a/%78", "/a/x.git"),
-                       ("https://h/x", "https://h/x.git", "https://h/x/")):
+                       ("https://h/x", "https://h/x.git", "https://h/x/", "https://me:token@h/x")):
             self.assertEqual(len({class_folder.Student("ann", place, {}).repository for place in places}), 1, places)
 
     def test_a_moment_is_one_to_which_days_can_be_added(self):
@@ -1018,9 +1055,28 @@ class Viva(unittest.TestCase):
 
     def test_without_a_change_says_whether_something_is_right(self):
         os.environ["STAGECRAFT_LANG"] = "en"
-        nothing, right = ("\n".join(viva.sheet("kim", "a" * 40, [], stages)) for stages in ([], STAGES[1:3]))
-        self.assertIn("no stage that this student has written is right", nothing)
-        self.assertIn("Right: stages 1, 2. But we found no small change of this code", right)
+        nothing, right = ("\n".join(viva.sheet("kim", "a" * 40, [], right)) for right in ({}, dict.fromkeys(STAGES[1:3])))
+        self.assertIn("no part of this student's code passes", nothing)
+        self.assertIn("Right, as a whole or in part: stages 1, 2. But we found no small change of this code", right)
+
+    def test_asks_about_the_groups_that_pass_whatever_the_rest_of_their_stage_is(self):
+        def mark(id, statuses, started=True):
+            stage = STAGES[id]
+            groups = [{"name": group["name"], "points": group["points"], "status": status}
+                      for group, status in zip(stage.groups, statuses)]
+            return marks.StageMark(stage, {**entry(stage), "groups": groups, "started": started}, None, 1)
+
+        passed = ["passed"] * 9
+        record = types.SimpleNamespace(stages=[
+            mark(0, passed), mark(1, passed, started=False), mark(2, ["wrong", "wrong"]), mark(3, ["passed", "wrong", "passed"]),
+            mark(5, ["passed", *["unwritten"] * 3, "passed", "crashed", "unwritten"]), mark(9, passed),
+            marks.StageMark(STAGES[10], None, None, None)])
+        right = viva.right_groups(record)
+        self.assertEqual({stage.id: names for stage, names in right.items()},
+                         {3: ["MatmulTransb", "MatmulTransbViews"], 5: ["Bf16ToF32", "ParametersTied"],
+                          9: ["MatmulPacked", "MatmulPackedRows"]})
+        self.assertEqual([[unit["file"] for unit in viva.files_of(stage, names)] for stage, names in right.items()],
+                         [["matmul_transb.cpp"], ["half_to_float.cpp", "parameters.cpp"], ["matmul_packed.cpp"]])
 
     def test_breaks_long_lines_so_that_a_file_in_one_line_has_changes(self):
         text = (ROOT / "src/operators/attention.cpp").read_text()
@@ -1049,7 +1105,7 @@ class Viva(unittest.TestCase):
 
     def test_asks_about_wrong_results_alone(self):
         def result(status, *kinds):
-            made = gate.Result(STAGES[1])
+            made = verdict.Result(STAGES[1])
             for group in made.groups:
                 group.status = status
             made.groups[0].failures = ["case 1"] if status in ("wrong", "slow") else []
@@ -1060,9 +1116,11 @@ class Viva(unittest.TestCase):
         for other in (None, result("passed"), result("slow"), result("unwritten"), result("wrong", "wrong", "crashed"),
                       result("wrong", "hung"), result("wrong", "overrun")):
             self.assertFalse(viva.is_on_the_sheet(other), other and other.status)
-        stopped = result("wrong")
+        stopped, without_report = result("wrong"), result("wrong")
         stopped.groups[0].failures = []
-        self.assertFalse(viva.is_on_the_sheet(stopped))
+        without_report.unfinished = "killed by SIGKILL"
+        for other in stopped, without_report:
+            self.assertFalse(viva.is_on_the_sheet(other))
 
     def test_asks_once_about_a_line_and_never_about_one_of_the_starter(self):
         stage = STAGES[4]
@@ -1070,10 +1128,10 @@ class Viva(unittest.TestCase):
         starter = next(line for line in stage.starter(stage.units[0]).decode().splitlines() if viva.mutants(line))
         one = submission.Submission("kim")
         one.files = {name: f"{starter}\nint a = b + c + d + 1;\nint e = f == 2;\n".encode()}
-        self.assertEqual({line for _, _, (_, line, _) in viva.candidates(one, [stage], random.Random(1))},
+        self.assertEqual({line for _, _, (_, line, _) in viva.candidates(one, {stage: ["Mlp"]}, random.Random(1))},
                          {"int a = b + c + d + 1;", "int e = f == 2;"})
         with mock.patch.object(viva, "judged"), mock.patch.object(viva, "is_on_the_sheet", lambda result: True):
-            found = viva.changes(one, [stage], 1)
+            found = viva.changes(one, {stage: ["Mlp"]}, 1)
         self.assertEqual(sorted(mutant[0] for _, _, mutant, _, _ in found), [2, 3])
 
     def test_shows_the_lines_around_a_change(self):
@@ -1082,10 +1140,10 @@ class Viva(unittest.TestCase):
         name = course.unit_name(stage, stage.units[0])
         one = submission.Submission("kim")
         one.files = {name: b"void f() {\n  int a = 1;\n  int b = 0;\n  g(a);\n}\n"}
-        result = gate.Result(stage)
+        result = verdict.Result(stage)
         result.groups[0].failures = ["case 1"]
         found = [(stage, name, (3, "  int b = 0;", "  int b = 1;"), result, viva.around(one, name, 3))]
-        sheet = "\n".join(viva.sheet("kim", "a" * 40, found, [stage]))
+        sheet = "\n".join(viva.sheet("kim", "a" * 40, found, {stage: ["Silu"]}))
         self.assertIn("  void f() {\n    int a = 1;\n-   int b = 0;\n+   int b = 1;\n    g(a);\n  }\n", sheet)
         self.assertIn("We looked for three, and found 1", sheet)
 
@@ -1385,7 +1443,7 @@ class Ranking(Records):
         names = {"ann": b"1", "bob": b"2", "cat": b"3", "dan": b"4"}
         handed_in = {id: types.SimpleNamespace(nickname=id, files=dict.fromkeys(submission.names(STAGES), text))
                      for id, text in names.items()}
-        speeds = {"ann": 5.0, "bob": 0.0, "cat": 7.0, "dan": grader.NotMade("no")}
+        speeds = {"ann": 5.0, "bob": 0.0, "cat": 7.0, "dan": programs.NotMade("no")}
 
         def score(one, stages, texts):
             measured.append(one.nickname)
@@ -1396,7 +1454,7 @@ class Ranking(Records):
         run, tree = types.SimpleNamespace(stages=STAGES, classroom=class_folder.Classroom(
             self.put("roster.csv", "id,repository\nann,x\n"))), "tree"
         with mock.patch.multiple(ranking.score, Texts=mock.DEFAULT, score=score), mock.patch.multiple(
-                grader, official_files=lambda: tree, compiler=lambda: "c++"), (
+                official_tree, fingerprint=lambda: tree, compiler=lambda: "c++"), (
                 mock.patch.object(ranking, "competitors", lambda run: handed_in.items())):
             for tree, expected in ("tree", list(names)), ("tree", ["dan"]), ("mended tree", list(names)):
                 measured = []
@@ -1542,6 +1600,20 @@ class Regrading(Records):
         self.assertEqual(set(map(tuple, self.reasons(self.ungraded("ann")))), {("changed_ungraded",)})
         self.assertEqual(set(map(tuple, self.reasons(self.record("ann", {})))), {("changed_graded",)})
 
+    def test_names_the_stages_that_count_or_do_not_count_any_more(self):
+        whole = self.record("ann", {4: ("unwritten",)})
+        fewer = self.record("ann", {4: ("unwritten",)})
+        fewer.stages = fewer.stages[:4]
+        self.assertEqual(self.reasons(whole), [])
+        run = self.run_of([fewer])
+        run.stages = STAGES[:4]
+        found = changes.Changes(run, "t")
+        found.write()
+        self.assertEqual([(one["stage"], one["before"], one["after"], one["why"]) for _, one in found.new],
+                         [(stage.id, stage.points, None, [["changed_no_count"]]) for stage in STAGES[5:]])
+        self.assertIn("does not count any more", "\n".join(class_page.page(run, [])))
+        self.assertEqual(self.reasons(whole), [["changed_counts"]] * len(STAGES[5:]))
+
     def test_names_the_deadline_that_was_moved(self):
         due = {"deadlines": {"all": "2026-11-01T12:00+01:00"}, "late_percent_a_day": 10}
         record = self.record("ann", {}, rules=lateness.Rules(due, STAGES))
@@ -1620,6 +1692,32 @@ class Sharing(Folder):
             time.sleep(1)  # times have a resolution of one second
             pulling.pull(room, room.students)
         self.assertEqual((room.seen()["bob"], room.seen()["ann"]), (first, first))
+
+    def test_an_id_that_was_changed_keeps_its_versions_and_their_times(self):
+        places = [self.repository(name).place for name in ("own", "team")]
+        first = {}
+        for ids, n_told in (("ann", "bob", "cat"), 0), (("anna", "bob", "cat2"), 2), (("anne", "bob", "cat2"), 1), (
+                ("anne", "bob", "cat2"), 0):
+            lines = [f"{ids[0]},{places[0]}", f"{ids[1]},{places[1]}", f"{ids[2]},{places[1]}"]
+            room = class_folder.Classroom(self.put("roster.csv", "\n".join(["id,repository", *lines, ""])))
+            with mock.patch("sys.stdout", io.StringIO()) as out:
+                pulling.pull(room, room.students)
+            self.assertEqual(out.getvalue().count("has the versions of"), n_told, out.getvalue())
+            seen = room.seen()
+            first = first or seen
+            self.assertEqual([seen[id] for id in ids], [first[id] for id in ("ann", "bob", "cat")])
+            self.assertEqual(class_folder.kept(self.folder, ids[0], seen[ids[0]][0].sha).files[NAME], b"committed\n")
+            time.sleep(1)  # times have a resolution of one second
+
+    def test_a_new_student_with_a_repository_of_his_own_gets_no_versions_of_others(self):
+        places = [self.repository(name).place for name in ("own", "other")]
+        git(self.folder / "other", "commit", "-q", "--allow-empty", "-m", "more")
+        for id, place in zip(("ann", "bob"), places):
+            room = class_folder.Classroom(self.put("roster.csv", f"id,repository\n{id},{place}\n"))
+            with mock.patch("sys.stdout"):
+                pulling.pull(room, room.students)
+        self.assertEqual([len(room.seen()[id]) for id in ("ann", "bob")], [1, 1])
+        self.assertNotEqual(room.seen()["ann"][0].sha, room.seen()["bob"][0].sha)
 
     def test_who_had_another_repository_before_keeps_what_was_seen_there(self):
         places = [self.repository(name).place for name in ("team", "own")]

@@ -27,6 +27,7 @@ from shared import course  # noqa: E402
 from shared.parser import Parser  # noqa: E402
 from testing import building  # noqa: E402
 from testing import gate  # noqa: E402
+from testing import verdict  # noqa: E402
 
 STAGES = json.loads((ROOT / "stages" / "stages.json").read_text())["stages"]
 LANGUAGES = {"en": "README.md", "zh": "README.zh.md"}
@@ -225,7 +226,7 @@ class Verdicts(unittest.TestCase):
     def told(self, *wrong, part=None):
         """What ./stage test says about stage 5, or a part of it, and the next step that it names, if these groups are
         wrong."""
-        result = gate.Result(course.Stage(STAGES[5]))
+        result = verdict.Result(course.Stage(STAGES[5]))
         for group in result.groups:
             group.status = "wrong" if group.name in wrong else "passed"
             group.failures = [f"how {group.name} failed"] if group.name in wrong else []
@@ -261,7 +262,7 @@ class Verdicts(unittest.TestCase):
                 ("stage 7.2: sample", False, "calls functions of 7.2 that", "sampler.cpp"),
                 ("stage 7.2: sample", True, "not written yet", "generate.cpp"),
                 ("stage 7.3: generate", False, "not written yet", "generate.cpp")):
-            result = gate.Result(stage)
+            result = verdict.Result(stage)
             for group in result.groups:
                 with mock.patch.object(course.Stage, "is_marked", return_value=marked):
                     group.waits_for = gate.waits_for(group, result, [{"not-written": f"{missing} is not written yet"}])
@@ -274,7 +275,7 @@ class Verdicts(unittest.TestCase):
             self.assertRegex(then, rf"write it in stages/07-generation/{file};")
 
     def test_run_no_sanitizer_if_the_failure_is_about_an_error(self):
-        group = gate.Group("Config", 10)
+        group = verdict.Group("Config", 10)
         group.status = "wrong"
         with mock.patch.object(test.sanitized, "where_it_happens", return_value=["asked"]):
             for kind, expected in ("wrong", ["asked"]), ("refusal", []):
@@ -313,7 +314,7 @@ class Points(unittest.TestCase):
     """From the gate's report to points."""
 
     def read(self, *tests, crashed=False, bands=1):
-        group = gate.Group("Group", 10, bands)
+        group = verdict.Group("Group", 10, bands)
         gate.read_group(group, tests, [("crashed", "request")] if crashed else [])
         return group.status, group.earned
 
@@ -339,7 +340,7 @@ class Points(unittest.TestCase):
         def run(stage, worker, seed, mistakes, keep, only):
             status = results[len(asked)]
             asked.append((mistakes, only == stage.timed))
-            result = gate.Result(stage)
+            result = verdict.Result(stage)
             result.groups = [group for group in result.groups if group.name in only]
             for group in result.groups:
                 group.status = "wrong" if status == "unfinished" else status
@@ -367,7 +368,7 @@ class Points(unittest.TestCase):
         self.assertEqual(set(statuses), {"passed"})
 
     def test_of_a_stage_are_the_sum_of_its_groups_and_none_if_it_was_refused(self):
-        result = gate.Result(course.Stage(STAGES[5]))
+        result = verdict.Result(course.Stage(STAGES[5]))
         for group in result.groups[:2]:
             group.status = "passed"
         self.assertEqual((result.status, result.earned), ("begun", sum(group.points for group in result.groups[:2])))
@@ -507,7 +508,9 @@ class CommandLines(unittest.TestCase):
                 ("class nonsense --roster a.csv", "'nonsense'", "没有 'nonsense' 这一项"),
                 ("class pull --roster a.csv --as moodle", "--as", "send 必须有"),
                 ("class pull --roster a.csv --sha 1f0c", "--sha", "同用"),
-                ("class pull --roster a.csv --jobs 0", "--jobs", "应为 1"),
+                ("class grade --roster a.csv --jobs 0", "--jobs", "应为 1"),
+                ("class viva --roster a.csv --seed 1", "--seed", "只能与 grade 同用"),
+                ("class pull --roster a.csv --language en", "--language", "只能与 grade 同用"),
                 ("grade --seed", "--seed", "后面要写一个值"),
                 ("grade --seed x", "'x'", "不是有效的 int 值"),
                 ("grade --seed -1", "--seed", "应为 0 到"),

@@ -23,16 +23,20 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / name) for name in ("course", "tools", "tests/support")]
 from classroom import repositories  # noqa: E402
 from grading import grader  # noqa: E402
+from grading import official_tree  # noqa: E402
+from grading import programs  # noqa: E402
 from grading import report  # noqa: E402
 from grading import sanitized  # noqa: E402
 from grading import score  # noqa: E402
 from grading import submission  # noqa: E402
+from grading import workplace  # noqa: E402
 from mistakes import catalogue  # noqa: E402
 from sandbox import limited  # noqa: E402
 from shared import course  # noqa: E402
 from testing import building  # noqa: E402
-from testing import gate  # noqa: E402
 from testing import progress  # noqa: E402
+from testing import stage_here  # noqa: E402
+from testing import verdict  # noqa: E402
 import processes  # noqa: E402
 
 STAGES = course.stages()
@@ -242,12 +246,12 @@ class Grade(Repository):
             path = pathlib.Path(getattr(module, "__file__", None) or "/")
             if ROOT / "course" in path.parents and path.parent.name != "classroom":
                 folder = path.relative_to(ROOT).parent.as_posix()
-                self.assertTrue(any(folder == root for root in grader.OFFICIAL), f"{path}: not in grader.OFFICIAL")
+                self.assertTrue(any(folder == root for root in official_tree.OFFICIAL), f"{path}: not in official_tree.OFFICIAL")
 
     def test_and_a_verdict_of_stage_test_depend_on_all_that_exists_and_decides(self):
-        for name in grader.OFFICIAL:
+        for name in official_tree.OFFICIAL:
             self.assertTrue((ROOT / name).exists(), name)
-        self.assertEqual(len(set(grader.OFFICIAL)), len(grader.OFFICIAL))
+        self.assertEqual(len(set(official_tree.OFFICIAL)), len(official_tree.OFFICIAL))
         for name in ("course/rules", "course/testing", "stages/own_work.json", "CMakeLists.txt", "CMakePresets.json",
                      "tools/cuda_check.py", "tools/cuda_compile.py", "tools/strict_json.py"):
             self.assertIn(name, progress.OFFICIAL)
@@ -260,7 +264,7 @@ class Grade(Repository):
         with mock.patch.object(building, "listed", lambda: {"stages": {}}):
             entry, = grader.grade(handed_in, seed=7, stages=[last])["stages"]
             with mock.patch.object(building, "build", lambda *_: "unknown target"):
-                result = gate.test_stage(last)
+                result = stage_here.test(last)
         self.assertEqual((entry["status"], entry["earned"], entry["failed"]), ("unjudged", 0, False))
         self.assertEqual({group.status for group in result.groups}, {"unjudged"})
         self.assertIn("Linux and g++", result.groups[0].failures[0])
@@ -291,7 +295,7 @@ class Grade(Repository):
 
     def test_that_hung_says_so(self):
         work = grader.Work(self.collect(), 7, self.folder / "work")
-        group = gate.Group("Add", 3)
+        group = verdict.Group("Add", 3)
         group.status, group.failures, group.failed_requests = "wrong", ["it hung"], [("hung", "request")]
         self.assertEqual(work.describe(group, STAGES[0], {})["status"], "hung")
         group.failed_requests, group.is_untried = [], True  # it hung in another group
@@ -350,24 +354,24 @@ class Grade(Repository):
         self.assertLess(self.interrupted(f"from sandbox import limited; {command}"), limited.GRACE / 2)
         graded = f"""
 from unittest import mock
-from grading import grader, submission
+from grading import grader, official_tree, submission
 from sandbox import limited
 def slow(*_):
     {command}
-with mock.patch.multiple(grader, prepare=lambda: None), mock.patch.object(grader.Work, "grade", slow):
+with mock.patch.multiple(official_tree, prepare=lambda: None), mock.patch.object(grader.Work, "grade", slow):
     grader.grade(submission.Submission("x", "a" * 40), stages=[type("Stage", (), {{"id": 0}})] * 9, seed=1, jobs=1)
 """
         self.assertLess(self.interrupted(graded), limited.GRACE / 2)
 
     def test_a_compiler_that_ends_without_a_word_is_asked_again_and_the_verdict_says_how_it_ended(self):
         starved = ["sh", "-c", "echo x >>tries; kill -KILL $$"]
-        ended = limited.run_patiently(starved, self.folder, 60, grader.is_a_verdict)
+        ended = limited.run_patiently(starved, self.folder, 60, programs.is_a_verdict)
         self.assertEqual((ended.how, (self.folder / "tries").read_text()), ("signal 9 (Killed)", "x\nx\n"))
         complains = ["sh", "-c", "echo x >>tries; echo 'stages/a.cpp:3:1: error: no'; exit 1"]
-        limited.run_patiently(complains, self.folder, 60, grader.is_a_verdict)
+        limited.run_patiently(complains, self.folder, 60, programs.is_a_verdict)
         self.assertEqual((self.folder / "tries").read_text(), "x\nx\nx\n")
         work = grader.Work(self.collect(), 7, self.folder / "work")
-        with self.assertRaisesRegex(grader.NotMade, r"signal 9 \(Killed\)"):
+        with self.assertRaisesRegex(programs.NotMade, r"signal 9 \(Killed\)"):
             work.run(starved, self.folder, "a.cpp")
 
     def test_code_that_prints_without_end_is_not_listened_to_for_long(self):
@@ -381,7 +385,7 @@ with mock.patch.multiple(grader, prepare=lambda: None), mock.patch.object(grader
         chosen = STAGES[:2]
         for stage in chosen:
             self.answer(stage)
-        grader.prepare()
+        official_tree.prepare()
         texts = score.Texts(7)
         self.assertGreater(score.score(self.collect(), chosen, texts), 1)
         self.assertEqual(len({words[2] for words, _ in texts.expected}), score.RUNS)
@@ -401,8 +405,8 @@ with mock.patch.multiple(grader, prepare=lambda: None), mock.patch.object(grader
         first = course.unit_name(stage, stage.units[0])
         self.put(first, (self.folder / first).read_text() + "\nint twice() { return 1; }\n")
         work = grader.Work(self.collect(), 7, self.folder / "work")
-        grader.prepare()
-        with self.assertRaises(grader.NotMade) as caught:
+        official_tree.prepare()
+        with self.assertRaises(programs.NotMade) as caught:
             work.make(stage)
         self.assertIn(first, str(caught.exception))
         self.assertNotIn(str(self.folder), str(caught.exception))
@@ -424,7 +428,7 @@ class Report(unittest.TestCase):
 def built(folder):
     """Uses the official tree that ctest's fixtures have built in that folder."""
     course.BUILD = folder
-    grader.PLACE = folder / "grading_test" / "place"
+    workplace.PLACE = folder / "grading_test" / "place"
     with mock.patch.object(building, "build", lambda *targets, only: None):
         yield
 

@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from grading import recipe  # noqa: E402
 from mistakes import catalogue  # noqa: E402
-from rules import own_work  # noqa: E402
+from rules import refusal  # noqa: E402
 from shared import course  # noqa: E402
 from testing import gate  # noqa: E402
 
@@ -63,7 +63,7 @@ def refused(stage, folder, programs):
     for program in programs:
         name = program["file"]
         made = course.BUILD / catalogue.object_of(folder, program)
-        said = own_work.refusal(stage, {name: catalogue.source(folder, program)}, {name: made}, ours)
+        said = refusal.why(stage, {name: catalogue.source(folder, program)}, {name: made}, ours)
         if said:
             yield f"{name}: {said.splitlines()[0]}"
 
