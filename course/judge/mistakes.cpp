@@ -48,6 +48,10 @@ bool is_all_zero(const Tensor& tensor) {
   return std::ranges::all_of(tensor.values, [](float value) { return value == 0.0f; });
 }
 
+bool is_unwritten(const Tensor& tensor) {
+  return !tensor.values.empty() && std::ranges::all_of(tensor.values, is_untouched);
+}
+
 bool same(float student, float mistake, double allowed) {
   if (std::isnan(student) || std::isnan(mistake)) {
     return std::isnan(student) && std::isnan(mistake) &&
@@ -152,18 +156,22 @@ std::size_t evidence(const Asked& asked) {
   if (response.status != Response::Status::Done || question.expected.empty()) return 1;
   std::size_t wrong = 0;
   bool whole = !response.overrun.empty() || !response.changed_input.empty();
-  bool all_agree = true;  // if so, the case itself compares two outputs
+  bool is_whole_one_wrong = false;
+  bool is_nothing_written = false;  // many programs end before they write anything
+  bool all_agree = true;            // if so, the case itself compares two outputs
   for (const Output& output : outputs_of(question)) {
     const Tensor* got = find(response, output.name);
     if (got == nullptr || agrees(*output.expected, *got)) continue;
     all_agree = false;
     if (output.expected->whole) {
-      whole = true;
+      is_whole_one_wrong = true;
     } else {
+      is_nothing_written = is_nothing_written || is_unwritten(*got);
       wrong += count_telling(*output.expected, *got);
     }
     if (!question.on_the_way.empty()) break;
   }
+  whole = whole || (is_whole_one_wrong && !is_nothing_written);
   return wrong >= kNoAccident ? kConvincing : whole || all_agree ? 1 : 0;
 }
 
