@@ -293,8 +293,8 @@ def name_of(symbol):
 
 
 def unmarked_function(text, source):
-    """(line, what is wrong) if a kernel in the assembler file calls a function of this source that lacks __device__, or if
-    a function without __global__ is launched. A function with __device__ is inlined, so no kernel calls it."""
+    """(line, what is wrong) if a kernel in the assembler file calls a function of this source that lacks __device__, or
+    if a function without __global__ is launched. A function with __device__ is inlined, so no kernel calls it."""
     kernels = KERNEL.findall(text)
     own, inside, on_gpu, begins = None, "", False, False
     unmarked, uses = {}, []  # unmarked: {function of this source: its line}
