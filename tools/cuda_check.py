@@ -53,6 +53,15 @@ ATOMIC = re.compile(r"\tcall\t_Z\d+atomic[A-Z]\w*?(P[fd])?[^P]*$")
 RETURNED = {False: re.compile(r"%(?:[re]?ax|al)\b"), True: re.compile(r"%xmm0\b")}  # {floating-point: its register}
 READS_RETURNED = re.compile(r"\t(?:cltq|cltd|cqto|cwtl|ret|leave)\b")
 MOVES = re.compile(r"\t(?:mov|lea|cvt|pxor|xor)\w*\t")
+FILE = re.compile(r'\t\.file (\d+) "([^"]*)"(?: "([^"]*)")?')
+LOCATION = re.compile(r"\t\.loc (\d+) (\d+) ")
+FUNCTION = re.compile(r"\t\.type\t([^,]+), [@%]function")
+CALL = re.compile(r"\t(?:call|jmp|bl|b)\t(_Z(?!T)\w+)")
+SYMBOL = re.compile(r"(?<![\w.])_Z(?!T)\w+")
+# By its alignment (emulated/cuda.h).
+KERNEL = re.compile(r"^\t\.align[ \t](?:64|6)\n(?:\t\.(?:globl|weak)\t.*\n)*\t\.type\t([^,]+), [@%]function", re.M)
+# Nobody writes __device__ before a lambda, or before a constructor, destructor or assignment that the compiler makes.
+NEEDS_NO_MARK = re.compile(r"NK?Ul|(?:[CD][0-4]|aS)E")
 THREAD_LOCAL = re.compile(r"(?i:([\w.$]+)@(?:got)?tpoff)|:(?:got)?tprel(?:_\w+)?:([\w.$]+)")
 
 
@@ -274,6 +283,41 @@ def changed_assembly(text, checked=True):
     return "\n".join(lines)
 
 
+def name_of(symbol):
+    """_ZN10stagecraft12_GLOBAL__N_111sum_of_warpEf -> sum_of_warp"""
+    rest, name = re.sub("^_Z+N?K?", "", symbol), symbol
+    while found := re.match(r"\d+", rest):
+        end = found.end() + int(found[0])
+        name, rest = rest[found.end():end], rest[end:]
+    return name
+
+
+def unmarked_function(text, source):
+    """(line, what is wrong) if a kernel in the assembler file calls a function of this source that lacks __device__, or
+    if a function without __global__ is launched. A function with __device__ is inlined, so no kernel calls it."""
+    kernels = KERNEL.findall(text)
+    own, inside, on_gpu, begins = None, "", False, False
+    unmarked, uses = {}, []  # unmarked: {function of this source: its line}
+    for line in text.split("\n"):
+        if line.startswith("\t."):
+            if found := FUNCTION.match(line):
+                inside, begins = found[1], True
+                on_gpu = inside in kernels or any(inside.startswith(f"_ZZ{kernel[2:]}") for kernel in kernels)
+            elif (found := LOCATION.match(line)) and begins:
+                begins = False
+                if found[1] == own and not on_gpu:
+                    unmarked[inside] = int(found[2])
+            elif (found := FILE.match(line)) and pathlib.Path(found[3] or found[2]).name == source.name:
+                own = found[1]
+        elif found := CALL.match(line):
+            if on_gpu and not NEEDS_NO_MARK.search(found[1]):
+                uses.append((found[1], "__device__", f"which the kernel {name_of(inside)} calls"))
+        elif line.startswith("\t") and (found := SYMBOL.search(line)):
+            uses.append((found[0], "__global__", "which is launched"))
+    return next(((unmarked[symbol], f"expected {expected} before {name_of(symbol)}, {why}")
+                 for symbol, expected, why in uses if symbol in unmarked), None)
+
+
 def preprocessed(words, source, **options):
     done = run([compiler()[-1], *FLAGS, *INCLUDES, *words, "-x", "c++", "-E", "-dD", source], **options)
     if done.returncode != 0:
@@ -373,7 +417,10 @@ def compile_checked(source, thing, macros=()):
     def compiled(*more):
         must([*compiler(), *FLAGS, *more, *INCLUDES, *macros, "-x", "c++", "-S", source, "-o", assembly])
         return assembly.read_text(encoding="utf-8")
-    assembly.write_text(changed_assembly(with_nan_marks(compiled(), lambda: compiled(UNMARKED))), encoding="utf-8")
+    text = compiled()
+    if unmarked := unmarked_function(text, source):
+        raise Problem("{}:{}: error: {}".format(source, *unmarked))
+    assembly.write_text(changed_assembly(with_nan_marks(text, lambda: compiled(UNMARKED))), encoding="utf-8")
     must([compiler()[-1], "-c", assembly, "-o", thing])
 
 

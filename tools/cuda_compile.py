@@ -33,9 +33,6 @@ CALL_BY_POINTER = re.compile(r"\t(?:call|(?:notrack )?jmp)\t\*|\tblr\t|\tbr\t")
 CALL_OF_RUNTIME = re.compile(r"\t(?:call|jmp|bl|b)\t(?:_Z[nd][wal]\w+|__cxa_\w+|_Unwind_(?!Resume\b)\w+|__gxx_\w+)")
 JUMP_TABLE = re.compile(r"\tnotrack jmp\t\*")  # from a switch
 EMULATORS_OWN = re.compile(r"_ZZ?NK?13cuda_emulator")  # its template calls kernels; students cannot define such names
-FUNCTION = re.compile(r"\t\.type\t([^,]+), [@%]function")
-LOCATION = re.compile(r"\t\.loc (\d+) (\d+) ")
-FILE = re.compile(r'\t\.file (\d+) "([^"]*)"(?: "([^"]*)")?')
 EARLY = re.compile(r"_GLOBAL__(?:sub_)?[ID]_|\t\.section\t\.(?:preinit_array|ctors|dtors)")
 
 
@@ -78,9 +75,9 @@ def look(text):
     inside, line_number = "", 1
     for line in text.split("\n"):
         if line.startswith("\t."):
-            if found := FUNCTION.match(line):
+            if found := cuda_check.FUNCTION.match(line):
                 inside = found[1]
-            elif found := LOCATION.match(line):
+            elif found := cuda_check.LOCATION.match(line):
                 line_number = int(found[2])
         elif CALL_BY_POINTER.match(line) and not JUMP_TABLE.match(line) and not EMULATORS_OWN.match(inside):
             raise Refused(line_number, "expected calls by name, found one through a pointer (a function pointer, "
@@ -96,14 +93,14 @@ def with_tables(text, source):
     for line in text.split("\n"):
         lines.append(line)
         if line.startswith("\t."):
-            if found := LOCATION.match(line):
+            if found := cuda_check.LOCATION.match(line):
                 line_number = int(found[2]) if found[1] == own else line_number
-            elif (found := FILE.match(line)) and pathlib.Path(found[3] or found[2]).name == source.name:
+            elif (found := cuda_check.FILE.match(line)) and pathlib.Path(found[3] or found[2]).name == source.name:
                 own = found[1]
         elif line.startswith(("\tcall\t", "\tbl\t")):
             lines.append(f".Lcuda_return_{len(table)}:")
             table.append(f"\t.quad\t.Lcuda_return_{len(table)}, {line_number}, .Lcuda_file")
-    functions = [found[1] for line in lines if (found := FUNCTION.match(line))]
+    functions = [found[1] for line in lines if (found := cuda_check.FUNCTION.match(line))]
     lines += ['\t.section\tcuda_functions,"a",@progbits', "\t.balign\t8", *(f"\t.quad\t{name}" for name in functions)]
     lines += ["\t.section\t.rodata", f'.Lcuda_file:\t.string "{source.name}"',
               '\t.section\tcuda_lines,"a",@progbits', "\t.balign\t8", *table, ""]
@@ -145,6 +142,8 @@ def compile_cuda(words, fast, trusted, cached):
             text = cuda_check.with_nan_marks(text, unmarked)
         if not fast and not trusted:
             look(text)
+            if unmarked := cuda_check.unmarked_function(text, source):  # nvcc would refuse it, too
+                raise Refused(*unmarked)
         text = cuda_check.changed_assembly(own_functions(text), checked=not fast)
         assembly.write_text(with_tables(text, source), encoding="utf-8")
         run([words[0], "-c", assembly, "-o", output])

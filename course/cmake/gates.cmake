@@ -156,9 +156,9 @@ foreach(id IN LISTS stage_ids)
 
   # The student's objects first: if several objects have an inline function, theirs is linked.
   add_whole_worker(worker_${id}_debug ${id} ${stage_files_${id}})
-  target_compile_options(worker_${id}_debug PRIVATE ${stage_flags_${id}} ${debug})
+  target_compile_options(worker_${id}_debug PRIVATE ${stage_flags_${id}} ${unset_${id}} ${debug})
   add_whole_worker(worker_${id}_asan ${id} ${stage_files_${id}})
-  target_compile_options(worker_${id}_asan PRIVATE ${stage_flags_${id}} ${debug} ${sanitizers})
+  target_compile_options(worker_${id}_asan PRIVATE ${stage_flags_${id}} ${unset_${id}} ${debug} ${sanitizers})
   target_link_options(worker_${id}_asan PRIVATE ${sanitizers})
 
   foreach(source IN LISTS my_tests)

@@ -37,9 +37,8 @@ bool same(float student, float mistake, double allowed) {
 bool same(const Tensor& student, const Tensor& mistake, const Expected& expected) {
   const std::size_t n = expected.values.size();
   if (student.shape != mistake.shape) return false;
-  if (student.values.size() != n)
-    return student.values == mistake.values;  // e.g. one token too
-                                              // many
+  // The sizes differ if, for example, there is one token too many.
+  if (student.values.size() != n) return student.values == mistake.values;
   if (is_all_zero(student) != is_all_zero(mistake)) return false;
   const double right = largest(expected.values);
   const double wrong = largest({mistake.values.begin(), mistake.values.end()});

@@ -10,6 +10,10 @@
 namespace stagecraft::stages {
 namespace {
 
+// The compiler gives each local variable of a student that has no value the bytes 0xfe (unset_NN in
+// stages.cmake). As a float, this is -1.69e38.
+constexpr float kUnset = 1.6e38f;
+
 bool right(const Expected& expected, std::size_t i, float got) {
   if (std::isnan(expected.values[i])) return std::isnan(got);
   if (std::isinf(expected.values[i])) return static_cast<double>(got) == expected.values[i];
@@ -141,6 +145,7 @@ std::string diagnose(const std::string& function, const std::string& output,
   std::size_t not_finite = 0;
   std::size_t untouched = 0;
   std::size_t from_outside = 0;
+  bool is_unset = false;
   std::size_t first = 0;
   std::size_t worst = 0;
   double worst_error = -1.0;
@@ -155,6 +160,8 @@ std::string diagnose(const std::string& function, const std::string& output,
       ++from_outside;
     } else if (!std::isfinite(g)) {
       ++not_finite;
+    } else if (std::fabs(g) >= kUnset) {
+      is_unset = true;
     }
     const double error = std::isfinite(g) ? std::fabs(g - expected.values[i]) : -0.5;
     if (error >= worst_error) {
@@ -179,6 +186,7 @@ std::string diagnose(const std::string& function, const std::string& output,
   if (untouched > 0) lines.push_back(say("untouched", untouched));
   if (from_outside > 0) lines.push_back(say("from_outside", from_outside));
   if (not_finite > 0) lines.push_back(say("not_finite", not_finite));
+  if (is_unset) lines.push_back(say("looks_unset"));
   if (const std::string looks = pattern(expected, got); !looks.empty()) lines.push_back(looks);
   std::string text = lines[0];
   for (std::size_t i = 1; i < lines.size(); ++i) text += "\n  " + lines[i];

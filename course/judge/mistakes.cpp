@@ -35,6 +35,10 @@ std::string name_of(const nlohmann::json& program) {
   return fs::path(program.at("file").get<std::string>()).stem().string();
 }
 
+bool is_unwritten(const Tensor& tensor) {
+  return !tensor.values.empty() && std::ranges::all_of(tensor.values, is_untouched);
+}
+
 constexpr std::size_t kConvincing = 2;  // the evidence that is needed to name a mistake
 
 // How strong the evidence is if another program fails this case in the same way: 0, 1 or
@@ -47,18 +51,22 @@ std::size_t evidence(const Asked& asked) {
   if (response.status != Response::Status::Done || question.expected.empty()) return 1;
   std::size_t wrong = 0;
   bool whole = !response.overrun.empty() || !response.changed_input.empty();
-  bool all_agree = true;  // if so, the case itself compares two outputs
+  bool is_whole_one_wrong = false;
+  bool is_nothing_written = false;  // many programs end before they write anything
+  bool all_agree = true;            // if so, the case itself compares two outputs
   for (const Output& output : outputs_of(question)) {
     const auto got = response.outputs.find(output.name);
     if (got == response.outputs.end() || agrees(*output.expected, got->second)) continue;
     all_agree = false;
     if (output.expected->whole) {
-      whole = true;
+      is_whole_one_wrong = true;
     } else {
+      is_nothing_written = is_nothing_written || is_unwritten(got->second);
       wrong += count_telling(*output.expected, got->second);
     }
     if (!question.on_the_way.empty()) break;
   }
+  whole = whole || (is_whole_one_wrong && !is_nothing_written);
   return wrong >= kNoAccident ? kConvincing : whole || all_agree ? 1 : 0;
 }
 

@@ -36,6 +36,11 @@ std::map<std::tuple<Address, Space, Way>, LineCount>& lines() {
 
 std::uint64_t counted_flops = 0, touched_bytes = 0;
 
+// A lane in a loop that does not end makes requests that no other lane joins. Beyond this number,
+// they are not counted, so they take at most 170 MB.
+constexpr std::size_t most_pending = std::size_t{1} << 19;
+std::size_t n_pending = 0;
+
 // Conflicts between the words of 4 bytes that lanes [begin, end) access. Each word counts once.
 unsigned conflicts_of(const Request& request, unsigned begin, unsigned end) {
   std::vector<Address> words;
@@ -110,7 +115,11 @@ void count_access(Thread& thread, Space space, Address address, unsigned bytes, 
   Warp& warp = warp_of(thread);
   PendingRequests& pending = pending_of(warp, pc, space, write, atomic);
   const std::uint32_t number = pending.made[thread.lane()]++ - pending.first;
-  if (number >= pending.requests.size()) pending.requests.resize(number + 1);
+  if (number >= pending.requests.size()) {
+    if (n_pending >= most_pending) return;
+    n_pending += number + 1 - pending.requests.size();
+    pending.requests.resize(number + 1);
+  }
   Request& request = pending.requests[number];
   request.lanes |= 1u << thread.lane();
   request.bytes[thread.lane()] = static_cast<std::uint8_t>(bytes);
@@ -118,19 +127,25 @@ void count_access(Thread& thread, Space space, Address address, unsigned bytes, 
   while (!pending.requests.empty() && (warp.live & ~pending.requests.front().lanes) == 0) {
     count(pending, pending.requests.front());
     pending.requests.pop_front();
+    --n_pending;
     ++pending.first;
   }
 }
 
 void count_pending(Block&, Warp& warp) {
-  for (const PendingRequests& pending : warp.pending)
+  for (const PendingRequests& pending : warp.pending) {
     for (const Request& request : pending.requests) count(pending, request);
+    n_pending -= pending.requests.size();
+  }
   warp.pending.clear();
 }
 
 void count_first_touch(unsigned bytes) { touched_bytes += bytes; }
 
-void begin_counts() { counted_flops = cuda_emulator_flops; }  // host code does not count
+void begin_counts() {
+  counted_flops = cuda_emulator_flops;  // host code does not count
+  n_pending = 0;                        // a launch that was ended keeps none
+}
 
 void count_launch(const Launch& launch, std::uint32_t first_block) {
   const auto address = reinterpret_cast<Address>(launch.kernel);

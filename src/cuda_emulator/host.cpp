@@ -155,7 +155,9 @@ std::string problem_with_shape(const Launch& launch) {
            " threads, at most 64 of them along z, found " + text(block) + ", " +
            std::to_string(threads) + " threads";
   }
-  if (blocks < 1) return "expected at least one block, found " + text(grid);
+  if (blocks < 1)
+    return "expected at least one block, found " + text(grid) +
+           " (a division of integers rounds down)";
   if (grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535) {
     return "expected at most (2147483647,65535,65535) blocks, found " + text(grid);
   }

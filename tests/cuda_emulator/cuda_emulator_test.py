@@ -6,6 +6,7 @@ import os
 import pathlib
 import platform
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tools"))
 
 import cuda_check  # noqa: E402
+import cuda_compile  # noqa: E402
 
 
 def expectations(source):
@@ -285,6 +287,25 @@ int main() {
         endless = run("--seconds", 1, self.source("int main() { for (;;) {} }"))
         self.assertEqual((endless.returncode, endless.stderr.count("\n")), (1, 1), endless.stderr)
 
+    def test_a_long_loop_of_one_lane_does_not_use_up_the_memory(self):
+        long = self.source("""
+__global__ void k(int* x) {
+  for (int i = 0; threadIdx.x == 0 && i < 300000; ++i) x[0] = x[1], x[2] = x[3], x[4] = x[5];
+}
+int main() {
+  int* x;
+  cudaMalloc(&x, 24);
+  cudaMemset(x, 0, 24);
+  cuda_launch(k, {1, 32}, x);
+}""")
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (5 << 28, before[1]))  # the buffers get 1 GB of these addresses
+        try:
+            report, code = cuda_check.check(long)
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, before)
+        self.assertEqual((code, report.findings), (0, []))
+
     def test_what_was_found_before_the_time_limit_is_reported(self):
         endless = self.source("""
 __global__ void k(int* x) {
@@ -306,6 +327,47 @@ int main() {
                                    "  cudaMalloc(&x, 4);\n  cuda_launch(k, {1, 2}, x);\n  for (;;) {}\n}")
         report, code = cuda_check.check(in_host_code, seconds=2)
         self.assertEqual((code, [found.kind for found in report.findings]), (cuda_check.TIMED_OUT, ["race"]))
+
+
+# What nvcc compiles: functions of the host, and of kernels, and what the compiler makes itself.
+MARKED = """#include "cuda_emulator.h"
+struct Pair {
+  float first = 0.0f;
+  __device__ float sum(float x) const { return first + x; }
+};
+template <class T>
+__device__ T twice(T x) {
+  const auto same = [](T value) { return value; };
+  return same(x) + x;
+}
+template <int N>
+__global__ void scale(const float* x, float* y) {
+  const Pair pair;
+  const auto sum = [&](float value) { return pair.sum(value); };
+  y[threadIdx.x] = sum(twice(N * x[threadIdx.x]));
+}
+unsigned blocks_of(unsigned n) { return n / 32; }
+void launch(const float* x, float* y) { cuda_launch(scale<2>, {blocks_of(64), 32}, x, y); }
+"""
+
+
+class Marks(unittest.TestCase):
+    def compiled(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            source = pathlib.Path(folder) / "marked.cu"
+            source.write_text(text)
+            done = subprocess.run([sys.executable, cuda_compile.__file__, os.environ.get("CXX", "g++"),
+                                   "-o", f"{source}.o", "-c", source], capture_output=True, text=True, check=False)
+            return done.stderr.replace(f"{folder}/", "")
+
+    def test_a_function_without_its_mark_is_refused_at_its_line(self):
+        self.assertEqual(self.compiled(MARKED), "")
+        for mark, function, line, why in (("__device__", "sum", 4, "which the kernel scale calls"),
+                                          ("__device__", "twice", 7, "which the kernel scale calls"),
+                                          ("__global__", "scale", 12, "which is launched")):
+            text = re.sub(rf"{mark} (\w+ {function}\()", r"\1", MARKED)
+            self.assertEqual(self.compiled(text),
+                             f"marked.cu:{line}: error: expected {mark} before {function}, {why}\n")
 
 
 # Counts the NaNs after each local variable without a value was multiplied by 0.

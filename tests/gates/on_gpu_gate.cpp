@@ -132,13 +132,21 @@ std::string problem_with_result(const Case& one, const std::string& output,
       problem += "\n  " + say("gpu_unset");
     }
     const Watched watched(outcome.response, output_name("report", call));
-    if (!watched.findings.empty()) problem += "\n  " + said(watched.findings.front());
+    if (!watched.findings.empty()) {
+      problem += "\n  " + said(watched.findings.front());
+    } else if (std::ranges::any_of(got->second.values, is_untouched)) {
+      problem += "\n  " + say("gpu_no_thread");
+    }
     return problem;
   }
   return {};
 }
 
-bool judge_result(const Question& asked) {
+bool judge_result(Question asked) {
+  // Two programs make the same mistake only if the checker also finds the same first. This alone is
+  // no evidence, because many mistakes end a launch in the same way.
+  Expected& first = asked.one.expected["first finding"] = exactly({});
+  first.whole = false;
   return judge_by(asked.one, [one = asked.one, output = asked.output](const Outcome& outcome) {
     return problem_with_result(one, output, outcome);
   });

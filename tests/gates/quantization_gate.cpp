@@ -170,13 +170,13 @@ TEST(Quantize, OfZerosIsZeros) {
 }
 
 // Blocks for which other formulas round to another number: x / d, x divided by the d that was
-// rounded to f16, 127 / largest, which has one rounding where 1 / d has two, or the d that is
-// largest * (1 / 127).
+// rounded to f16, 127 / largest, which has one rounding where 1 / d has two, the d that is
+// largest * (1 / 127), or 1 / d in double.
 TEST(Quantize, MultipliesByTheInverseOfTheUnroundedD) {
   Inputs inputs;
   Tensor x{{0}, {}};
   constexpr std::size_t kTelling = 8;  // fewer wrong elements cannot name a mistake
-  std::array<std::size_t, 4> shown{};  // per formula
+  std::array<std::size_t, 5> shown{};  // per formula
   const auto is_open = [](std::size_t n) { return n < kTelling; };
   for (int tried = 0; tried < 200'000 && std::ranges::any_of(shown, is_open); ++tried) {
     Tensor block = inputs.tensor({kBlock});
@@ -189,7 +189,7 @@ TEST(Quantize, MultipliesByTheInverseOfTheUnroundedD) {
     std::uint16_t bits = 0;
     f32_to_f16({&d, 1}, {&bits, 1});
     // Numbers near the middle of two steps, where the formulas differ.
-    std::array<std::size_t, 4> here{};
+    std::array<std::size_t, 5> here{};
     for (float& value : between) {
       value = (static_cast<float>(inputs.size(1, 100)) + 0.5f) * d;
       const long right = std::lround(value * (1.0f / d));
@@ -197,6 +197,7 @@ TEST(Quantize, MultipliesByTheInverseOfTheUnroundedD) {
       here[1] += std::lround(value / to_f32(bits)) != right;
       here[2] += std::lround(value * (127.0f / largest)) != right;
       here[3] += std::lround(value * (1.0f / (largest * (1.0f / 127.0f)))) != right;
+      here[4] += std::lround(value * (1.0 / static_cast<double>(d))) != right;
     }
     bool is_new = false;
     for (std::size_t way = 0; way < shown.size(); ++way) {

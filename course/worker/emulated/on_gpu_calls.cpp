@@ -23,8 +23,8 @@ std::string readable(const std::string& report) {
          report.substr(0, report.rfind('\n', kMostReport) + 1);
 }
 
-// The judge recognises a known mistake by these: the kinds of the findings, and the total numbers
-// of sectors and bank conflicts.
+// The judge recognises a known mistake by these: the kinds of the findings, the kind of the first,
+// and the total numbers of sectors and bank conflicts.
 void show_summary(Arguments& args, const std::string& report) {
   std::vector<int> findings;
   float sectors = 0.0f;
@@ -41,6 +41,7 @@ void show_summary(Arguments& args, const std::string& report) {
       conflicts += std::stof(words[7]);
     }
   }
+  args.record("first finding", std::span(findings).first(findings.empty() ? 0 : 1));
   std::ranges::sort(findings);
   args.record("findings", findings);
   args.record("counts", std::vector<float>{sectors, conflicts});

@@ -25,6 +25,7 @@ from classroom import repositories  # noqa: E402
 from grading import grader  # noqa: E402
 from grading import official_tree  # noqa: E402
 from grading import programs  # noqa: E402
+from grading import recipe  # noqa: E402
 from grading import report  # noqa: E402
 from grading import sanitized  # noqa: E402
 from grading import score  # noqa: E402
@@ -292,6 +293,16 @@ class Grade(Repository):
         self.assertIn("[2J::error::x", text)
         self.assertNotIn("\x1b", text)
         json.dumps(result, ensure_ascii=False).encode()
+
+    def test_of_a_sum_that_begins_without_a_value_says_so(self):
+        stage = STAGES[3]
+        answer = (ROOT / "course/mistakes/03-matmul-transb/matmul_transb.cpp").read_text()
+        self.put(course.unit_name(stage, stage.units[0]), answer.replace("float sum = 0.0f;", "float sum;"))
+        entry, = grader.grade(self.collect(), 7, 1, [stage])["stages"]
+        self.assertEqual(entry["status"], "wrong")
+        command = recipe.recipe(stage.number).compile[course.unit_name(stage, stage.units[0])]
+        has_unset = "-ftrivial-auto-var-init=pattern" in command
+        self.assertEqual("a local variable that never got a value" in entry["groups"][0]["message"], has_unset)
 
     def test_that_hung_says_so(self):
         work = grader.Work(self.collect(), 7, self.folder / "work")

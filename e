@@ -1,0 +1,1 @@
+stagecraft: /nonex/x: cannot be written: No such file or directory
