@@ -133,12 +133,13 @@ std::vector<Tool> parse_tool_list(JsonNode array) {
     RequestFields fields(tool, where);
     fields.ignore({"type", "function", "cache_control"});
     fields.refuse_others();
-    function.ignore({"description", "strict", "cache_control"});  // calls are always strict
+    function.ignore({"description", "cache_control"});
+    const bool strict = function.flag("strict", false);
     std::string name = function_name(function);
     if (std::ranges::count(tools, name, &Tool::name) != 0) {  // a call could mean either
       expected(function.path("name"), "a name that no tool before it has", function.find("name"));
     }
-    tools.push_back({std::move(name), function.find("parameters")});
+    tools.push_back({std::move(name), function.find("parameters"), strict});
     function.refuse_others();
   }
   return tools;
@@ -243,6 +244,7 @@ ChatTools parse_tools(RequestFields& fields, const ChatFormat& format) {
   others.refuse_others();
   const std::string name = function_name(function);
   function.refuse_others();
+  tools.several = false;  // as OpenAI's server
   std::erase_if(tools.callable, [&](const Tool& tool) { return tool.name != name; });
   if (tools.callable.empty()) {
     expected("tool_choice", "the name of one of the tools", function.find("name"));

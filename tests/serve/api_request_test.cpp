@@ -8,6 +8,7 @@
 
 #include "checkpoint/model_source.h"
 #include "serve/api_error.h"
+#include "tests/support/grammar_texts.h"
 #include "tests/support/tiny_chat_model.h"
 
 namespace stagecraft {
@@ -437,6 +438,98 @@ TEST_F(ApiRequest, TakesAGrammarFromAnyFieldThatSaysOne) {
   for (const auto& [more, message] : cases) {
     EXPECT_EQ(refused(R"({"messages": )" + kHello.dump() + ", " + more + "}", true), message);
   }
+}
+
+// A chat template that writes calls between <tool_call> tags.
+class ToolRequest : public ApiRequest {
+ protected:
+  ToolRequest()
+      : calling_(ChatFormat::open(ModelSource(folder_.folder()), tokenizer_,
+                                  {REPOSITORY "/reference/chat_templates/qwen-2.5.jinja"})) {
+    calling_.find_tool_form();
+    model_.chat = &calling_;
+    model_.context = 5000;
+  }
+
+  static json tool(const std::string& name, const json& parameters, json strict = nullptr) {
+    return {{"type", "function"},
+            {"function", {{"name", name}, {"parameters", parameters}, {"strict", strict}}}};
+  }
+  static json body(const json& tools) {
+    return {{"messages", kHello}, {"tools", tools}, {"tool_choice", "required"}};
+  }
+  bool allows(const json& body, const std::string& text) {
+    return matches(*chat(body).texts[0].options.grammar->grammar, text);
+  }
+  static std::string call(const std::string& name, const std::string& arguments) {
+    return "<tool_call>{\"name\": \"" + name + "\", \"arguments\": " + arguments + "}</tool_call>";
+  }
+
+  ChatFormat calling_;
+};
+
+// As OpenAI: only "strict": true asks for all of the schema.
+TEST_F(ToolRequest, EnforcesOfParametersWhatAGrammarExpressesUnlessTheyAreStrict) {
+  const json schema = json::parse(
+      R"({"type": "object", "required": ["a"], "properties": {
+          "a": {"type": "array", "items": {"type": "integer"}, "uniqueItems": true}}})");
+  for (const json& strict : {json(nullptr), json(false)}) {
+    const json loose = body(json::array({tool("f", schema, strict)}));
+    EXPECT_TRUE(allows(loose, call("f", R"({"a": [1, 1]})")));
+    EXPECT_FALSE(allows(loose, call("f", R"({"a": [true]})")));
+    EXPECT_FALSE(allows(loose, call("f", "{}")));
+  }
+  EXPECT_EQ(
+      refused(body(json::array({tool("f", schema, true)})).dump(), true),
+      "tools|request: tools[0].function.parameters.properties.a.uniqueItems: not supported in "
+      "a schema");
+  EXPECT_EQ(
+      refused(body(json::array({tool("f", {{"type", "array"}})})).dump(), true),
+      "tools|request: tools[0].function.parameters.type: expected \"object\", found \"array\"");
+  json format = {{"messages", kHello},
+                 {"response_format",
+                  {{"type", "json_schema"}, {"json_schema", {{"name", "x"}, {"schema", schema}}}}}};
+  EXPECT_EQ(refused(format.dump(), true),
+            "response_format|request: response_format.json_schema.schema.properties.a.uniqueItems: "
+            "not supported in a schema");
+  format["response_format"]["json_schema"]["strict"] = false;
+  EXPECT_TRUE(allows(format, R"({"a": [1, 1]})"));
+  EXPECT_FALSE(allows(format, R"({"a": [true]})"));
+  format["tools"] = json::array({tool("f", schema)});
+  EXPECT_TRUE(allows(format, R"({"a": [1, 1]})"));
+}
+
+// The client does not see the grammar, so an error must not name a line of it.
+TEST_F(ToolRequest, NamesTheSchemaThatIsTooLargeForAGrammar) {
+  json large = {{"type", "object"}, {"properties", {{"e", {{"enum", json::array()}}}}}};
+  for (int i = 0; i < 20'000; ++i) {
+    large["properties"]["e"]["enum"].push_back(fmt::format("value {:05}", i));
+  }
+  const json small = json::parse(R"({"type": "object", "properties": {"a": {"type": "integer"}}})");
+  const std::string why =
+      ": expected a schema whose grammar has at most 200000 symbols and 100 nested groups, found "
+      "more";
+  EXPECT_EQ(refused(json{{"prompt", "x"}, {"json_schema", large}}.dump()),
+            "json_schema|request: json_schema" + why);
+  EXPECT_EQ(refused(body({tool("f", small), tool("g", large, true)}).dump(), true),
+            "tools|request: tools[1].function.parameters" + why);
+  model_.context = 1'000'000;
+  const json loose = body({tool("f", small), tool("g", large)});
+  EXPECT_TRUE(allows(loose, call("g", R"({"z": 1})")));
+  EXPECT_FALSE(allows(loose, call("f", R"({"z": 1})")));
+}
+
+TEST_F(ToolRequest, AllowsOneCallOfAFunctionThatIsNamed) {
+  json choice = body({tool("f", json::object()), tool("g", json::object())});
+  const std::string one = call("f", "{}");
+  EXPECT_TRUE(allows(choice, one) && allows(choice, one + call("g", "{}")));
+  choice["parallel_tool_calls"] = false;
+  EXPECT_TRUE(allows(choice, one));
+  EXPECT_FALSE(allows(choice, one + one));
+  choice["parallel_tool_calls"] = true;
+  choice["tool_choice"] = {{"type", "function"}, {"function", {{"name", "f"}}}};
+  EXPECT_TRUE(allows(choice, one));
+  EXPECT_FALSE(allows(choice, one + one) || allows(choice, call("g", "{}")));
 }
 
 TEST_F(ApiRequest, TellsOfEachTokenWhereItsIdIsAskedFor) {
