@@ -45,10 +45,16 @@ std::vector<std::string> parse_stops(RequestFields& fields,
   return stops;
 }
 
-// The field has two names; returns the value of the one that is given.
+// The field has two names; returns the value of the one that is given. -1: no limit, as in
+// llama-server.
 std::size_t parse_max_tokens(RequestFields& fields, bool chat, std::size_t otherwise) {
-  const std::size_t max_tokens = fields.size("max_tokens", 1, kMostTokens, 0);
-  const std::size_t newer = chat ? fields.size("max_completion_tokens", 1, kMostTokens, 0) : 0;
+  const auto read = [&](const char* key) -> std::size_t {
+    const std::optional<JsonNode> value = fields.find(key);
+    if (value && value->is_number() && value->number() == -1) return kMostTokens;
+    return fields.size(key, 1, kMostTokens, 0);
+  };
+  const std::size_t max_tokens = read("max_tokens");
+  const std::size_t newer = chat ? read("max_completion_tokens") : 0;
   if (max_tokens != 0 && newer != 0 && max_tokens != newer) {
     expected("max_tokens", fmt::format("{} (max_completion_tokens)", newer),
              std::to_string(max_tokens));
@@ -105,7 +111,7 @@ void parse_common(RequestFields& fields, CompletionRequest& request) {
     options.refuse_others();
   }
   fields.ignore({"user", "metadata", "store", "service_tier", "safety_identifier",
-                 "prompt_cache_key", "cache_prompt"});
+                 "prompt_cache_key", "prompt_cache_retention", "cache_prompt", "prediction"});
   fields.only("presence_penalty", "[0]");
   fields.only("frequency_penalty", "[0]");
   fields.only("logit_bias", "[{}, []]");
@@ -119,6 +125,10 @@ void parse_choices(RequestFields& fields, const ServedModel& model, CompletionRe
 }
 
 std::uint64_t parse_seed(RequestFields& fields, std::uint64_t otherwise) {
+  const std::optional<JsonNode> value = fields.find("seed");
+  if (value && value->is_integer() && value->integer() < 0) {
+    return static_cast<std::uint64_t>(value->integer());
+  }
   return fields.size("seed", 0, SIZE_MAX, otherwise);
 }
 
