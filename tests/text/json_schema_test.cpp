@@ -496,7 +496,8 @@ TEST(JsonSchema, AllowsOnlyObjectsWhereArgumentsStand) {
       EXPECT_EQ(matches(rules, other), is_object) << schema << other;
     }
   }
-  for (const char* schema : {R"({"type": "string"})", R"({"type": ["string", "null"]})"}) {
+  for (const char* schema :
+       {R"({"type": "string"})", R"({"type": ["string", "null"]})", R"({"enum": [1]})"}) {
     JsonGrammar grammar;
     EXPECT_THROW(grammar.add_object(Json(schema, "schema").root(), BeyondGrammar::Ignore), Error);
   }

@@ -106,8 +106,8 @@ class JsonGrammar::Writer {
   std::string add_object(JsonNode root, BeyondGrammar beyond) {
     begin(root, beyond);
     const bool refuses = beyond == BeyondGrammar::Refuse;
-    const bool has_type = root.is_object() && deciding_keyword(root) == "type";
-    const auto type = has_type ? root.find("type") : std::nullopt;
+    const std::string_view key = root.is_object() ? deciding_keyword(root) : "";
+    const auto type = key == "type" ? root.find("type") : std::nullopt;
     if (!refuses && type && type->is_array()) {
       for (const JsonNode one : type->elements()) {
         if (!is_type(one, "object")) continue;
@@ -120,7 +120,7 @@ class JsonGrammar::Writer {
     try {
       check_objects(root);
     } catch (const Error&) {
-      if (refuses || type) throw;
+      if (refuses || key == "type" || key == "const" || key == "enum") throw;
       return use("object");
     }
     return texts;
