@@ -6,8 +6,8 @@
 #include "base/utf8.h"
 #include "model/placement.h"
 #include "serve/chat_fields.h"
+#include "serve/grammar_fields.h"
 #include "serve/request_fields.h"
-#include "text/grammar/json_schema.h"
 
 namespace stagecraft {
 namespace {
@@ -45,10 +45,16 @@ std::vector<std::string> parse_stops(RequestFields& fields,
   return stops;
 }
 
-// The field has two names; returns the value of the one that is given.
+// The field has two names; returns the value of the one that is given. -1: no limit, as in
+// llama-server.
 std::size_t parse_max_tokens(RequestFields& fields, bool chat, std::size_t otherwise) {
-  const std::size_t max_tokens = fields.size("max_tokens", 1, kMostTokens, 0);
-  const std::size_t newer = chat ? fields.size("max_completion_tokens", 1, kMostTokens, 0) : 0;
+  const auto read = [&](const char* key) -> std::size_t {
+    const std::optional<JsonNode> value = fields.find(key);
+    if (value && value->is_number() && value->number() == -1) return kMostTokens;
+    return fields.size(key, 1, kMostTokens, 0);
+  };
+  const std::size_t max_tokens = read("max_tokens");
+  const std::size_t newer = chat ? read("max_completion_tokens") : 0;
   if (max_tokens != 0 && newer != 0 && max_tokens != newer) {
     expected("max_tokens", fmt::format("{} (max_completion_tokens)", newer),
              std::to_string(max_tokens));
@@ -105,93 +111,11 @@ void parse_common(RequestFields& fields, CompletionRequest& request) {
     options.refuse_others();
   }
   fields.ignore({"user", "metadata", "store", "service_tier", "safety_identifier",
-                 "prompt_cache_key", "cache_prompt"});
+                 "prompt_cache_key", "prompt_cache_retention", "cache_prompt", "prediction"});
   fields.only("presence_penalty", "[0]");
   fields.only("frequency_penalty", "[0]");
   fields.only("logit_bias", "[{}, []]");
   fields.only("min_p", "[0]");
-}
-
-// The schema in {"type": "json_schema", "json_schema": {"name", "schema", "strict"}}, or in
-// {"type": "json_object"} with or without a "schema". nullopt if any text is allowed.
-std::optional<JsonNode> schema_of_format(JsonNode format) {
-  static const Json any_object(R"({"type": "object"})", kRequest);
-  const std::string_view type = type_of(format);
-  if (type.empty()) expected("response_format", "an object with a type", format);
-  RequestFields fields(format, "response_format");
-  fields.ignore({"type"});
-  std::optional<JsonNode> schema;
-  if (type == "json_schema") {
-    const std::optional<JsonNode> named = fields.find("json_schema");
-    if (!named || !named->is_object()) expected("response_format.json_schema", "an object", named);
-    RequestFields members(*named, "response_format.json_schema");
-    members.ignore({"name", "description", "strict"});  // the grammar is always strict
-    schema = members.needed("schema", "a JSON Schema");
-    members.refuse_others();
-  } else if (type == "json_object") {
-    schema = fields.find("schema");
-    if (!schema) schema = any_object.root();
-  } else if (type != "text") {
-    expected("response_format.type", "'text', 'json_object' or 'json_schema'", format.find("type"));
-  }
-  fields.refuse_others();
-  return schema;
-}
-
-// The grammar that the text must follow.
-struct GivenGrammar {
-  std::string field, gbnf;         // "": any text is allowed
-  std::optional<JsonNode> schema;  // what the grammar is made of, if it is
-};
-
-// The grammar of the one field that gives it.
-GivenGrammar parse_grammar(RequestFields& fields) {
-  GivenGrammar given;
-  const auto take = [&](const char* key, auto gbnf_of) {
-    const std::optional<JsonNode> value = fields.find(key);
-    if (!value) return;
-    std::string gbnf = reading(key, [&] { return gbnf_of(*value); });
-    if (gbnf.empty()) return;
-    if (!given.gbnf.empty()) {
-      expected(key, fmt::format("only one of '{}' and '{}'", given.field, key), "both");
-    }
-    given.field = key;
-    given.gbnf = std::move(gbnf);
-  };
-  take("grammar", [](JsonNode value) { return text_of(value, "grammar"); });
-  const auto gbnf_of_schema = [&](std::optional<JsonNode> found) {
-    if (found) given.schema = found;
-    return found ? json_schema_gbnf(*found) : "";
-  };
-  take("json_schema", gbnf_of_schema);
-  take("response_format", [&](JsonNode value) { return gbnf_of_schema(schema_of_format(value)); });
-  return given;
-}
-
-// The grammar of an answer that may call tools. text: the grammar of an answer without calls.
-GivenGrammar with_tools(const GivenGrammar& text, const ChatTools& tools, ToolForm form) {
-  if (!text.gbnf.empty() && !text.schema) {
-    refuse_field("tools", "not supported together with 'grammar'");
-  }
-  if (text.schema && form == ToolForm::Bare) {
-    refuse_field("tools",
-                 "not supported together with a schema of the answer: with the chat template of "
-                 "this model, calls of tools are JSON, too");
-  }
-  std::string gbnf = reading("tools", [&] {
-    return tool_gbnf(form, tools.callable, tools.forced, tools.several, text.schema);
-  });
-  return {"tools", std::move(gbnf), {}};
-}
-
-void set_grammar(CompletionRequest& request, TextOptions& options, const GivenGrammar& given,
-                 const ServedModel& model) {
-  if (given.gbnf.empty()) return;
-  request.grammar_field = given.field;
-  options.grammar = reading(given.field, [&] {
-    return std::make_shared<const TokenGrammar>(
-        model.grammars->parse(given.gbnf, fmt::format("{}: '{}'", kRequest, given.field)));
-  });
 }
 
 void parse_choices(RequestFields& fields, const ServedModel& model, CompletionRequest& request,
@@ -201,6 +125,10 @@ void parse_choices(RequestFields& fields, const ServedModel& model, CompletionRe
 }
 
 std::uint64_t parse_seed(RequestFields& fields, std::uint64_t otherwise) {
+  const std::optional<JsonNode> value = fields.find("seed");
+  if (value && value->is_integer() && value->integer() < 0) {
+    return static_cast<std::uint64_t>(value->integer());
+  }
   return fields.size("seed", 0, SIZE_MAX, otherwise);
 }
 
@@ -299,7 +227,7 @@ CompletionRequest parse_completion(std::string_view body, const ServedModel& mod
   fields.only("best_of", fmt::format("[{}]", request.n));
   fields.only("echo", "[false]");
   fields.only("suffix", R"([""])");
-  set_grammar(request, text.options, parse_grammar(fields), model);
+  set_grammar(request, text.options, parse_grammar(fields), *model.grammars);
   const std::vector<std::vector<TokenId>> prompts = parse_prompts(fields, model);
   fields.refuse_others();
   request.texts = texts_of(prompts, request.n, text, model);
@@ -326,7 +254,7 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
     expected("top_logprobs", "'logprobs' to be true", "false");
   }
   parse_choices(fields, model, request, text);
-  GivenGrammar grammar = parse_grammar(fields);
+  const GivenGrammar grammar = parse_grammar(fields);
   const ChatTools tools = parse_tools(fields, *model.chat);
   fields.only("modalities", R"([["text"]])");
   const std::vector<ToolMessage> messages = parse_messages(fields);
@@ -334,9 +262,10 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
   fields.refuse_others();
   if (!tools.callable.empty()) {
     request.tool_form = model.chat->tool_form();
-    grammar = with_tools(grammar, tools, request.tool_form);
+    set_tool_grammar(request, text.options, grammar, tools, *model.grammars);
+  } else {
+    set_grammar(request, text.options, grammar, *model.grammars);
   }
-  set_grammar(request, text.options, grammar, model);
   const std::vector<TokenId>& ends = model.chat->end_tokens();
   auto& end_tokens = text.options.generation.end_tokens;
   end_tokens.insert(end_tokens.end(), ends.begin(), ends.end());

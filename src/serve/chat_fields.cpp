@@ -15,20 +15,22 @@ JsonNode type_or_all(JsonNode value) {
   return value.is_object() ? value.find("type").value_or(value) : value;
 }
 
-// The content of a message: a string, or an array of text parts.
-std::string content_of(RequestFields& message) {
+// The content of a message: a string, or an array of text parts. An earlier answer may also have
+// parts of the type "refusal".
+std::string content_of(RequestFields& message, bool is_answer) {
   const JsonNode content = message.needed("content", "a string or an array");
   const std::string path = message.path("content");
   if (!content.is_array()) return text_of(content, path);
   std::string text;
   std::size_t i = 0;
   for (const JsonNode part : content.elements()) {
-    if (type_of(part) != "text" || !part.find("text")) {
+    const char* key = is_answer && type_of(part) == "refusal" ? "refusal" : "text";
+    if (type_of(part) != key || !part.find(key)) {
       expected(path, "parts of the type 'text'", type_or_all(part));
     }
     RequestFields fields(part, fmt::format("{}[{}]", path, i++));
     fields.ignore({"type", "cache_control"});  // pages are shared without being asked
-    text += fields.text("text");
+    text += fields.text(key);
     fields.refuse_others();
   }
   return text;
@@ -70,6 +72,7 @@ std::vector<ToolCall> parse_calls(RequestFields& message) {
     RequestFields fields(call, where);
     fields.ignore({"type", "function", "index"});
     ToolCall made{fields.text("id"), function_name(function), function.text("arguments")};
+    if (made.arguments.empty()) made.arguments = "{}";  // some models write no arguments so
     fields.refuse_others();
     function.refuse_others();
     const std::string arguments = function.path("arguments");
@@ -97,25 +100,47 @@ ToolMessage parse_message(JsonNode value, const std::string& where, std::vector<
   const std::optional<JsonNode> given = members.find("role");
   std::string role = given ? members.text("role") : "";
   if (role == "developer") role = "system";  // the newer name
-  if (std::ranges::count(due, role) == 0) expected(members.path("role"), one_of(due), given);
-  members.ignore({"content", "name"});
-  members.only("refusal", "[]");
+  if (std::ranges::count(due, role) == 0) {
+    // Words that /v1/responses has, too.
+    if (role == "tool") expected(members.path("role"), "a call before this result", "none");
+    const bool calls_are_open = due.size() == 1 && due.front() == "tool";
+    expected(members.path("role"),
+             calls_are_open ? "the results of the calls before it" : one_of(due), given);
+  }
+  members.ignore({"content", "cache_control"});
   ToolMessage message;
   message.role = role;
+  if (members.find("name")) message.name = members.text("name");
+  std::string refusal;
   if (role == "assistant") {
     message.calls = parse_calls(members);
+    members.ignore({"annotations"});
+    for (const char* key : {"reasoning", "reasoning_content"}) {
+      if (members.find(key)) message.reasoning = members.text(key);
+    }
+    if (members.find("refusal")) refusal = members.text("refusal");
   } else {
     members.only("tool_calls", "[[]]");
   }
   if (role == "tool") {
     message.call_id = members.text("tool_call_id");
     if (std::ranges::count(last_calls, message.call_id, &ToolCall::id) == 0) {
-      expected(members.path("tool_call_id"), "the id of a call in the last 'assistant' message",
+      expected(members.path("tool_call_id"), "the id of one of the calls before it",
                members.find("tool_call_id"));
     }
   }
   members.refuse_others();
-  if (message.calls.empty() || value.find("content")) message.content = content_of(members);
+  const bool may_be_empty =
+      !message.calls.empty() || !message.reasoning.empty() || !refusal.empty();
+  if (!may_be_empty || value.find("content")) {
+    message.content = content_of(members, role == "assistant");
+  }
+  if (!refusal.empty()) {  // what an earlier answer said instead of a content
+    if (!message.content.empty()) {
+      expected(members.path("refusal"), "none beside 'content'", members.find("refusal"));
+    }
+    message.content = refusal;
+  }
   due = {"user", "assistant", "system"};
   if (role == "tool") due.emplace_back("tool");
   if (!message.calls.empty()) due = {"tool"};
@@ -133,12 +158,13 @@ std::vector<Tool> parse_tool_list(JsonNode array) {
     RequestFields fields(tool, where);
     fields.ignore({"type", "function", "cache_control"});
     fields.refuse_others();
-    function.ignore({"description", "strict", "cache_control"});  // calls are always strict
+    function.ignore({"description", "cache_control"});
+    const bool strict = function.flag("strict", false);
     std::string name = function_name(function);
     if (std::ranges::count(tools, name, &Tool::name) != 0) {  // a call could mean either
       expected(function.path("name"), "a name that no tool before it has", function.find("name"));
     }
-    tools.push_back({std::move(name), function.find("parameters")});
+    tools.push_back({std::move(name), function.find("parameters"), strict});
     function.refuse_others();
   }
   return tools;
@@ -205,9 +231,12 @@ TemplateVariables parse_template_variables(RequestFields& fields, const ChatForm
       if (!value.is_null()) add("chat_template_kwargs." + printable(value.key()), value);
     }
   }
-  if (const std::optional<JsonNode> effort = fields.find("reasoning_effort")) {
-    if (!effort->is_string()) expected("reasoning_effort", "a string", effort);
-    add("reasoning_effort", *effort);
+  for (const char* key : {"reasoning_effort", "verbosity"}) {
+    const std::optional<JsonNode> value = fields.find(key);
+    if (!value) continue;
+    if (!value->is_string()) expected(key, "a string", value);
+    const bool is_default = key == std::string_view("verbosity") && value->string() == "medium";
+    if (!is_default || format.reads(key)) add(key, *value);
   }
   return variables;
 }
@@ -243,6 +272,7 @@ ChatTools parse_tools(RequestFields& fields, const ChatFormat& format) {
   others.refuse_others();
   const std::string name = function_name(function);
   function.refuse_others();
+  tools.several = false;  // as OpenAI's server
   std::erase_if(tools.callable, [&](const Tool& tool) { return tool.name != name; });
   if (tools.callable.empty()) {
     expected("tool_choice", "the name of one of the tools", function.find("name"));
@@ -255,11 +285,14 @@ std::vector<TokenId> chat_prompt(const std::vector<ToolMessage>& messages, const
   const bool has_calls = std::ranges::any_of(messages, [](const ToolMessage& message) {
     return !message.calls.empty() || message.role == "tool";
   });
+  const bool is_plain = std::ranges::all_of(messages, [](const ToolMessage& message) {
+    return message.name.empty() && message.reasoning.empty();
+  });
   if (has_calls && format.tool_form() == ToolForm::None) {
     refuse_field("messages", "tool calls are not supported by the chat template of this model");
   }
   try {
-    if (!tools.array && variables.empty() && in_turn(messages)) {
+    if (!tools.array && variables.empty() && is_plain && in_turn(messages)) {
       return format.tokens(std::vector<Message>(messages.begin(), messages.end()));
     }
     return format.tokens(messages, tools.array, variables);

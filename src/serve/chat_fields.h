@@ -26,7 +26,8 @@ struct ChatTools {
 // "tools", "tool_choice" and "parallel_tool_calls".
 ChatTools parse_tools(RequestFields& fields, const ChatFormat& format);
 
-// "chat_template_kwargs" and "reasoning_effort". The names of the variables are checked.
+// "chat_template_kwargs", "reasoning_effort" and "verbosity". The names of the variables are
+// checked.
 TemplateVariables parse_template_variables(RequestFields& fields, const ChatFormat& format);
 
 // The tokens of the conversation; the caller checks them.

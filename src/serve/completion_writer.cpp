@@ -50,16 +50,33 @@ nlohmann::json chat_logprobs(const Tokenizer& tokenizer, std::span<const TokenSc
   return {{"content", std::move(content)}, {"refusal", nullptr}};
 }
 
+// The text of a token in the older format, which has no field for bytes: a token that is only a
+// part of a character gets the name bytes:\xf0\x9f.
+std::string text_or_bytes(const std::string& bytes) {
+  std::string text = utf8_with_replacements(bytes);
+  if (text == bytes) return text;
+  text = "bytes:";
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f) {
+      text += c;
+    } else {
+      text += fmt::format("\\x{:02x}", static_cast<unsigned>(byte));
+    }
+  }
+  return text;
+}
+
 // The older format: one list per column.
 nlohmann::json completion_logprobs(const Tokenizer& tokenizer, std::span<const TokenScore> scores,
                                    std::span<const std::size_t> offsets) {
   nlohmann::json tokens = nlohmann::json::array(), logprobs = tokens, tops = tokens;
   for (const TokenScore& score : scores) {
-    tokens.push_back(utf8_with_replacements(tokenizer.bytes_of(score.token)));
+    tokens.push_back(text_or_bytes(tokenizer.bytes_of(score.token)));
     logprobs.push_back(written(score.logprob));
     nlohmann::json top = nlohmann::json::object();
     for (const auto& [token, logprob] : score.top) {
-      const std::string text = utf8_with_replacements(tokenizer.bytes_of(token));
+      const std::string text = text_or_bytes(tokenizer.bytes_of(token));
       if (!top.contains(text)) top[text] = written(logprob);
     }
     tops.push_back(std::move(top));

@@ -1,5 +1,8 @@
 #include "serve/request_fields.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/utf8.h"
 
 namespace stagecraft {
@@ -58,6 +61,13 @@ T RequestFields::read(const char* key, T otherwise, Read convert) {
 std::size_t RequestFields::size(const char* key, std::size_t min, std::size_t max,
                                 std::size_t otherwise) {
   return read(key, otherwise, [&](JsonNode value, const std::string& field) {
+    if (value.is_number() && !value.is_whole()) {  // some languages write 5.0 for 5
+      const double number = value.number();
+      const auto most = static_cast<double>(std::min(max, std::size_t{1} << 53));
+      if (number == std::floor(number) && number >= static_cast<double>(min) && number <= most) {
+        return static_cast<std::size_t>(number);
+      }
+    }
     return json_size(value, kRequest, field, min, max);
   });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/json.h"
 #include "base/json_text.h"
@@ -53,7 +54,9 @@ struct ChatBody {
       {"response_format", "text.format"},
       {"response_format.json_schema", "text.format"},
       {"tool_choice.function", "tool_choice"},
-      {"reasoning_effort", "reasoning.effort"}};
+      {"reasoning_effort", "reasoning.effort"},
+      {"verbosity", "text.verbosity"}};
+  std::string reasoning;  // of items before the next item of the assistant
 
   // The client's name of a field such as "messages[1].role". Uses the longest prefix in `names`.
   std::string clients_name(std::string_view field) const {
@@ -97,6 +100,24 @@ OrderedJson chat_content(std::optional<JsonNode> content) {
   return parts;
 }
 
+// The text of an item of the type "reasoning".
+std::string reasoning_text(RequestFields& item) {
+  std::string text;
+  const std::optional<JsonNode> content = item.find("content");
+  if (!content) return text;
+  const std::string path = item.path("content");
+  if (!content->is_array()) expected(path, "an array of parts", content);
+  std::size_t i = 0;
+  for (const JsonNode part : content->elements()) {
+    const std::string where = fmt::format("{}[{}]", path, i++);
+    if (type_of(part) != "reasoning_text") {
+      expected(where, "a part of the type 'reasoning_text'", part);
+    }
+    text += RequestFields(part, where).text("text");
+  }
+  return text;
+}
+
 // Appends an item of `input` as a message. Consecutive function calls become one message. The
 // parser of chat completions checks the values, and finds those that are missing.
 void add_item(JsonNode item, const std::string& where, ChatBody& chat) {
@@ -105,16 +126,27 @@ void add_item(JsonNode item, const std::string& where, ChatBody& chat) {
   OrderedJson& messages = chat.json["messages"];
   const std::string message = fmt::format("messages[{}]", messages.size());
   const std::string_view type = fields.find("type") ? type_of(item) : "message";
-  fields.ignore({"id", "status"});
+  fields.ignore({"id", "status", "cache_control"});
+  const auto add_reasoning = [&] {
+    const std::string text = std::exchange(chat.reasoning, {});
+    if (!text.empty() && messages.back()["role"] == "assistant") {
+      messages.back()["reasoning_content"] = text;
+    }
+  };
   if (type == "message") {
     messages.push_back({{"role", ordered(fields.find("role"))},
                         {"content", chat_content(fields.find("content"))}});
     chat.names[message] = where;
+    add_reasoning();
+  } else if (type == "reasoning") {
+    fields.ignore({"summary", "encrypted_content"});  // of other servers
+    chat.reasoning += reasoning_text(fields);
   } else if (type == "function_call") {
     if (messages.empty() || messages.back()["role"] != "assistant") {
       messages.push_back({{"role", "assistant"}, {"content", ""}});
       chat.names[message + ".role"] = where;
     }
+    add_reasoning();
     OrderedJson& calls = messages.back()["tool_calls"];
     const std::string at =
         fmt::format("messages[{}].tool_calls[{}]", messages.size() - 1, calls.size());
@@ -133,7 +165,7 @@ void add_item(JsonNode item, const std::string& where, ChatBody& chat) {
     chat.names[message + ".tool_call_id"] = where + ".call_id";
     chat.names[message + ".content"] = where + ".output";
   } else {
-    expected(where + ".type", "'message', 'function_call' or 'function_call_output'",
+    expected(where + ".type", "'message', 'reasoning', 'function_call' or 'function_call_output'",
              fields.find("type"));
   }
   fields.refuse_others();
@@ -164,11 +196,12 @@ OrderedJson nested_function(JsonNode flat) {
   return {{"type", "function"}, {"function", without_type(flat)}};
 }
 
-// {"format": {"type": "json_schema", "name", "schema", ...}}
-OrderedJson response_format(JsonNode text) {
+// {"format": {"type": "json_schema", "name", "schema", ...}, "verbosity"}
+OrderedJson response_format(JsonNode text, OrderedJson& verbosity) {
   if (!text.is_object()) expected("text", "an object", text);
   RequestFields fields(text, "text");
   const std::optional<JsonNode> format = fields.find("format");
+  verbosity = ordered(fields.find("verbosity"));
   fields.refuse_others();
   if (!format || type_of(*format) != "json_schema") return ordered(format);
   return {{"type", "json_schema"}, {"json_schema", without_type(*format)}};
@@ -182,9 +215,17 @@ ChatBody chat_body(JsonNode request) {
   fields.only("store", "[false]");
   fields.only("background", "[false]");
   fields.only("truncation", R"(["disabled"])");
-  fields.only("include", "[[]]");
+  fields.only("include", R"([[], ["reasoning.encrypted_content"]])");  // there is none
+  if (const auto options = fields.find("stream_options")) {
+    if (!options->is_object()) expected("stream_options", "an object", options);
+    RequestFields members(*options, "stream_options");
+    members.only("include_obfuscation", "[false]");
+    members.refuse_others();
+  }
   fields.only("top_logprobs", "[0]");
-  fields.ignore({"user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key"});
+  fields.ignore({"user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key",
+                 "prompt_cache_retention",
+                 "max_tool_calls"});  // counts only calls of tools that a server has
   ChatBody chat;
   add_messages(fields, chat);
   OrderedJson& body = chat.json;
@@ -193,7 +234,11 @@ ChatBody chat_body(JsonNode request) {
     body[same] = ordered(fields.find(same));
   }
   body["max_completion_tokens"] = ordered(fields.find("max_output_tokens"));
-  if (const auto text = fields.find("text")) body["response_format"] = response_format(*text);
+  if (const auto text = fields.find("text")) {
+    OrderedJson verbosity;
+    body["response_format"] = response_format(*text, verbosity);
+    body["verbosity"] = verbosity;
+  }
   if (const auto reasoning = fields.find("reasoning")) {
     if (!reasoning->is_object()) expected("reasoning", "an object", reasoning);
     RequestFields members(*reasoning, "reasoning");
@@ -220,18 +265,18 @@ ChatBody chat_body(JsonNode request) {
   return chat;
 }
 
-OrderedJson echo_of(JsonNode request) {
+OrderedJson echo_of(JsonNode request, const SamplerOptions& sampler) {
   OrderedJson echo = {{"instructions", nullptr},
                       {"max_output_tokens", nullptr},
                       {"metadata", OrderedJson::object()},
                       {"parallel_tool_calls", true},
                       {"previous_response_id", nullptr},
                       {"store", false},
-                      {"temperature", nullptr},
+                      {"temperature", shortest_decimal(sampler.temperature)},
                       {"text", {{"format", {{"type", "text"}}}}},
                       {"tool_choice", "auto"},
                       {"tools", OrderedJson::array()},
-                      {"top_p", nullptr},
+                      {"top_p", shortest_decimal(sampler.top_p)},
                       {"truncation", "disabled"}};
   for (auto& [key, value] : echo.items()) {
     if (const std::optional<JsonNode> given = request.find(key)) value = ordered(*given);
@@ -252,7 +297,8 @@ ResponseRequest parse_response(std::string_view body, const ServedModel& model,
     throw chat.clients_error(error);
   }
   result.completion.grammar_field = chat.clients_name(result.completion.grammar_field);
-  result.echo = echo_of(request.root()).dump();
+  const SamplerOptions& sampler = result.completion.texts.front().options.generation.sampler;
+  result.echo = echo_of(request.root(), sampler).dump();
   return result;
 }
 

@@ -122,6 +122,10 @@ jinja::Value value_of(jinja::Runtime& runtime, const ToolMessage& message) {
   if (!message.call_id.empty()) {
     dict.items.emplace_back(word("tool_call_id"), typed(message.call_id));
   }
+  if (!message.name.empty()) dict.items.emplace_back(word("name"), typed(message.name));
+  if (!message.reasoning.empty()) {
+    dict.items.emplace_back(word("reasoning_content"), typed(message.reasoning));
+  }
   return runtime.dict(std::move(dict));
 }
 
@@ -320,8 +324,10 @@ std::vector<TokenId> ChatFormat::tokens(std::span<const ToolMessage> messages,
                                         std::optional<JsonNode> tools,
                                         const TemplateVariables& variables) const {
   for (const ToolMessage& message : messages) {
-    check_utf8("text", message.content);
-    check_typed(*tokenizer_, message.content, end_tokens_);
+    for (const std::string& text : {message.content, message.name, message.reasoning}) {
+      check_utf8("text", text);
+      check_typed(*tokenizer_, text, end_tokens_);
+    }
     for (const ToolCall& call : message.calls)
       check_typed(*tokenizer_, call.arguments, end_tokens_);
   }

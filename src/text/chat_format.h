@@ -25,7 +25,10 @@ using TemplateVariables = std::vector<std::pair<std::string, JsonNode>>;
 // A message that may call functions. With the role "tool" it holds the result of a call.
 struct ToolMessage : Message {
   std::vector<ToolCall> calls;
-  std::string call_id;  // with the role "tool": the id of the call that this result belongs to
+  std::string call_id = {};  // with the role "tool": the id of the call that this result belongs to
+  // For templates that read them; "" if the message has none.
+  std::string name = {};       // of the speaker
+  std::string reasoning = {};  // with the role "assistant": its thoughts before the content
 };
 
 // The chat format of a model: which tokens surround each message.

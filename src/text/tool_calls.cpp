@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "text/grammar/gbnf_text.h"
-#include "text/grammar/json_schema.h"
 
 namespace stagecraft {
 namespace {
@@ -54,18 +53,20 @@ void append(ToolCallReader::Found& found, ToolCallReader::Found more) {
 }  // namespace
 
 std::string tool_gbnf(ToolForm form, const std::vector<Tool>& tools, bool forced, bool several,
-                      std::optional<JsonNode> text_schema) {
+                      std::optional<JsonNode> text_schema, BeyondGrammar beyond_text) {
   JsonGrammar json;
   const bool tagged = form == ToolForm::Tagged;
   std::string calls;
   for (const Tool& tool : tools) {
     const std::string begin =
         fmt::format("{{\"name\": \"{}\", \"{}\": ", tool.name, tagged ? "arguments" : "parameters");
-    const std::string arguments = tool.parameters ? json.add_object(*tool.parameters) : "\"{}\"";
+    const auto beyond = tool.strict ? BeyondGrammar::Refuse : BeyondGrammar::Ignore;
+    const std::string arguments =
+        tool.parameters ? json.add_object(*tool.parameters, beyond) : "\"{}\"";
     calls +=
         fmt::format("{}{} {} \"}}\"", calls.empty() ? "" : " | ", gbnf_literal(begin), arguments);
   }
-  const std::string text = text_schema ? json.add(*text_schema) : "";
+  const std::string text = text_schema ? json.add(*text_schema, beyond_text) : "";
   std::string rules = fmt::format("call ::= {}\n", calls) + json.rules();
   if (!tagged) {
     rules += "other ::= [\\x00-\\U0010ffff]*\n";

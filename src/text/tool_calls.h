@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "text/grammar/json_schema.h"
 #include "text/tool_call.h"
 
 namespace stagecraft {
@@ -14,15 +15,20 @@ namespace stagecraft {
 struct Tool {
   std::string name;
   std::optional<JsonNode> parameters;  // JSON Schema of its arguments; nullopt: it has none
+  // Whether the grammar must express all of `parameters`. false: see BeyondGrammar::Ignore.
+  bool strict = true;
 };
 
 // The grammar, in GBNF, of an answer that may call `tools`, which must not be empty. forced: the
 // answer must be a call; otherwise it may also be other text, with Tagged even text followed by
 // calls. several: more than one call is allowed (Tagged only). text_schema (Tagged only): an answer
-// without calls is JSON of this schema. ToolCallReader finds each call that the grammar allows.
-// Throws Error if a schema is not supported, or that of a tool is not one of objects.
+// without calls is JSON of this schema;
+// beyond_text: see there. ToolCallReader finds each call that the grammar allows.
+// Throws Error if a schema is not supported, or that of a tool is not one of objects; a
+// GrammarError if the grammar is too large.
 std::string tool_gbnf(ToolForm form, const std::vector<Tool>& tools, bool forced, bool several,
-                      std::optional<JsonNode> text_schema = std::nullopt);
+                      std::optional<JsonNode> text_schema = std::nullopt,
+                      BeyondGrammar beyond_text = BeyondGrammar::Refuse);
 
 // Finds calls in an answer during generation. Text that only resembles a call, for example because
 // the answer was cut off inside it, stays text.

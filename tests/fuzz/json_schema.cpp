@@ -9,9 +9,10 @@
 using namespace stagecraft;
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto beyond = size % 2 == 0 ? BeyondGrammar::Refuse : BeyondGrammar::Ignore;
   try {
     const Json schema(as_text(data, size), "input");
-    const std::string gbnf = json_schema_gbnf(schema.root());
+    const std::string gbnf = json_schema_gbnf(schema.root(), beyond);
     ByteAutomaton automaton(std::make_shared<const Grammar>(Grammar::parse(gbnf, "input")));
     std::mt19937 random(static_cast<unsigned>(size));
     for (int i = 0; i < 3; ++i) {

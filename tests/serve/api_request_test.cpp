@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "checkpoint/model_source.h"
 #include "serve/api_error.h"
+#include "tests/support/grammar_texts.h"
 #include "tests/support/tiny_chat_model.h"
 
 namespace stagecraft {
@@ -106,6 +108,84 @@ TEST_F(ApiRequest, LimitsATextAsTheServersOptionSaysOrAsOpenAiDoes) {
   EXPECT_EQ(limit(chat({{"messages", kHello}})), 5u);
 }
 
+TEST_F(ApiRequest, TakesWholeNumbersAsOtherServersDo) {
+  const CompletionRequest request =
+      completion({{"prompt", "he"}, {"max_tokens", 5.0}, {"top_k", 7.0}, {"seed", -2}, {"n", 3}});
+  EXPECT_EQ(request.texts[0].options.generation.max_tokens, 5u);
+  EXPECT_EQ(request.texts[0].options.generation.sampler.top_k, 7u);
+  EXPECT_EQ(request.texts[0].seed, static_cast<std::uint64_t>(-2));
+  EXPECT_EQ(request.texts[2].seed, 0u);
+  EXPECT_EQ(completion({{"prompt", "he"}, {"seed", INT64_MIN}}).texts[0].seed,
+            std::uint64_t{1} << 63);
+  for (const char* key : {"max_tokens", "max_completion_tokens"}) {  // no limit
+    const CompletionRequest free = chat({{"messages", kHello}, {key, -1}});
+    EXPECT_GT(free.texts[0].options.generation.max_tokens, 1'000'000u);
+  }
+}
+
+// Clients send earlier answers back as they were, with fields of other servers.
+TEST_F(ApiRequest, TakesFieldsOfEarlierAnswers) {
+  const json asked = {{"role", "user"}, {"content", "he"}, {"cache_control", {{"type", "x"}}}};
+  const auto with = [&](const json& answer) {
+    return chat({{"messages", json::array({asked, answer, asked})},
+                 {"verbosity", "medium"},
+                 {"prediction", {{"type", "content"}, {"content", "x"}}},
+                 {"prompt_cache_retention", "24h"}})
+        .texts[0]
+        .prompt;
+  };
+  const std::vector<Message> same = {{"user", "he"}, {"assistant", "ll"}, {"user", "he"}};
+  const std::vector<TokenId> expected = format_.tokens(same);
+  EXPECT_EQ(with(json::parse(R"({"role": "assistant", "content": "ll", "annotations": [],
+                                 "refusal": null, "audio": null, "function_call": null,
+                                 "reasoning_content": "hm", "tool_calls": []})")),
+            expected);
+  EXPECT_EQ(with({{"role", "assistant"}, {"content", nullptr}, {"refusal", "ll"}}), expected);
+  EXPECT_EQ(with({{"role", "assistant"},
+                  {"content", json::array({{{"type", "refusal"}, {"refusal", "ll"}}})}}),
+            expected);
+  const auto param = [&](json message, const char* key, const json& value) {
+    message[key] = value;
+    const std::string answer =
+        refused(json{{"messages", json::array({message, asked})}}.dump(), true);
+    return answer.substr(0, answer.find('|'));
+  };
+  const json answer = {{"role", "assistant"}, {"content", "ll"}};
+  EXPECT_EQ(param(answer, "refusal", "no"), "messages[0].refusal");
+  EXPECT_EQ(param(answer, "audio", {{"id", "x"}}), "messages[0].audio");
+  EXPECT_EQ(param(answer, "reasoning_content", 5), "messages[0].reasoning_content");
+  EXPECT_EQ(param(asked, "annotations", json::array()), "messages[0].annotations");
+  EXPECT_EQ(param(asked, "reasoning", "x"), "messages[0].reasoning");
+  EXPECT_EQ(refused(json{{"messages", kHello}, {"verbosity", "low"}}.dump(), true).substr(0, 10),
+            "verbosity|");
+}
+
+TEST_F(ApiRequest, GivesNamesAndReasoningToTheTemplate) {
+  const auto file = folder_.folder() / "names.jinja";
+  std::ofstream(file) << "{% for m in messages %}<|im_start|>{{ m.name or m.role }}\n"
+                         "{% if m.reasoning_content is string %}({{ m.reasoning_content }})"
+                         "{% endif %}{{ m.content }}<|im_end|>\n{% endfor %}";
+  const ChatFormat format =
+      ChatFormat::open(ModelSource(folder_.folder()), tokenizer_, {file.string()});
+  model_.chat = &format;
+  const json messages = json::parse(
+      R"([{"role": "user", "content": "a", "name": "ann"},
+          {"role": "assistant", "content": "b", "name": "bob", "reasoning_content": "hm"},
+          {"role": "user", "content": "c"}, {"role": "assistant", "content": null, "reasoning": "so"},
+          {"role": "user", "content": "d"}])");
+  const std::vector<TokenId> prompt = chat({{"messages", messages}}).texts[0].prompt;
+  EXPECT_EQ(tokenizer_.decode(prompt),
+            "<|im_start|>ann\na<|im_end|>\n<|im_start|>bob\n(hm)b<|im_end|>\n<|im_start|>user\nc"
+            "<|im_end|>\n<|im_start|>assistant\n(so)<|im_end|>\n<|im_start|>user\nd<|im_end|>\n");
+  // They are text, whatever they spell.
+  const json typed = {{{"role", "user"}, {"content", "a"}, {"name", "<|im_end|>"}}};
+  const auto count = [&](const std::vector<TokenId>& tokens) {
+    return std::ranges::count(tokens, *tokenizer_.id_of("<|im_end|>"));
+  };
+  EXPECT_EQ(count(prompt), 5);
+  EXPECT_EQ(count(chat({{"messages", typed}}).texts[0].prompt), 1);
+}
+
 TEST_F(ApiRequest, MakesATextOfEachPromptAndChoiceWithASeedOfItsOwn) {
   const CompletionRequest request =
       completion({{"prompt", {"he", json::array({5, 6})}}, {"n", 2}, {"seed", 10}});
@@ -168,7 +248,14 @@ TEST_F(ApiRequest, RefusesByNameWhatWouldChangeTheAnswer) {
        "presence_penalty|request: 'presence_penalty': not supported, found 0.5"},
       {R"("logit_bias": {"5": 1})",
        "logit_bias|request: 'logit_bias': not supported, found an object"},
-      {R"("seed": -1)", "seed|request: 'seed': expected a whole number of at least 0, found -1"},
+      {R"("seed": -1.5)",
+       "seed|request: 'seed': expected a whole number of at least 0, found -1.5"},
+      {R"("max_tokens": -2)",
+       "max_tokens|request: 'max_tokens': expected a whole number from 1 to 10000000, found -2"},
+      {R"("max_tokens": 2.5)",
+       "max_tokens|request: 'max_tokens': expected a whole number from 1 to 10000000, found 2.5"},
+      {R"("top_k": 1e30)",
+       "top_k|request: 'top_k': expected a whole number from 0 to 10000000, found 1e+30"},
       {R"("stop": [""])", "stop|request: 'stop': expected texts of 1 to 256 bytes, found 0"},
       {R"("stop": [1])", "stop|request: 'stop': expected a string, found 1"},
       {R"("logprobs": 21)",
@@ -242,8 +329,21 @@ TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
             "found none");
   EXPECT_EQ(refused(with(R"([{"role": "user", "content": "x"}, {"role": "tool", "content": "x"}])"),
                     true),
-            "messages[1].role|request: 'messages[1].role': expected 'user' or 'assistant' or "
-            "'system', found \"tool\"");
+            "messages[1].role|request: 'messages[1].role': expected a call before this result, "
+            "found none");
+  const std::string called = R"([{"role": "user", "content": "x"}, {"role": "assistant",
+      "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": ""}}]},)";
+  EXPECT_EQ(refused(with(called + R"({"role": "user", "content": "x"}])"), true),
+            "messages[2].role|request: 'messages[2].role': expected the results of the calls "
+            "before it, found \"user\"");
+  EXPECT_EQ(
+      refused(with(called + R"({"role": "tool", "tool_call_id": "b", "content": "x"}])"), true),
+      "messages[2].tool_call_id|request: 'messages[2].tool_call_id': expected the id of one "
+      "of the calls before it, found \"b\"");
+  EXPECT_EQ(
+      refused(with(called + R"({"role": "tool", "tool_call_id": "a", "content": "x"}])"), true),
+      "messages|request: 'messages': tool calls are not supported by the chat template of "
+      "this model");
   EXPECT_EQ(refused(with(R"([{"role": "system", "content": "x"}])"), true),
             "messages|request: 'messages': expected the role 'user', 'assistant' or 'tool' in the "
             "last message, found 'system'");
@@ -437,6 +537,113 @@ TEST_F(ApiRequest, TakesAGrammarFromAnyFieldThatSaysOne) {
   for (const auto& [more, message] : cases) {
     EXPECT_EQ(refused(R"({"messages": )" + kHello.dump() + ", " + more + "}", true), message);
   }
+}
+
+// A chat template that writes calls between <tool_call> tags.
+class ToolRequest : public ApiRequest {
+ protected:
+  ToolRequest()
+      : calling_(ChatFormat::open(ModelSource(folder_.folder()), tokenizer_,
+                                  {REPOSITORY "/reference/chat_templates/qwen-2.5.jinja"})) {
+    calling_.find_tool_form();
+    model_.chat = &calling_;
+    model_.context = 5000;
+  }
+
+  static json tool(const std::string& name, const json& parameters, json strict = nullptr) {
+    return {{"type", "function"},
+            {"function", {{"name", name}, {"parameters", parameters}, {"strict", strict}}}};
+  }
+  static json body(const json& tools) {
+    return {{"messages", kHello}, {"tools", tools}, {"tool_choice", "required"}};
+  }
+  bool allows(const json& body, const std::string& text) {
+    return matches(*chat(body).texts[0].options.grammar->grammar, text);
+  }
+  static std::string call(const std::string& name, const std::string& arguments) {
+    return "<tool_call>{\"name\": \"" + name + "\", \"arguments\": " + arguments + "}</tool_call>";
+  }
+
+  ChatFormat calling_;
+};
+
+// As OpenAI: only "strict": true asks for all of the schema.
+TEST_F(ToolRequest, EnforcesOfParametersWhatAGrammarExpressesUnlessTheyAreStrict) {
+  const json schema = json::parse(
+      R"({"type": "object", "required": ["a"], "properties": {
+          "a": {"type": "array", "items": {"type": "integer"}, "uniqueItems": true}}})");
+  for (const json& strict : {json(nullptr), json(false)}) {
+    const json loose = body(json::array({tool("f", schema, strict)}));
+    EXPECT_TRUE(allows(loose, call("f", R"({"a": [1, 1]})")));
+    EXPECT_FALSE(allows(loose, call("f", R"({"a": [true]})")));
+    EXPECT_FALSE(allows(loose, call("f", "{}")));
+  }
+  EXPECT_EQ(
+      refused(body(json::array({tool("f", schema, true)})).dump(), true),
+      "tools|request: tools[0].function.parameters.properties.a.uniqueItems: not supported in "
+      "a schema");
+  EXPECT_EQ(
+      refused(body(json::array({tool("f", {{"type", "array"}})})).dump(), true),
+      "tools|request: tools[0].function.parameters.type: expected \"object\", found \"array\"");
+  json format = {{"messages", kHello},
+                 {"response_format",
+                  {{"type", "json_schema"}, {"json_schema", {{"name", "x"}, {"schema", schema}}}}}};
+  EXPECT_EQ(refused(format.dump(), true),
+            "response_format|request: response_format.json_schema.schema.properties.a.uniqueItems: "
+            "not supported in a schema");
+  format["response_format"]["json_schema"]["strict"] = false;
+  EXPECT_TRUE(allows(format, R"({"a": [1, 1]})"));
+  EXPECT_FALSE(allows(format, R"({"a": [true]})"));
+  format["tools"] = json::array({tool("f", schema)});
+  EXPECT_TRUE(allows(format, R"({"a": [1, 1]})"));
+}
+
+// The client does not see the grammar, so an error must not name a line of it.
+TEST_F(ToolRequest, NamesTheSchemaThatIsTooLargeForAGrammar) {
+  json large = {{"type", "object"}, {"properties", {{"e", {{"enum", json::array()}}}}}};
+  for (int i = 0; i < 20'000; ++i) {
+    large["properties"]["e"]["enum"].push_back(fmt::format("value {:05}", i));
+  }
+  const json small = json::parse(R"({"type": "object", "properties": {"a": {"type": "integer"}}})");
+  const std::string why =
+      ": expected a schema whose grammar has at most 200000 symbols and 100 nested groups, found "
+      "more";
+  EXPECT_EQ(refused(json{{"prompt", "x"}, {"json_schema", large}}.dump()),
+            "json_schema|request: json_schema" + why);
+  EXPECT_EQ(refused(body({tool("f", small), tool("g", large, true)}).dump(), true),
+            "tools|request: tools[1].function.parameters" + why);
+  model_.context = 1'000'000;
+  const json loose = body({tool("f", small), tool("g", large)});
+  EXPECT_TRUE(allows(loose, call("g", R"({"z": 1})")));
+  EXPECT_FALSE(allows(loose, call("f", R"({"z": 1})")));
+}
+
+// Some models write no arguments as nothing, and clients send it back.
+TEST_F(ToolRequest, TakesCallsWithoutArguments) {
+  const auto prompt = [&](const char* arguments) {
+    json messages = kHello;
+    messages.push_back(
+        {{"role", "assistant"},
+         {"tool_calls", json::array({{{"id", "a"},
+                                      {"type", "function"},
+                                      {"function", {{"name", "f"}, {"arguments", arguments}}}}})}});
+    messages.push_back({{"role", "tool"}, {"tool_call_id", "a"}, {"content", "x"}});
+    return chat({{"messages", messages}}).texts[0].prompt;
+  };
+  EXPECT_EQ(prompt(""), prompt("{}"));
+}
+
+TEST_F(ToolRequest, AllowsOneCallOfAFunctionThatIsNamed) {
+  json choice = body({tool("f", json::object()), tool("g", json::object())});
+  const std::string one = call("f", "{}");
+  EXPECT_TRUE(allows(choice, one) && allows(choice, one + call("g", "{}")));
+  choice["parallel_tool_calls"] = false;
+  EXPECT_TRUE(allows(choice, one));
+  EXPECT_FALSE(allows(choice, one + one));
+  choice["parallel_tool_calls"] = true;
+  choice["tool_choice"] = {{"type", "function"}, {"function", {{"name", "f"}}}};
+  EXPECT_TRUE(allows(choice, one));
+  EXPECT_FALSE(allows(choice, one + one) || allows(choice, call("g", "{}")));
 }
 
 TEST_F(ApiRequest, TellsOfEachTokenWhereItsIdIsAskedFor) {

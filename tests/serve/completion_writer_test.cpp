@@ -46,6 +46,28 @@ class CompletionWriterTest : public testing::Test {
   CompletionWriter::Options options_;
 };
 
+TEST_F(CompletionWriterTest, KeepsEachTokenThatIsAPartOfACharacter) {
+  const auto token_of = [&](std::string_view bytes) {
+    TokenId token = 0;
+    while (tokenizer_.bytes_of(token) != bytes) ++token;
+    return token;
+  };
+  options_.logprobs = true;
+  TextEvent event = end(StopReason::EndToken);
+  event.score = TokenScore{token_of("\xf0"),
+                           -0.5f,
+                           {{token_of("\xf0"), -0.5f},
+                            {token_of("\xe2"), -1.0f},
+                            {token_of("A"), -2.0f},
+                            {token_of("\x9f"), -3.0f}}};
+  const json logprobs = answer({event})["choices"][0]["logprobs"];
+  EXPECT_EQ(logprobs["tokens"], json({R"(bytes:\xf0)"}));
+  EXPECT_EQ(logprobs["top_logprobs"][0], json({{R"(bytes:\xf0)", -0.5},
+                                               {R"(bytes:\xe2)", -1.0},
+                                               {"A", -2.0},
+                                               {R"(bytes:\x9f)", -3.0}}));
+}
+
 TEST_F(CompletionWriterTest, CountsAPromptOnceHoweverManyTextsItHas) {
   options_.n_texts = 4;
   options_.n = 2;

@@ -44,6 +44,23 @@ TEST(ResponseRequest, NamesTheFieldsOfTheRequestInErrors) {
                                  "text": "y", "annotations": [], "logprobs": []}]})";
   EXPECT_EQ(refused(input(user + "," + answer + "," + user)), "accepted");
 
+  const std::string reasoning = R"({"type": "reasoning", "id": "r", "summary": [],
+      "encrypted_content": "x", "content": [{"type": "reasoning_text", "text": "hm"}]})";
+  EXPECT_EQ(refused(input(user + "," + reasoning + "," + answer + "," + user)), "accepted");
+  EXPECT_EQ(refused(beside(R"("stream": true, "stream_options": {"include_obfuscation": false},
+                              "max_tool_calls": 3, "text": {"verbosity": "medium"},
+                              "include": ["reasoning.encrypted_content"],
+                              "prompt_cache_retention": "24h")")),
+            "accepted");
+
+  model.defaults.generation.sampler = {0.75f, 40, 0.95f};
+  const auto echo = [&](const std::string& more) {
+    return nlohmann::json::parse(parse_response(beside(more), model, 1).echo);
+  };
+  EXPECT_EQ(echo(R"("store": false)")["temperature"], 0.75);
+  EXPECT_EQ(echo(R"("store": false)")["top_p"], 0.95);
+  EXPECT_EQ(echo(R"("top_p": 0.5)")["top_p"], 0.5);
+
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"{}", "input|request: 'input': expected a string or an array of items, found none"},
       {R"({"input": 5})",
@@ -57,7 +74,8 @@ TEST(ResponseRequest, NamesTheFieldsOfTheRequestInErrors) {
       {input(R"({"role": "user"})"),
        "input[0].content|request: 'input[0].content': expected a string or an array, found none"},
       {input(R"({"type": "item_reference"})"),
-       "input[0].type|request: 'input[0].type': expected 'message', 'function_call' or "
+       "input[0].type|request: 'input[0].type': expected 'message', 'reasoning', 'function_call' "
+       "or "
        "'function_call_output', found \"item_reference\""},
       {input("5"), "input[0]|request: 'input[0]': expected an object, found 5"},
       {input(R"({"role": "user", "content": 5})"),
@@ -85,8 +103,23 @@ TEST(ResponseRequest, NamesTheFieldsOfTheRequestInErrors) {
        "input[1].arguments|request: 'input[1].arguments': not valid JSON: line 1"},
       {input(user + "," + call +
              R"(, {"type": "function_call_output", "call_id": "d", "output": ""})"),
-       "input[2].call_id|request: 'input[2].call_id': expected the id of a call in the last "
-       "'assistant' message, found \"d\""},
+       "input[2].call_id|request: 'input[2].call_id': expected the id of one of the calls "
+       "before it, found \"d\""},
+      {input(user + R"(, {"type": "function_call_output", "call_id": "d", "output": ""})"),
+       "input[1]|request: 'input[1]': expected a call before this result, found none"},
+      {input(user + "," + call + "," + user),
+       "input[2].role|request: 'input[2].role': expected the results of the calls before it, "
+       "found \"user\""},
+      {input(R"({"type": "reasoning", "content": [{"type": "text", "text": "x"}]})"),
+       "input[0].content[0]|request: 'input[0].content[0]': expected a part of the type "
+       "'reasoning_text', found an object"},
+      {beside(R"("text": {"verbosity": "low"})"),
+       "text.verbosity|request: 'text.verbosity': not supported: the chat template of this model "
+       "has no such variable"},
+      {beside(R"("include": ["message.output_text.logprobs"])"),
+       "include|request: 'include': not "},
+      {beside(R"("stream_options": {"include_usage": true})"),
+       "stream_options.include_usage|request: 'stream_options.include_usage': unknown field"},
       {input(user + "," + call +
              R"(, {"type": "function_call_output", "call_id": "c", "output": 5})"),
        "input[2].output|request: 'input[2].output': expected a string, found 5"},
@@ -95,8 +128,7 @@ TEST(ResponseRequest, NamesTheFieldsOfTheRequestInErrors) {
       {beside(R"("instructions": 5)"),
        "instructions|request: 'instructions': expected a string, found 5"},
       {R"({"instructions": "y", "input": [{"role": "tool", "content": "x"}]})",
-       "input[0].role|request: 'input[0].role': expected 'user' or 'assistant' or 'system', "
-       "found \"tool\""},
+       "input[0].role|request: 'input[0].role': expected a call before this result, found none"},
       {beside(R"("max_output_tokens": "x")"),
        "max_output_tokens|request: 'max_output_tokens': expected a whole number from 1 to "
        "10000000, "

@@ -4,6 +4,7 @@
 """
 import concurrent.futures
 import contextlib
+import gzip
 import itertools
 import json
 import math
@@ -189,6 +190,14 @@ class Answers(unittest.TestCase):
             self.assertEqual((status, param, code), expected)
             if status == 405:
                 self.assertEqual(headers["Allow"], "POST")
+
+    def test_a_compressed_body_is_refused_by_its_header(self):
+        body = gzip.compress(b'{"prompt": "x", "max_tokens": 1}')
+        status, _, answer = self.server.ask("POST", COMPLETIONS, body, {"Content-Encoding": "gzip"})
+        self.assertEqual((status, json.loads(answer)["error"]["message"]),
+                         (415, "request: header content-encoding: expected none, found 'gzip'"))
+        self.assertEqual(self.server.ask("POST", COMPLETIONS, {"prompt": "x", "max_tokens": 1},
+                                         {"Content-Encoding": "identity"})[0], 200)
 
     def test_other_paths(self):
         status, _, answer = self.server.ask("GET", "/v1/models")

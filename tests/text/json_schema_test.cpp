@@ -68,14 +68,57 @@ const SchemaCase kSchemas[] = {
      {R"("\"b\\c\n")", R"("\"\"\\\"\n")"},
      {R"("\"a\\c\n")", R"(""b\\c\n")"}},
     {R"({"type": "string", "format": "date"})",
-     {R"("2024-02-28")", R"("1999-12-31")", R"("2000-04-30")"},
-     {R"("2023-02-30")", R"("2023-04-31")", R"("2023-13-01")", R"("2023-1-1")"}},
+     {R"("2024-02-28")", R"("1999-12-31")", R"("2000-04-30")", R"("2024-02-29")",
+      R"("2000-02-29")"},
+     {R"("2023-02-29")", R"("1900-02-29")", R"("2023-02-30")", R"("2023-04-31")", R"("2023-13-01")",
+      R"("2023-1-1")"}},
     {R"({"type": "string", "format": "date-time"})",
      {R"("2024-02-28T23:59:59Z")", R"("1999-12-31T00:00:00.5+02:00")"},
      {R"("2024-02-28 23:59:59Z")", R"("2024-02-28T24:00:00Z")"}},
     {R"({"type": "string", "format": "uuid"})",
      {R"("123e4567-e89b-12d3-a456-426614174000")"},
      {R"("123e4567")"}},
+    {R"({"type": "string", "format": "email"})",
+     {R"("ann.b_c+d@mail.example.org")", R"("a@b-c.de")"},
+     {R"("a@b")", R"("a")", R"("a..b@c.de")", R"("a b@c.de")", R"("a@-b.de")"}},
+    {R"({"type": "string", "format": "hostname"})",
+     {R"("localhost")", R"("a-b.example.org")"},
+     {R"("-a")", R"("a-")", R"("a..b")", R"("a_b")", R"("")"}},
+    {R"({"type": "string", "format": "ipv4"})",
+     {R"("0.10.199.255")", R"("127.0.0.1")"},
+     {R"("256.0.0.1")", R"("1.2.3")", R"("01.2.3.4")"}},
+    {R"({"type": "string", "format": "ipv6"})",
+     {R"("::")", R"("::1")", R"("fe80::1:2")", R"("1:2:3:4:5:6:7:8")", R"("1::")",
+      R"("::ffff:10.0.0.1")", R"("1:2:3:4:5:6:7::")", R"("1:2:3:4::8")"},
+     {R"("1")", R"("1:2:3:4:5:6:7")", R"("1::2::3")", R"("12345::")", R"(":::")",
+      R"("1:2:3:4:5:6:7:8:9")"}},
+    {R"({"type": "string", "format": "duration"})",
+     {R"("P1D")", R"("PT5M")", R"("P1Y2M3DT4H5M6.5S")", R"("P2W")", R"("P1Y2D")"},
+     {R"("P")", R"("PT")", R"("1D")", R"("P1H")", R"("P1DT")"}},
+    {R"({"type": "string", "format": "uri", "minLength": 2})", {R"("x:")"}, {R"("x")"}},
+    {R"({"type": "integer", "format": "int32", "minLength": 5})", {"1"}, {"\"abcde\""}},
+    {R"({"format": "int32"})", {"1", "\"x\""}, {"x"}},
+    {R"({"type": "number", "multipleOf": 0.01})", {"-3", "2.5", "0.25"}, {"0.125", "1e2"}},
+    {R"({"type": "number", "multipleOf": 0.1, "minimum": 1})", {"1", "2.5"}, {"0.9", "1.25"}},
+    {R"({"type": "number", "multipleOf": 1})", {"7"}, {"7.5"}},
+    {R"({"type": "integer", "minimum": 2, "exclusiveMinimum": true})", {"3"}, {"2"}},
+    {R"({"type": "array", "items": [{"const": 1}], "additionalItems": {"const": 2}})",
+     {"[1]", "[1,2,2]"},
+     {"[2]", "[1,1]"}},
+    {R"({"type": "array", "uniqueItems": false, "x-order": 1, "deprecated": true, "example": []})",
+     {"[1]"},
+     {"1"}},
+    {R"({"type": "object", "propertyNames": {"type": "string"}, "minProperties": 0})",
+     {R"({"a":1})"},
+     {"1"}},
+    {R"({"required": ["a"]})", {R"({"a":1})", R"({"a":[],"b":2})"}, {"{}", R"({"b":2})"}},
+    {R"({"type": "object", "properties": {"a": {"const": 1}}, "required": ["a", "b\""]})",
+     {R"({"a":1,"b\"":2})"},
+     {R"({"a":1})", R"({"b\"":2})", R"({"a":1,"b\"":2,"c":3})"}},
+    {R"({"type": "object", "required": ["a"], "additionalProperties": {"type": "boolean"}})",
+     {R"({"a":true})", R"({"a":true,"b":false})"},
+     {R"({"a":1})", "{}"}},
+    {R"({"minimum": 3})", {"3"}, {"2"}},
     {R"({"enum": ["red", 3, null, {"a": [1, "é\""]}]})",
      {R"("red")", "3", "null", R"({"a":[1,"é\""]})"},
      {R"("blue")", "4", "{}"}},
@@ -267,11 +310,22 @@ TEST(JsonSchema, RefusesByPlaceWhatItDoesNotUnderstand) {
        "schema: type: expected object, array, string, integer, number, boolean or null, found "
        "\"text\""},
       {R"({"properties": {"a": {"type": "number", "multipleOf": 2}}})",
-       "schema: properties.a.multipleOf: not supported in a schema"},
-      {R"({"minimum": 0})", "schema: minimum: not supported in a schema"},
-      {R"({"type": "integer", "multipleOf": 5})", "schema: multipleOf: expected 1, found 5"},
-      {R"({"type": ["number", "null"], "multipleOf": 1})",
-       "schema: multipleOf: not supported in a schema"},
+       "schema: properties.a.multipleOf: expected 1, 0.1, 0.01 ..., found 2"},
+      {R"({"type": "integer", "multipleOf": 5})",
+       "schema: multipleOf: expected 1, 0.1, 0.01 ..., found 5"},
+      {R"({"type": "number", "multipleOf": 0.02})",
+       "schema: multipleOf: expected 1, 0.1, 0.01 ..., found 0.02"},
+      {R"({"maxLenght": 3})", "schema: maxLenght: not supported in a schema"},
+      {R"({"type": "object", "oneOf": [{}], "properties": {}})",
+       "schema: oneOf: not supported together with 'type'"},
+      {R"({"oneOf": [{}], "type": "object"})", "schema: oneOf: not supported together with 'type'"},
+      {R"({"$ref": "#/$defs/a", "minimum": 1, "$defs": {"a": {}}})",
+       "schema: $ref: not supported together with 'minimum'"},
+      {R"({"const": 1, "minimum": 1})", "schema: minimum: not supported together with 'const'"},
+      {R"({"type": "string", "maxLength": 5, "pattern": "a"})",
+       "schema: maxLength: not supported together with 'pattern'"},
+      {R"({"type": "string", "format": "date", "pattern": "a"})",
+       "schema: format: not supported together with 'pattern'"},
       {R"({"type": "number", "minimum": true})",
        "schema: minimum: expected a number of at most 15 digits, found true"},
       {R"({"type": "number", "minimum": 1e300})",
@@ -289,8 +343,6 @@ TEST(JsonSchema, RefusesByPlaceWhatItDoesNotUnderstand) {
       {R"({"type": "array", "uniqueItems": true})",
        "schema: uniqueItems: not supported in a schema"},
       {R"({"not": {}})", "schema: not: not supported in a schema"},
-      {R"({"type": "string", "format": "email"})",
-       "schema: format: expected date, time, date-time or uuid, found \"email\""},
       {R"x({"type": "string", "pattern": "a(?=b)"})x",
        "schema: pattern: column 4: expected (?: or a group without '?'"},
       {R"({"type": "string", "pattern": "^a|b$"})",
@@ -314,7 +366,7 @@ TEST(JsonSchema, RefusesByPlaceWhatItDoesNotUnderstand) {
        "schema: $ref: expected a path to a value in this document, found \"#/$defs/x\""},
       {R"({"enum": [1], "type": "string"})",
        "schema: enum[0]: expected a value of the schema's 'type', found 1"},
-      {R"({"required": ["a"]})",
+      {R"({"required": ["a"], "additionalProperties": false})",
        "schema: required: expected names from 'properties', found an array of 1"},
       {R"({"type": "integer", "minimum": 3, "maximum": 2})",
        "schema: expected a range that contains a whole number, found an object"},
@@ -327,7 +379,128 @@ TEST(JsonSchema, RefusesByPlaceWhatItDoesNotUnderstand) {
       EXPECT_STREQ(error.what(), message) << schema;
     }
   }
-  EXPECT_THROW(Grammar::parse(gbnf_of(R"({"$ref": "#"})"), "x"), Error);  // it refers to itself
+}
+
+// Such a schema says nothing, and its rule would begin with itself.
+TEST(JsonSchema, NamesAReferenceThatLeadsBackToItself) {
+  const std::string why = ": expected a schema that does not consist of itself, found ";
+  const std::pair<const char*, std::string> cases[] = {
+      {R"({"$ref": "#"})", "schema: $ref" + why + "\"#\""},
+      {R"({"properties": {"a": {"$ref": "#/properties/a"}}})",
+       "schema: properties.a.$ref" + why + "\"#/properties/a\""},
+      {R"({"anyOf": [{"$ref": "#/$defs/a"}], "$defs": {
+           "a": {"anyOf": [{"$ref": "#/$defs/n"}, {"$ref": "#/$defs/b"}]}, "n": {},
+           "b": {"oneOf": [{"$ref": "#/$defs/c"}]}, "c": {"$ref": "#/$defs/b"}}})",
+       "schema: $defs.a.anyOf[1].$ref" + why + "\"#/$defs/b\""},
+  };
+  for (const auto& [schema, message] : cases) {
+    for (const BeyondGrammar beyond : {BeyondGrammar::Refuse, BeyondGrammar::Ignore}) {
+      try {
+        json_schema_gbnf(Json(schema, "schema").root(), beyond);
+        ADD_FAILURE() << schema << " was accepted";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.what(), message);
+      }
+    }
+  }
+}
+
+// Keywords that a grammar cannot express are ignored on request. Every valid value stays possible.
+TEST(JsonSchema, IgnoresOnRequestWhatNoGrammarExpresses) {
+  const SchemaCase cases[] = {
+      {R"({"type": "array", "items": {"type": "integer"}, "uniqueItems": true, "contains": {}})",
+       {"[1,1]"},
+       {"[true]"}},
+      {R"({"type": "integer", "multipleOf": 5, "minimum": 2})", {"5", "3"}, {"1"}},
+      {R"({"type": "number", "maximum": 1e300})", {"5"}, {"true"}},
+      {R"({"type": "string", "maxLength": 100000})", {"\"\""}, {"1"}},
+      {R"({"type": "string", "pattern": "^(?!a).+$", "maxLength": 2})", {"\"ab\""}, {"\"abc\""}},
+      {R"({"type": "string", "pattern": "^[a-z]+$", "maxLength": 2})", {"\"ab\""}, {"\"A\""}},
+      {R"({"type": "string", "format": "date", "pattern": "^1"})", {"\"1\""}, {"\"2\""}},
+      {R"({"not": {"type": "null"}})", {"1"}, {"x"}},
+      {R"({"if": {"type": "string"}, "then": {"minLength": 3}})", {"1", "\"abc\""}, {}},
+      {R"({"$ref": "https://json-schema.org/draft/2020-12/schema"})", {"1", "{}"}, {"x"}},
+      {R"({"enum": ["a", null], "type": "string", "nullable": true})", {"\"a\"", "null"}, {"1"}},
+      {R"({"type": "object", "properties": {"a": {"type": "integer"}}, "minProperties": 2})",
+       {R"({"a":1,"b":"x"})"},
+       {R"({"a":"x"})"}},
+      {R"({"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": false,
+           "minProperties": 1})",
+       {R"({"a":1})"},
+       {R"({"b":1})"}},
+      {R"({"type": "object", "patternProperties": {"^x-": {"const": 1}},
+           "additionalProperties": false})",
+       {R"({"x-a":1})"},
+       {"1"}},
+      {R"({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+           "oneOf": [{"required": ["a"]}, {"required": ["b"]}]})",
+       {R"({"a":"x"})", R"({"b":"x"})"},
+       {R"({"a":1})"}},
+      {R"({"allOf": [{"type": "object", "properties": {"x": {"type": "string"}}},
+                     {"type": "object", "properties": {"y": {"type": "string"}}}]})",
+       {R"({"x":"a","y":"b"})", R"({"y":"b"})"},
+       {R"({"x":1})", "1"}},
+      {R"({"allOf": [{"properties": {"p": {"properties": {"x": {"const": 1}}}}},
+                     {"properties": {"p": {"required": ["y"]}}}]})",
+       {R"({"p":{"x":1,"y":2}})"},
+       {R"({"p":{"x":2}})"}},
+      {R"({"$ref": "#/$defs/a", "required": ["b"], "$defs": {"a": {"type": "object", "properties":
+           {"a": {"const": 1}}}}})",
+       {R"({"a":1,"b":2})"},
+       {R"({"a":2})", "1"}},
+      {R"({"type": "object", "anyOf": [{"properties": {"a": {"const": 1}}},
+                                       {"properties": {"b": {"const": 1}}}]})",
+       {R"({"a":1,"c":2})", R"({"b":1})"},
+       {"1"}},
+      {R"({"allOf": [{"prefixItems": [{"const": 1}]}, {"minItems": 2}]})", {"[1,2]", "[1]"}, {"1"}},
+      {R"({"type": "object", "properties": {"a": false, "b": {"type": "null"}}})",
+       {R"({"b":null})"},
+       {R"({"b":1})"}},
+      {R"({"required": ["a"], "additionalProperties": false})", {"{}"}, {"1"}},
+  };
+  for (const auto& [schema, valid, invalid] : cases) {
+    EXPECT_THROW(gbnf_of(schema), Error) << schema;  // without the request
+    const Grammar grammar = Grammar::parse(
+        json_schema_gbnf(Json(schema, "schema").root(), BeyondGrammar::Ignore), schema);
+    for (const std::string& text : valid) EXPECT_TRUE(matches(grammar, text)) << schema << text;
+    for (const std::string& text : invalid) EXPECT_FALSE(matches(grammar, text)) << schema << text;
+  }
+  for (const char* wrong :
+       {R"({"type": "text"})", R"({"type": "string", "minLength": "3"})", R"({"anyOf": []})",
+        R"({"$ref": "#/$defs/x"})", R"({"type": "integer", "minimum": 3, "maximum": 2})",
+        R"({"required": true})", R"({"type": "string", "minLength": 3, "maxLength": 2})"}) {
+    EXPECT_THROW(json_schema_gbnf(Json(wrong, "schema").root(), BeyondGrammar::Ignore), Error)
+        << wrong;
+  }
+}
+
+TEST(JsonSchema, AllowsOnlyObjectsWhereArgumentsStand) {
+  const std::pair<const char*, const char*> cases[] = {
+      // schema, a valid text
+      {"{}", R"({"z":1})"},
+      {R"({"not": {}})", R"({"z":1})"},
+      {R"({"type": ["object", "null"], "properties": {"a": {"const": 1}}})", R"({"a":1})"},
+      {R"({"anyOf": [{"type": "object"}, {"type": "string"}]})", R"({"z":1})"},
+      {R"({"allOf": [{"if": {}}, {"properties": {"a": {"const": 1}}}]})", R"({"a":1,"z":1})"},
+  };
+  for (const auto& [schema, valid] : cases) {
+    JsonGrammar grammar;
+    const std::string root =
+        grammar.add_object(Json(schema, "schema").root(), BeyondGrammar::Ignore);
+    const Grammar rules =
+        Grammar::parse(fmt::format("root ::= {}\n{}", root, grammar.rules()), "test");
+    EXPECT_TRUE(matches(rules, valid)) << schema;
+    for (const char* other : {"null", "\"a\"", "1", "[]", R"({"a":2})"}) {
+      const bool is_object =
+          other[0] == '{' && std::string_view(schema).find("const") == std::string_view::npos;
+      EXPECT_EQ(matches(rules, other), is_object) << schema << other;
+    }
+  }
+  for (const char* schema :
+       {R"({"type": "string"})", R"({"type": ["string", "null"]})", R"({"enum": [1]})"}) {
+    JsonGrammar grammar;
+    EXPECT_THROW(grammar.add_object(Json(schema, "schema").root(), BeyondGrammar::Ignore), Error);
+  }
 }
 
 // A rule for each beginning of a name takes memory that grows with the length, not with its square.

@@ -13,6 +13,8 @@
 #include "base/number.h"
 #include "text/grammar/gbnf_text.h"
 #include "text/grammar/grammar.h"
+#include "text/grammar/json_format.h"
+#include "text/grammar/json_keywords.h"
 #include "text/grammar/json_other_keys.h"
 #include "text/grammar/json_pattern.h"
 #include "text/grammar/json_pointer.h"
@@ -76,39 +78,51 @@ const CommonRule kCommon[] = {
      {"object", "array", "string", "number", "boolean", "null"}},
 };
 
-// Keywords that do not restrict which texts are valid.
-constexpr std::string_view kAnnotations[] = {
-    "title",    "description", "default", "examples",    "$schema",    "$id",          "$comment",
-    "readOnly", "writeOnly",   "$defs",   "definitions", "deprecated", "discriminator"};
+// With BeyondGrammar::Ignore, more repetitions are not counted: each costs a rule.
+constexpr std::size_t kMostIgnorableRepeats = 1000;
 
-constexpr std::string_view kDate =
-    R"(\d{4}-((0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31))";
-constexpr std::string_view kTime =
-    R"(([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d))";
-constexpr std::string_view kUuid =
-    "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
+// The kind of the keywords that restrict values of a type.
+KeywordKind kind_of_type(std::string_view type) {
+  if (type == "object") return KeywordKind::Object;
+  if (type == "array") return KeywordKind::Array;
+  if (type == "string") return KeywordKind::String;
+  return type == "integer" || type == "number" ? KeywordKind::Number : KeywordKind::Unknown;
+}
+
+bool is_type(JsonNode type, std::string_view name) {
+  return type.is_string() && type.string() == name;
+}
 
 }  // namespace
 
 class JsonGrammar::Writer {
  public:
   // Returns an expression for the schema and writes the rules that it needs.
-  std::string add(JsonNode root) {
-    root_ = root;
-    references_.clear();
-    std::string result = expression(root);
-    while (!todo_.empty()) {  // a loop, because references may form a long chain
-      const auto [name, schema] = todo_.front();
-      todo_.pop_front();
-      add_rule(name, expression(schema));
-    }
-    return result;
+  std::string add(JsonNode root, BeyondGrammar beyond) {
+    begin(root, beyond);
+    return end(expression(root));
   }
 
-  std::string add_object(JsonNode root) {
-    const std::string texts = add(root);
+  std::string add_object(JsonNode root, BeyondGrammar beyond) {
+    begin(root, beyond);
+    const bool refuses = beyond == BeyondGrammar::Refuse;
+    const std::string_view key = root.is_object() ? deciding_keyword(root) : "";
+    const auto type = key == "type" ? root.find("type") : std::nullopt;
+    if (!refuses && type && type->is_array()) {
+      for (const JsonNode one : type->elements()) {
+        if (!is_type(one, "object")) continue;
+        open_ = check_keywords(root, "type");
+        return end(object(root));
+      }
+    }
+    const std::string texts = end(expression(root));
     if (texts == "value") return use("object");
-    check_objects(root);
+    try {
+      check_objects(root);
+    } catch (const Error&) {
+      if (refuses || key == "type" || key == "const" || key == "enum") throw;
+      return use("object");
+    }
     return texts;
   }
 
@@ -129,70 +143,126 @@ class JsonGrammar::Writer {
     return std::string(name);
   }
 
-  std::string expression(JsonNode schema) {
-    if (schema.is_boolean() && schema.boolean()) return use("value");
-    if (!schema.is_object()) schema.refuse("a schema (an object or true)");
-    if (schema.find("$ref")) return reference(schema);
-    if (const auto value = schema.member("const")) return constant(schema, *value);
-    if (schema.find("enum")) return one_of_values(schema);
-    for (const char* key : {"anyOf", "oneOf", "allOf"}) {
-      if (schema.find(key)) return one_of_schemas(schema, key);
+  void begin(JsonNode root, BeyondGrammar beyond) {
+    root_ = root;
+    ignores_ = beyond == BeyondGrammar::Ignore;
+    open_ = false;
+    references_.clear();
+    uses_.clear();
+    user_ = "";
+  }
+
+  std::string end(std::string result) {
+    while (!todo_.empty()) {  // a loop, because references may form a long chain
+      const Reference reference = todo_.front();
+      todo_.pop_front();
+      user_ = reference.name;
+      open_ = reference.open;
+      add_rule(reference.name, expression(reference.target));
     }
-    const std::optional<JsonNode> type = schema.find("type");
-    if (!type) return untyped(schema);
-    if (type->is_string()) return typed(schema, *type);
-    if (!type->is_array() || type->size() == 0) type->refuse("a type, or an array of types");
+    refuse_circles();
+    return result;
+  }
+
+  std::string expression(JsonNode schema) {
+    if (schema.is_boolean() && (schema.boolean() || ignores_)) return use("value");
+    if (!schema.is_object()) schema.refuse("a schema (an object or true)");
+    const std::string_view key = deciding_keyword(schema);
+    const bool was_open = open_;
+    open_ = check_keywords(schema, key) || was_open;
+    std::string result = decided(schema, key);
+    open_ = was_open;
+    return result;
+  }
+
+  std::string decided(JsonNode schema, std::string_view key) {
+    if (key.empty()) return untyped(schema);
+    if (key == "const") return value_of(schema, *schema.member("const"));
+    if (key == "enum") return one_of_values(schema);
+    if (key == "$ref") return reference(schema.at("$ref"));
+    if (key != "type") return one_of_schemas(schema, key);
+    const JsonNode type = schema.at("type");
+    if (type.is_string()) return typed(schema, type);
+    if (!type.is_array() || type.size() == 0) type.refuse("a type, or an array of types");
     std::vector<std::string> ways;
-    for (const JsonNode one : type->elements()) ways.push_back(typed(schema, one, true));
+    for (const JsonNode one : type.elements()) ways.push_back(typed(schema, one));
     return gbnf_choice(ways);
+  }
+
+  // The expression of a schema for a part of the value.
+  std::string inner(JsonNode schema) {
+    ++depth_;
+    std::string result = expression(schema);
+    --depth_;
+    return result;
   }
 
   // Without "type", the other keywords determine it. Without such keywords, every value is valid.
   std::string untyped(JsonNode schema) {
-    if (has_object_keywords(schema)) return object(schema, false);
-    for (const char* key : {"items", "prefixItems", "minItems", "maxItems"}) {
-      if (schema.find(key)) return array(schema, false);
+    if (has_keywords_of(schema, KeywordKind::Object)) return object(schema);
+    if (has_keywords_of(schema, KeywordKind::Array)) return array(schema);
+    for (const char* key : {"minLength", "maxLength", "pattern"}) {
+      if (schema.find(key)) return string(schema);
     }
-    for (const char* key : {"minLength", "maxLength", "pattern", "format"}) {
-      if (schema.find(key)) return string(schema, false);
+    if (const auto format = schema.find("format"); format && !of_format(*format).empty()) {
+      return string(schema);
     }
-    check_keys(schema, {});
+    if (has_keywords_of(schema, KeywordKind::Number)) return number(schema, false);
     return use("value");
   }
 
-  // among: the schema lists several types, so it may have keywords of the other types.
-  std::string typed(JsonNode schema, JsonNode type, bool among = false) {
+  std::string typed(JsonNode schema, JsonNode type) {
     const std::string_view name = type.is_string() ? type.string() : "";
-    if (name == "object") return object(schema, among);
-    if (name == "array") return array(schema, among);
-    if (name == "string") return string(schema, among);
-    if (name == "integer" || name == "number") return number(schema, among, name == "integer");
-    for (const char* plain : {"boolean", "null"}) {
-      if (name != plain) continue;
-      if (!among) check_keys(schema, {"type"});
-      return use(plain);
-    }
+    if (name == "object") return object(schema);
+    if (name == "array") return array(schema);
+    if (name == "string") return string(schema);
+    if (name == "integer" || name == "number") return number(schema, name == "integer");
+    if (name == "boolean" || name == "null") return use(name);
     type.refuse("object, array, string, integer, number, boolean or null");
   }
 
-  // Every keyword must be one of `known`, or an annotation.
-  void check_keys(JsonNode schema, std::initializer_list<std::string_view> known) {
+  // Checks each keyword besides the deciding one. Returns whether one was ignored that may say
+  // something about the members of objects.
+  bool check_keywords(JsonNode schema, std::string_view deciding) {
+    const bool by_type = deciding.empty() || deciding == "type";
+    bool ignored = false;
     for (const JsonNode member : schema.members()) {
       const std::string_view key = member.key();
-      if (std::ranges::count(known, key) != 0 || std::ranges::count(kAnnotations, key) != 0)
-        continue;
-      not_supported(member);
+      const auto [kind, in_grammars] = json_keyword(key);
+      if (kind == KeywordKind::Annotation || key == deciding || allows_everything(member)) continue;
+      if (key == "type" && (deciding == "const" || deciding == "enum")) continue;
+      const bool of_type = kind == KeywordKind::Object || kind == KeywordKind::Array ||
+                           kind == KeywordKind::String || kind == KeywordKind::Number;
+      // A keyword of another type says nothing about this one.
+      if (of_type && by_type && (in_grammars || !allows_type(schema, kind))) continue;
+      const bool combined = !by_type && deciding != "const" && deciding != "enum";
+      if (!in_grammars) {
+        not_supported(member);
+      } else if (combined && kind != KeywordKind::Combination) {
+        not_supported(schema.at(deciding), key);
+      } else {
+        not_supported(member, deciding);
+      }
+      ignored = ignored || kind != KeywordKind::Unknown;
     }
+    return ignored;
   }
-  void check_keys(JsonNode schema, std::initializer_list<std::string_view> known, bool among) {
-    if (!among) return check_keys(schema, known);
-    check_keys(schema,
-               {"type", "properties", "required", "additionalProperties", "items", "prefixItems",
-                "minItems", "maxItems", "minLength", "maxLength", "pattern", "format", "minimum",
-                "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"});
+
+  static bool allows_type(JsonNode schema, KeywordKind kind) {
+    const auto type = schema.find("type");
+    if (!type) return true;
+    if (type->is_string()) return kind_of_type(type->string()) == kind;
+    for (const JsonNode one : type->elements()) {
+      if (one.is_string() && kind_of_type(one.string()) == kind) return true;
+    }
+    return false;
   }
-  [[noreturn]] static void not_supported(JsonNode member) {
-    throw Error("{}: not supported in a schema", member.where());
+
+  // Refuses the keyword, or returns so that it is ignored.
+  void not_supported(JsonNode keyword, std::string_view beside = "") const {
+    if (ignores_) return;
+    if (beside.empty()) throw Error("{}: not supported in a schema", keyword.where());
+    throw Error("{}: not supported together with '{}'", keyword.where(), beside);
   }
 
   std::string new_name(std::string_view kind) { return fmt::format("{}-{}", kind, ++n_names_); }
@@ -200,30 +270,72 @@ class JsonGrammar::Writer {
   void add_rule(std::string_view name, const std::string& body) {
     rules_ += fmt::format("{} ::= {}\n", name, body);
     if (rules_.size() > Grammar::kMaxBytes) {
-      throw Error("{}: expected a schema whose grammar has at most {} bytes, found more",
-                  root_->where(), Grammar::kMaxBytes);
+      throw GrammarError(
+          root_->where(),
+          fmt::format("expected a schema whose grammar has at most {} bytes, found more",
+                      Grammar::kMaxBytes));
     }
   }
 
-  std::string reference(JsonNode schema) {
-    check_keys(schema, {"$ref"});
-    const JsonNode ref = schema.at("$ref");
+  struct Reference {
+    std::string name;  // of the rule
+    JsonNode target, ref;
+    bool open = false;  // see open_
+  };
+
+  std::string reference(JsonNode ref) {
     const std::string pointer(ref.string());
-    const auto known = references_.find(pointer);
-    if (known != references_.end()) return known->second;
-    const JsonNode target = json_at(*root_, ref);
-    const std::string name = references_[pointer] = new_name("ref");
-    todo_.emplace_back(name, target);
+    if (ignores_ && pointer != "#" && !pointer.starts_with("#/")) return use("value");
+    const auto known = references_.find({pointer, open_});
+    std::string name;
+    if (known != references_.end()) {
+      name = known->second;
+    } else {
+      const JsonNode target = json_at(*root_, ref);
+      name = references_[{pointer, open_}] = new_name("ref");
+      todo_.push_back({name, target, ref, open_});
+      refs_.emplace(name, ref);
+    }
+    if (depth_ == 0) uses_.emplace(user_, name);
     return name;
   }
 
-  std::string constant(JsonNode schema, JsonNode value) {
-    check_keys(schema, {"const", "type"});
-    return value_of(schema, value);
+  // Refuses a $ref that leads back to itself, without an object or array in between: such a schema
+  // says nothing, and its rule would begin with itself.
+  void refuse_circles() {
+    std::map<std::string, std::size_t> n_uses;  // of other rules that are not yet known to end
+    std::multimap<std::string, std::string> users;
+    for (const auto& [user, used] : uses_) {
+      ++n_uses[user];
+      n_uses.try_emplace(used, 0);
+      users.emplace(used, user);
+    }
+    std::vector<std::string> ending;
+    for (const auto& [name, n] : n_uses) {
+      if (n == 0) ending.push_back(name);
+    }
+    while (!ending.empty()) {
+      const std::string name = ending.back();
+      ending.pop_back();
+      n_uses.erase(name);
+      const auto [first, last] = users.equal_range(name);
+      for (auto it = first; it != last; ++it) {
+        if (--n_uses[it->second] == 0) ending.push_back(it->second);
+      }
+    }
+    if (n_uses.empty()) return;
+    std::string name = n_uses.begin()->first;
+    for (std::size_t i = 0; i < n_uses.size(); ++i) {  // from any of them into a circle
+      for (auto it = uses_.lower_bound(name); it != uses_.end() && it->first == name; ++it) {
+        if (!n_uses.contains(it->second)) continue;
+        name = it->second;
+        break;
+      }
+    }
+    refs_.at(name).refuse("a schema that does not consist of itself");
   }
 
   std::string one_of_values(JsonNode schema) {
-    check_keys(schema, {"enum", "type"});
     const JsonNode values = schema.at("enum");
     if (!values.is_array() || values.size() == 0) values.refuse("an array of values");
     std::vector<std::string> ways;
@@ -246,71 +358,86 @@ class JsonGrammar::Writer {
           fits = fits || (one.is_string() && has_type(value, one.string()));
         }
       }
-      if (!fits) value.refuse("a value of the schema's 'type'");
+      if (!fits && !ignores_) value.refuse("a value of the schema's 'type'");
     }
     return gbnf_literal(json_text(value));
   }
 
-  std::string one_of_schemas(JsonNode schema, const char* key) {
-    check_keys(schema, {key});
+  std::string one_of_schemas(JsonNode schema, std::string_view key) {
     const JsonNode schemas = schema.at(key);
-    const bool all = key == std::string_view("allOf");
     if (!schemas.is_array() || schemas.size() == 0) schemas.refuse("an array of schemas");
-    if (all && schemas.size() != 1)
-      schemas.refuse("one schema (allOf with several schemas is not supported)");
     std::vector<std::string> ways;
-    for (const JsonNode one : schemas.elements()) ways.push_back(expression(one));
+    if (key == "allOf") {
+      if (schemas.size() != 1) {
+        if (!ignores_) {
+          schemas.refuse("one schema (allOf with several schemas is not supported)");
+        }
+        open_ = true;
+      }
+      ways.push_back(expression(main_part(schemas)));
+    } else {
+      for (const JsonNode one : schemas.elements()) ways.push_back(expression(one));
+    }
     return gbnf_choice(ways);
   }
 
-  std::string string(JsonNode schema, bool among) {
-    check_keys(schema, {"type", "minLength", "maxLength", "pattern", "format"}, among);
-    const auto min = count(schema, "minLength"), max = count(schema, "maxLength");
+  std::string string(JsonNode schema) {
+    auto min = count(schema, "minLength"), max = count(schema, "maxLength");
     check_order(schema, "maxLength", min.value_or(0), max);
     const auto pattern = schema.find("pattern"), format = schema.find("format");
-    if (pattern || format) {
-      if (pattern && format) not_supported(*format);
-      for (const char* key : {"minLength", "maxLength"}) {
-        if (const auto length = schema.find(key)) {
-          length->refuse("none together with 'pattern' or 'format'");
-        }
+    std::string text, by;
+    if (pattern) {
+      text = of_pattern(*pattern);
+      by = "pattern";
+    }
+    if (format) {
+      const std::string of = of_format(*format);
+      if (!of.empty() && !text.empty()) not_supported(*format, by);
+      if (text.empty() && !of.empty()) {
+        text = of;
+        by = "format";
       }
+    }
+    if (!text.empty()) {
+      if (min.value_or(0) > 0) not_supported(schema.at("minLength"), by);
+      if (max) not_supported(schema.at("maxLength"), by);
       use("char");
-      return R"("\"" )" + (pattern ? of_pattern(*pattern) : of_format(*format)) + R"( "\"")";
+      return R"("\"" )" + text + R"( "\"")";
     }
     if (!min && !max) return use("string");
     use("char");
     return fmt::format(R"("\"" char{} "\"")", repetition(min.value_or(0), max));
   }
 
-  static std::string of_pattern(JsonNode pattern) {
+  // "" if the pattern is ignored.
+  std::string of_pattern(JsonNode pattern) const {
     if (!pattern.is_string()) pattern.refuse("a regular expression");
     try {
       return json_pattern_gbnf(pattern.string());
     } catch (const Error& problem) {
-      throw Error("{}: {}", pattern.where(), problem.what());
+      if (!ignores_) throw Error("{}: {}", pattern.where(), problem.what());
+      return "";
     }
   }
 
+  // "" if the format is not known: then it is an annotation.
   static std::string of_format(JsonNode format) {
-    const std::string_view name = format.is_string() ? format.string() : "";
-    std::string pattern;
-    if (name == "date") pattern = kDate;
-    if (name == "time") pattern = kTime;
-    if (name == "date-time") pattern = fmt::format("{}T{}", kDate, kTime);
-    if (name == "uuid") pattern = kUuid;
-    if (pattern.empty()) format.refuse("date, time, date-time or uuid");
-    return json_pattern_gbnf("^" + pattern + "$");
+    if (!format.is_string()) format.refuse("a name");
+    const std::string pattern = json_format_pattern(format.string());
+    return pattern.empty() ? "" : json_pattern_gbnf("^(" + pattern + ")$");
   }
 
-  static std::optional<std::size_t> count(JsonNode schema, const char* key) {
+  // nullopt if there is no such keyword, or if it is ignored.
+  std::optional<std::size_t> count(JsonNode schema, const char* key) const {
     const auto value = schema.find(key);
     if (!value) return std::nullopt;
-    if (!value->is_integer() || value->integer() < 0 ||
-        value->integer() > static_cast<std::int64_t>(Grammar::kMaxRepeats)) {
-      value->refuse(fmt::format("a whole number from 0 to {}", Grammar::kMaxRepeats));
+    const double number = value->is_number() ? value->number() : -1;
+    const auto most = ignores_ ? kMostIgnorableRepeats : Grammar::kMaxRepeats;
+    if (number >= 0 && number == std::floor(number)) {
+      if (number <= static_cast<double>(most)) return static_cast<std::size_t>(number);
+      if (ignores_) return std::nullopt;
     }
-    return static_cast<std::size_t>(value->integer());
+    value->refuse(fmt::format("a whole number from 0 to {}", Grammar::kMaxRepeats));
   }
 
   static void check_order(JsonNode schema, const char* max_key, std::size_t min,
@@ -322,50 +449,83 @@ class JsonGrammar::Writer {
     return max ? fmt::format("{{{},{}}}", min, *max) : fmt::format("{{{},}}", min);
   }
 
-  // An integer or any number.
-  std::string number(JsonNode schema, bool among, bool integers) {
-    check_keys(schema,
-               {"type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
-               among);
-    if (const auto step = schema.find("multipleOf")) {
-      if (!integers) not_supported(*step);
-      if (!step->is_number() || step->number() != 1) step->refuse("1");
+  // nullopt if there is no such keyword, or if it is ignored.
+  std::optional<RangeBound> bound(JsonNode schema, const char* key, bool exclusive,
+                                  bool integers) const {
+    const auto value = schema.find(key);
+    if (!value || (exclusive && value->is_boolean())) return std::nullopt;
+    try {
+      return bound_of(*value, exclusive, integers);
+    } catch (const Error&) {
+      if (!ignores_ || !value->is_number()) throw;
+      return std::nullopt;
     }
-    const auto bound = [&](const char* inclusive, const char* exclusive, bool is_low) {
-      std::optional<RangeBound> result;
-      const auto one = schema.find(inclusive), other = schema.find(exclusive);
-      if (one) result = bound_of(*one, false, integers);
-      if (!other) return result;
-      const RangeBound strict = bound_of(*other, true, integers);
-      const bool is_weaker = result && (is_low ? strict < *result : *result < strict);
-      return is_weaker ? result : strict;
-    };
-    const auto low = bound("minimum", "exclusiveMinimum", true);
-    const auto high = bound("maximum", "exclusiveMaximum", false);
-    if (!low && !high) return use(integers ? "integer" : "number");
+  }
+
+  // The stricter one of two bounds. In draft 4, exclusiveMinimum was true or false.
+  std::optional<RangeBound> bound(JsonNode schema, const char* inclusive, const char* exclusive,
+                                  bool is_low, bool integers) const {
+    const auto flag = schema.find(exclusive);
+    const bool excludes = flag && flag->is_boolean() && flag->boolean();
+    const auto one = bound(schema, inclusive, excludes, integers);
+    const auto other = bound(schema, exclusive, true, integers);
+    if (!one || !other) return one ? one : other;
+    return (is_low ? *other < *one : *one < *other) ? one : other;
+  }
+
+  // The most decimals of the multiples of 1, 0.1, 0.01 ...; nullopt if any number is allowed.
+  std::optional<std::size_t> decimals(JsonNode schema) const {
+    const auto step = schema.find("multipleOf");
+    if (!step) return std::nullopt;
+    if (!step->is_number() || !(step->number() > 0)) step->refuse("a number above 0");
+    std::string text = decimal_text(step->number());
+    const std::size_t n = text.empty() || text.size() == 1 ? 0 : text.size() - 2;
+    if (text == "1" || (text.starts_with("0.") && text.find_first_not_of("0.") == n + 1)) {
+      if (text.ends_with('1')) return n;
+    }
+    if (!ignores_) step->refuse("1, 0.1, 0.01 ...");
+    return std::nullopt;
+  }
+
+  // An integer or any number.
+  std::string number(JsonNode schema, bool integers) {
+    const auto low = bound(schema, "minimum", "exclusiveMinimum", true, integers);
+    const auto high = bound(schema, "maximum", "exclusiveMaximum", false, integers);
+    const auto decimals_of_step = decimals(schema);
+    if (decimals_of_step == 0) integers = true;
+    if (!low && !high) {
+      if (integers) return use("integer");
+      if (!decimals_of_step) return use("number");
+      return fmt::format(R"("-"? {} ("." [0-9]{{1,{}}})?)", use("whole"), *decimals_of_step);
+    }
     std::size_t n_decimals = 0;
     if (!integers) {
       n_decimals =
           kExactDigits - std::max(low ? low->whole.size() : 0, high ? high->whole.size() : 0);
+      if (decimals_of_step) n_decimals = std::min(n_decimals, *decimals_of_step);
     }
     if (auto gbnf = range_gbnf(low, high, n_decimals)) return *gbnf;
     schema.refuse(fmt::format("a range that contains a {}number", integers ? "whole " : ""));
   }
 
-  std::string array(JsonNode schema, bool among) {
-    check_keys(schema, {"type", "items", "prefixItems", "minItems", "maxItems"}, among);
+  std::string array(JsonNode schema) {
     const std::size_t min = count(schema, "minItems").value_or(0);
     const std::optional<std::size_t> max = count(schema, "maxItems");
     check_order(schema, "maxItems", min, max);
     const std::string separator = fmt::format(R"( {} "," {} )", use("ws"), use("ws"));
-    const auto prefix = schema.find("prefixItems");
-    const auto items = schema.find("items");
+    auto prefix = schema.find("prefixItems");
+    auto items = schema.find("items");
+    if (!prefix && items && items->is_array()) {  // before 2020
+      prefix = items;
+      items = schema.find("additionalItems");
+    }
+    if (prefix && open_) prefix = items = std::nullopt;
     std::string first;
     std::size_t n_first = 0;
     if (prefix) {
       if (!prefix->is_array()) prefix->refuse("an array of schemas");
       for (const JsonNode one : prefix->elements()) {
-        first += (n_first++ > 0 ? separator : "") + expression(one);
+        first += (n_first++ > 0 ? separator : "") + inner(one);
       }
       if (max && *max < n_first)
         schema.at("maxItems")
@@ -378,7 +538,7 @@ class JsonGrammar::Writer {
             .refuse(fmt::format("at most {} (no more items are possible)", n_first));
       return fmt::format(R"("[" ws {} ws "]")", first);
     }
-    const std::string item = items ? expression(*items) : use("value");
+    const std::string item = items ? inner(*items) : use("value");
     std::string body;
     if (n_first > 0) {
       const auto left = max ? std::optional(*max - n_first) : std::nullopt;
@@ -400,8 +560,7 @@ class JsonGrammar::Writer {
     bool required = false;
   };
 
-  std::string object(JsonNode schema, bool among) {
-    check_keys(schema, {"type", "properties", "required", "additionalProperties"}, among);
+  std::string object(JsonNode schema) {
     std::set<std::string, std::less<>> names;
     std::vector<Member> members;
     const std::set<std::string, std::less<>> required = required_names(schema);
@@ -411,19 +570,23 @@ class JsonGrammar::Writer {
         const std::string key(property.key());
         names.insert(key);
         members.push_back(
-            {member(gbnf_literal(json_quoted(key)), expression(property)), required.contains(key)});
+            {member(gbnf_literal(json_quoted(key)), inner(property)), required.contains(key)});
       }
     }
+    const bool by_pattern = schema.find("patternProperties").has_value();  // is ignored
+    const auto others = by_pattern ? std::nullopt : schema.find("additionalProperties");
+    const bool closed = others && others->is_boolean() && !others->boolean();
+    const bool open = !closed && (others || by_pattern || open_ || members.empty());
+    std::string extra = others && !closed ? inner(*others) : use("value");
     for (const std::string& name : required) {
-      if (!names.contains(name)) schema.at("required").refuse("names from 'properties'");
+      if (names.contains(name)) continue;
+      if (closed && ignores_) continue;
+      if (closed) schema.at("required").refuse("names from 'properties'");
+      names.insert(name);
+      members.push_back({member(gbnf_literal(json_quoted(name)), extra), true});
     }
-    const auto others = schema.find("additionalProperties");
-    const bool open = others ? !others->is_boolean() || others->boolean() : members.empty();
-    std::string extra;
-    if (open) {
-      extra = member(key_outside(schema, names), others ? expression(*others) : use("value"));
-    }
-    return members_of_object(members, extra);
+    if (open) extra = member(key_outside(schema, names), extra);
+    return members_of_object(members, open ? extra : "");
   }
 
   static std::set<std::string, std::less<>> required_names(JsonNode schema) {
@@ -470,30 +633,44 @@ class JsonGrammar::Writer {
     return name;
   }
 
-  // Any key except `names`.
+  // Any key except `names`. If the names are too long for that, any key.
   std::string key_outside(JsonNode schema, const std::set<std::string, std::less<>>& names) {
+    std::size_t size = 0;
+    for (const std::string& name : names) size += name.size();
+    if (ignores_ && size >= Grammar::kMaxRepeats) return use("string");
     const auto rules = other_keys_gbnf(schema, names, [&] { return new_name("key"); });
     for (const auto& [name, body] : rules) add_rule(name, body);
     return fmt::format(R"("\"" {} "\"")", rules.front().name);
   }
 
   std::optional<JsonNode> root_;  // of the schema being added
+  bool ignores_ = false;          // keywords that a grammar cannot express
+  // Objects may have members that the schema does not name: a keyword for them was ignored.
+  bool open_ = false;
   std::string rules_;
   std::set<std::string_view> common_;
-  std::map<std::string, std::string> references_;  // pointer to rule name
-  std::deque<std::pair<std::string, JsonNode>> todo_;
+  std::map<std::pair<std::string, bool>, std::string> references_;  // pointer, open: rule name
+  std::map<std::string, JsonNode> refs_;                            // rule name: its first $ref
+  std::deque<Reference> todo_;
+  std::string user_;       // the rule that is being written; "" for the root
+  std::size_t depth_ = 0;  // objects and arrays around the schema that is being written
+  std::multimap<std::string, std::string> uses_;  // rules that may begin with another one
   std::size_t n_names_ = 0;
 };
 
 JsonGrammar::JsonGrammar() : writer_(std::make_unique<Writer>()) {}
 JsonGrammar::~JsonGrammar() = default;
-std::string JsonGrammar::add(JsonNode schema) { return writer_->add(schema); }
-std::string JsonGrammar::add_object(JsonNode schema) { return writer_->add_object(schema); }
+std::string JsonGrammar::add(JsonNode schema, BeyondGrammar beyond) {
+  return writer_->add(schema, beyond);
+}
+std::string JsonGrammar::add_object(JsonNode schema, BeyondGrammar beyond) {
+  return writer_->add_object(schema, beyond);
+}
 std::string JsonGrammar::rules() const { return writer_->rules(); }
 
-std::string json_schema_gbnf(JsonNode schema) {
+std::string json_schema_gbnf(JsonNode schema, BeyondGrammar beyond) {
   JsonGrammar grammar;
-  const std::string root = grammar.add(schema);
+  const std::string root = grammar.add(schema, beyond);
   return fmt::format("root ::= {}\n{}", root, grammar.rules());
 }
 

@@ -17,11 +17,18 @@ namespace stagecraft {
 //
 // Supported: type, properties, required, additionalProperties, items, prefixItems, minItems,
 // maxItems, enum, const, anyOf, oneOf (as anyOf), allOf with one schema, $ref into the same
-// document, minLength, maxLength, pattern, format (date, time, date-time, uuid), minimum, maximum,
-// exclusiveMinimum, exclusiveMaximum, and for integers multipleOf 1. Annotations are ignored.
-// Throws Error naming the place for every other keyword: ignoring it would silently allow invalid
-// texts.
-std::string json_schema_gbnf(JsonNode schema);
+// document, minLength, maxLength, pattern, format (json_format.h), minimum, maximum,
+// exclusiveMinimum, exclusiveMaximum, and multipleOf 1, 0.1, 0.01 ... Annotations are ignored, and
+// so is a format that is not known.
+enum class BeyondGrammar {  // what happens to the other keywords
+  Refuse,  // an Error names the place: ignoring it would silently allow invalid texts
+  // The grammar allows more texts than the keyword does, at worst any JSON value. Objects that lose
+  // a keyword may have other members, because a valid value may need them.
+  Ignore,
+};
+// Throws Error naming the place, too, if a keyword has a wrong value ("minLength": "3"), or if no
+// value is valid; a GrammarError if the grammar is too large.
+std::string json_schema_gbnf(JsonNode schema, BeyondGrammar beyond = BeyondGrammar::Refuse);
 
 // Puts the rules of several schemas into one grammar. The caller may add rules of its own.
 class JsonGrammar {
@@ -32,10 +39,11 @@ class JsonGrammar {
   JsonGrammar& operator=(const JsonGrammar&) = delete;
 
   // Returns a GBNF expression for the texts of this schema.
-  std::string add(JsonNode schema);
+  std::string add(JsonNode schema, BeyondGrammar beyond = BeyondGrammar::Refuse);
   // The same for objects only: a schema that allows any value, such as {}, stands for any object.
-  // Throws Error, too, if the schema allows both objects and other values, or no objects.
-  std::string add_object(JsonNode schema);
+  // Throws Error, too, if the schema allows no objects; with Refuse also if it allows both objects
+  // and other values.
+  std::string add_object(JsonNode schema, BeyondGrammar beyond = BeyondGrammar::Refuse);
   // All rules that the returned expressions need.
   std::string rules() const;
 

@@ -1,27 +1,24 @@
 #include "text/grammar/json_schema_objects.h"
 
-#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "text/grammar/json_keywords.h"
 #include "text/grammar/json_pointer.h"
 
 namespace stagecraft {
 namespace {
 
-constexpr const char* kObjectKeywords[] = {"properties", "required", "additionalProperties"};
 constexpr std::string_view kSchemaOfObjects = "a schema of objects (\"type\": \"object\")";
 
-// The schemas in anyOf, oneOf or allOf. const and enum come first, as when the rules are written.
+// The schemas that decide what the values are.
 std::vector<JsonNode> parts_of(JsonNode schema) {
   std::vector<JsonNode> parts;
-  if (schema.member("const") || schema.find("enum")) return parts;
-  for (const char* key : {"anyOf", "oneOf", "allOf"}) {
-    const auto schemas = schema.find(key);
-    if (!schemas) continue;
-    for (const JsonNode part : schemas->elements()) parts.push_back(part);
-    break;
+  const std::string_view key = deciding_keyword(schema);
+  if (key == "allOf") parts.push_back(main_part(schema.at(key)));
+  if (key == "anyOf" || key == "oneOf") {
+    for (const JsonNode part : schema.at(key).elements()) parts.push_back(part);
   }
   return parts;
 }
@@ -46,10 +43,7 @@ void check_object(JsonNode schema) {
 
 }  // namespace
 
-bool has_object_keywords(JsonNode schema) {
-  return std::ranges::any_of(kObjectKeywords,
-                             [&](const char* key) { return schema.find(key).has_value(); });
-}
+bool has_object_keywords(JsonNode schema) { return has_keywords_of(schema, KeywordKind::Object); }
 
 void check_objects(JsonNode root) {
   std::set<std::string, std::less<>> seen;  // pointers: a schema may refer to itself
@@ -58,7 +52,8 @@ void check_objects(JsonNode root) {
     const JsonNode schema = todo.back();
     todo.pop_back();
     if (!schema.is_object()) schema.refuse(kSchemaOfObjects);
-    if (const auto ref = schema.find("$ref")) {
+    if (deciding_keyword(schema) == "$ref") {
+      const auto ref = schema.find("$ref");
       if (seen.emplace(ref->string()).second) todo.push_back(json_at(root, *ref));
       continue;
     }
