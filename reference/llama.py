@@ -85,7 +85,7 @@ def _rope_scaling(raw: dict[str, Any]) -> RopeScaling:
     fields = dict(raw.get("rope_scaling") or raw.get("rope_parameters") or {})
     fields.setdefault("rope_type", fields.pop("type", "default"))
     fields.setdefault("rope_theta", raw.get("rope_theta", 10000.0))
-    if fields["rope_type"] == "llama3":
+    if fields["rope_type"] in ("llama3", "yarn"):
         fields.setdefault(
             "original_max_position_embeddings", raw.get("max_position_embeddings", 2048)
         )
@@ -177,7 +177,9 @@ def attention_block(
     k = keep("k_rope", rope(k, *angles, how))
     if past is not None:
         k, v = torch.cat((past[0].to(how.dtype), k)), torch.cat((past[1].to(how.dtype), v))
-    probabilities, mixed = attention(q, k, v, window, how)
+    yarn = config.rope.rope_type == "yarn"
+    scale = config.head_dim**-0.5 * config.rope.score_factor if yarn else None
+    probabilities, mixed = attention(q, k, v, window, how, scale)
     keep("attn_probs", probabilities)
     mixed = keep("attn_out", mixed).flatten(1)
     projected = keep("attn_proj", _project(layer, "self_attn.o_proj", mixed, how))

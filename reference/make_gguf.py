@@ -32,7 +32,7 @@ from gguf import GGMLQuantizationType as Type
 from gguf import GGUFWriter, TokenType
 
 import dump
-from gguf_models import add_sizes, write_families
+from gguf_models import add_sizes, add_yarn, write_families
 from gguf_parts import write_blocks, write_pre_tokenizers
 from seed import random_for
 
@@ -48,6 +48,7 @@ MODELS = (
     "llama-gqa2",
     "llama-rope-linear",
     "llama-rope-llama3",
+    "qwen2-rope-yarn",
     "llama-tied-lm-head-only",
     "qwen2-window-off",
     "qwen3-qk-norm",
@@ -122,9 +123,12 @@ def add_shape(writer: GGUFWriter, config: Json) -> None:
         writer.add_rope_dimension_count(config["hidden_size"] // config["num_attention_heads"])
     writer.add_vocab_size(config["vocab_size"])
     scaling = config.get("rope_scaling") or {}
-    if scaling.get("rope_type", scaling.get("type")) == "linear":
-        writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+    kind = scaling.get("rope_type", scaling.get("type"))
+    if kind in ("linear", "yarn"):
+        writer.add_rope_scaling_type(gguf.RopeScalingType(kind))
         writer.add_rope_scaling_factor(scaling["factor"])
+    if kind == "yarn":
+        add_yarn(writer, scaling)
 
 
 def add_tensor(writer: GGUFWriter, name: str, tensor: torch.Tensor) -> None:

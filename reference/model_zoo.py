@@ -12,6 +12,7 @@ from typing import Any
 from architectures import MODULES
 from tiny_model import TinyModel
 
+YARN = {"factor": 4.0, "beta_fast": 4.0, "beta_slow": 1.0}
 LLAMA3_SCALING = {
     "factor": 8.0,
     "low_freq_factor": 1.0,
@@ -127,6 +128,24 @@ LLAMA_MODELS = (
         _newer({"rope_type": "llama3", "rope_theta": 100.0} | LLAMA3_SCALING),
         seq_len=9,
         seen_by={"rope_parameters": {"rope_type": "default", "rope_theta": 100.0}},
+    ),
+    # The course's layers do not compute this: yarn. The attention factor follows from the factor of
+    # the context, or is given.
+    TinyModel(
+        "qwen2-rope-yarn",
+        _config(
+            "qwen2",
+            rope_theta=100.0,
+            rope_scaling={"type": "yarn", "original_max_position_embeddings": 64} | YARN,
+        ),
+        seq_len=9,
+        seen_by={"rope_scaling": None},
+    ),
+    TinyModel(
+        "llama-rope-yarn-newer",
+        _newer({"rope_type": "yarn", "rope_theta": 50.0, "attention_factor": 1.25} | YARN),
+        seq_len=9,
+        seen_by={"rope_parameters": {"rope_type": "default", "rope_theta": 50.0}},
     ),
     # Files.
     TinyModel("llama-f16", _config(torch_dtype="float16"), dtype="float16"),

@@ -78,7 +78,16 @@ Config llama_config(const ModelDescription& description, const ModelSource& mode
   if (description.config) return *description.config;
   const auto types = llama_family_types();
   if (std::ranges::find(types, description.plan.model_type) != types.end()) {
-    throw Error("{}: 'hidden_act': expected 'silu' to write {}, found another activation function",
+    const bool has_gelu = std::ranges::any_of(description.plan.steps, [](const Step& step) {
+      const auto* activate = std::get_if<ActivateStep>(&step.kind);
+      return activate != nullptr && activate->function != ActivateStep::Function::Silu;
+    });
+    if (has_gelu) {
+      throw Error(
+          "{}: 'hidden_act': expected 'silu' to write {}, found another activation function",
+          model.name(), format);
+    }
+    throw Error("{}: rope type: expected default, linear or llama3 to write {}, found 'yarn'",
                 model.name(), format);
   }
   throw Error("{}: 'model_type': expected {} to write {}, found '{}'", model.name(),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <initializer_list>
 #include <span>
 #include <string_view>
@@ -21,10 +22,10 @@ void refuse_foreign_arithmetic(const ConfigFields& fields,
 // Reads both styles of config.json: "rope_theta" and "rope_scaling" at the top, or both inside
 // "rope_parameters".
 // theta: the default if the file does not give it. honoured: fields inside the object, other than
-// those of RopeConfig, that the architecture reads itself. If kAttentionFactor is one of them, rope
-// type "yarn" is accepted, and the architecture must multiply the scale of attention by the square
-// of RopeConfig::attention_factor.
+// those of RopeConfig, that the architecture reads itself. With kYarn, rope type "yarn" is
+// accepted, and the architecture must scale scores by DecoderSizes::score_scale(rope).
 inline constexpr std::string_view kAttentionFactor = "attention_factor";
+inline constexpr std::array<std::string_view, 1> kYarn = {kAttentionFactor};
 RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len, double theta = 10'000.0,
                       std::span<const std::string_view> honoured = {});
 

@@ -12,6 +12,11 @@ namespace stagecraft {
 
 float DecoderSizes::score_scale() const { return 1.0f / std::sqrt(static_cast<float>(head_dim)); }
 
+float DecoderSizes::score_scale(const RopeConfig& rope) const {
+  return static_cast<float>(rope.attention_factor * rope.attention_factor) /
+         std::sqrt(static_cast<float>(head_dim));
+}
+
 DecoderSizes parse_sizes(const ConfigFields& fields, const DecoderDefaults& defaults,
                          const SizeNames& names) {
   DecoderSizes c;

@@ -29,6 +29,8 @@ struct DecoderSizes {
   std::size_t kv_dim() const { return n_kv_heads * head_dim; }
   // 1 / sqrt(head_dim): most architectures multiply attention scores by this.
   float score_scale() const;
+  // The same times the square of the factor by which yarn multiplies q and k.
+  float score_scale(const RopeConfig& rope) const;
 };
 
 // For architectures in which the number of heads determines these sizes: a file must not contain

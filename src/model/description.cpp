@@ -1,5 +1,6 @@
 #include "model/description.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/file_kind.h"
@@ -12,6 +13,7 @@
 #include "model/decoder_fields.h"
 #include "model/family.h"
 #include "model/gguf_config.h"
+#include "model/rope_fields.h"
 
 namespace stagecraft {
 namespace {
@@ -20,13 +22,30 @@ bool has_gelu(const ConfigFields& fields) {
   return fields.text_or("hidden_act", "silu").starts_with("gelu");
 }
 
-// The layers of the course and parse_config support only SiLU: a model with GELU has a plan, but no
-// Config.
-Plan llama_with_gelu(const ConfigText& text, const ConfigFields& fields) {
-  auto with_silu = json_value(text.json);
-  with_silu["hidden_act"] = "silu";
-  return llama_plan(parse_config(json_text(with_silu), text.where),
-                    parse_activation(fields, "hidden_act", "silu"));
+// Whether the type of RoPE is none that parse_config reads.
+bool has_other_rope(const ConfigFields& fields) {
+  const std::optional<ConfigFields> rope = rope_object(fields);
+  if (!rope) return false;
+  const std::string type = rope->text_or("rope_type", rope->text_or("type", "default"));
+  return type != "default" && type != "linear" && type != "llama3";
+}
+
+// The layers of the course and parse_config support neither GELU nor yarn: a model that has one of
+// them has a plan, but no Config.
+Plan llama_beyond_the_course(const ConfigText& text, const ConfigFields& fields) {
+  auto simpler = json_value(text.json);
+  simpler["hidden_act"] = "silu";
+  simpler.erase("rope_scaling");
+  simpler.erase("rope_parameters");
+  Config config = parse_config(json_text(simpler), text.where);
+  config.rope = parse_rope(fields, config.max_seq_len, 10'000.0, kYarn);
+  // Qwen's files keep the length for which the model was trained; users add "rope_scaling".
+  if (config.rope.type == RopeConfig::Type::Yarn) {
+    const double stretched = std::min(config.rope.original_max_seq_len * config.rope.factor,
+                                      static_cast<double>(kMaxDimension));
+    config.max_seq_len = std::max(config.max_seq_len, static_cast<std::size_t>(stretched));
+  }
+  return llama_plan(config, parse_activation(fields, "hidden_act", "silu"));
 }
 
 void refuse_stored_fields(const ConfigFields& fields) {
@@ -53,8 +72,8 @@ ModelDescription describe(const ModelSource& model, const ConfigText& text) {
   const ConfigFields fields(json, text.where);
   if (!model.is_file()) refuse_stored_fields(fields);
   ModelDescription description;
-  if (is_llama_family(fields) && has_gelu(fields)) {
-    description.plan = llama_with_gelu(text, fields);
+  if (is_llama_family(fields) && (has_gelu(fields) || has_other_rope(fields))) {
+    description.plan = llama_beyond_the_course(text, fields);
   } else if (is_llama_family(fields)) {
     description.config = read_config(model, text);
     description.plan = llama_plan(*description.config);

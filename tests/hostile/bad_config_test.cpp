@@ -151,8 +151,9 @@ const BadModel kBadConfigs[] = {
      "config.json: 'rope_theta': expected a number from 1 to 1000000000000, found 0"},
     {"has_an_array_for_rope", config(R"({"rope_scaling": [8]})"),
      "config.json: 'rope_scaling': expected an object, found an array of 1"},
-    {"has_an_unknown_rope", config(R"({"rope_scaling": {"type": "yarn", "factor": 4}})"),
-     "config.json: rope_scaling: rope type: expected default, linear or llama3, found 'yarn'"},
+    {"has_an_unknown_rope", config(R"({"rope_scaling": {"type": "dynamic", "factor": 4}})"),
+     "config.json: rope_scaling: rope type: expected default, linear, llama3 or yarn, found "
+     "'dynamic'"},
     {"has_a_number_for_a_rope_type", config(R"({"rope_scaling": {"rope_type": 3}})"),
      "config.json: rope_scaling: 'rope_type': expected a string, found 3"},
     {"has_linear_rope_without_a_factor", config(R"({"rope_scaling": {"rope_type": "linear"}})"),

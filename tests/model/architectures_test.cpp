@@ -43,7 +43,7 @@ std::string refusal(const std::string& model, const std::string& key, const nloh
 }
 
 TEST(Description, TakesTheEndsOfATextFromGenerationConfigIfItNamesThem) {
-  for (const char* model : {"llama-mha", "llama-gelu", "gpt2-tied"}) {
+  for (const char* model : {"llama-mha", "llama-gelu", "qwen2-rope-yarn", "gpt2-tied"}) {
     const TemporaryFolder folder;
     fs::copy(fs::path(TEST_DATA "/models") / model / "config.json", folder.path());
     const auto expect_ends = [&](const std::vector<TokenId>& ends) {
@@ -58,6 +58,24 @@ TEST(Description, TakesTheEndsOfATextFromGenerationConfigIfItNamesThem) {
     write_file(folder.file("generation_config.json"), R"({"eos_token_id": [5, 3]})");
     expect_ends({5, 3});
   }
+}
+
+// Qwen's files name the length of the training as the longest one.
+TEST(Description, YarnMakesTheContextOfALlamaLonger) {
+  const auto context = [](std::string_view config) {
+    const TemporaryFolder folder;
+    write_file(folder.file("config.json"), std::string(config));
+    const ModelDescription description = describe_model(folder.path());
+    EXPECT_FALSE(description.config.has_value());
+    return description.plan.max_seq_len;
+  };
+  auto config = nlohmann::json::parse(read_file(TEST_DATA "/models/qwen2-rope-yarn/config.json"));
+  EXPECT_EQ(context(config.dump()), 256u);  // 4 times 64
+  config["rope_scaling"]["original_max_position_embeddings"] = 8;
+  EXPECT_EQ(context(config.dump()), 64u);
+  config["rope_scaling"]["factor"] = 1e6;
+  config["rope_scaling"]["original_max_position_embeddings"] = 1 << 24;
+  EXPECT_EQ(context(config.dump()), std::size_t{1} << 24);
 }
 
 TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {

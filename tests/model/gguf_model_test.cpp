@@ -31,6 +31,7 @@ TEST(GgufModel, GivesTheLogitsOfItsFolderBitForBit) {
                                  "llama-rope-linear",
                                  "llama-tied-lm-head-only",
                                  "qwen2-window-off",
+                                 "qwen2-rope-yarn",
                                  "qwen3-qk-norm",
                                  "cohere-tied",
                                  "cohere2-pattern",

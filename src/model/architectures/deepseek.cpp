@@ -150,7 +150,6 @@ struct Scores {
   float scale = 1.0f;
 };
 Scores parse_scores(const ConfigFields& fields, const DeepSeek& model) {
-  constexpr std::array<std::string_view, 1> kYarn = {kAttentionFactor};
   Scores scores;
   scores.rope = parse_rope(fields, model.sizes.max_seq_len, 10'000.0, kYarn);
   scores.scale = 1.0f / std::sqrt(static_cast<float>(model.latent.plain + model.latent.rope));

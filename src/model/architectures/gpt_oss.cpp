@@ -18,7 +18,6 @@ constexpr double kMaxLimit = 1e6;
 constexpr std::size_t kSlidingWindow = 128, kSlidingPattern = 2;
 
 RopeConfig rope_of(const ConfigFields& fields, std::size_t max_seq_len) {
-  constexpr std::array<std::string_view, 1> kYarn = {kAttentionFactor};
   if (rope_object(fields)) return parse_rope(fields, max_seq_len, 150'000.0, kYarn);
   throw Error("{}: 'rope_scaling': expected an object, found none", fields.where());
 }
@@ -105,7 +104,6 @@ Plan gpt_oss_plan(const ConfigFields& fields) {
   const std::vector<std::size_t> windows =
       parse_window_pattern(fields, sizes.n_layers, kSlidingPattern, kSlidingWindow);
   const RopeConfig rope = rope_of(fields, sizes.max_seq_len);
-  const auto stretched = static_cast<float>(rope.attention_factor * rope.attention_factor);
 
   Plan plan;
   DecoderWriter w("gpt_oss", sizes, plan, {.gated = false});
@@ -117,7 +115,7 @@ Plan gpt_oss_plan(const ConfigFields& fields) {
     w.norm("attn_norm", w.n, w.x, at + "input_layernorm");
     w.qkv(w.n, self, bias);
     w.rope(frequencies);
-    w.attention(stretched * sizes.score_scale(), windows[i], 0.0f, {},
+    w.attention(sizes.score_scale(rope), windows[i], 0.0f, {},
                 w.weight({self + "sinks", {sizes.n_heads}}));
     w.linear("attn_proj", w.o, w.a, self + "o_proj", bias);
     w.add("attn_residual");

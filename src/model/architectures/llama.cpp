@@ -17,7 +17,7 @@ Plan llama_plan(const Config& config, ActivateStep::Function function) {
                               .norm_eps = config.norm_eps,
                               .tied = config.tied_embeddings,
                               .eos_ids = config.eos_ids};
-  const float scale = sizes.score_scale();
+  const float scale = sizes.score_scale(config.rope);
 
   Plan plan;
   DecoderWriter w(config.model_type, sizes, plan);

@@ -16,9 +16,8 @@ Plan olmo2_plan(const ConfigFields& fields) {
   OlmoLayer layer;
   layer.function = parse_activation(fields, "hidden_act", "silu");
   layer.bias = fields.flag_or("attention_bias", false);
-  constexpr std::array<std::string_view, 1> kYarn = {kAttentionFactor};
   const RopeConfig rope = parse_rope(fields, sizes.max_seq_len, 10'000.0, kYarn);
-  layer.scale = olmo_attention_scale(sizes, rope);
+  layer.scale = sizes.score_scale(rope);
 
   Plan plan;
   DecoderWriter w("olmo2", sizes, plan);

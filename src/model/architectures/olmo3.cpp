@@ -37,7 +37,6 @@ Plan olmo3_plan(const ConfigFields& fields) {
       parse_sizes(fields, {.vocab_size = 50'304, .max_seq_len = 2048, .norm_eps = 1e-5});
   const std::vector<std::size_t> windows =
       parse_window_pattern(fields, sizes.n_layers, kOlmo3Pattern);
-  constexpr std::array<std::string_view, 1> kYarn = {kAttentionFactor};
   const RopeConfig ropes[] = {
       parse_rope_of(fields, sizes.max_seq_len, {.theta = kTheta, .honoured = kYarn}),
       parse_rope_of(fields, sizes.max_seq_len,
@@ -55,7 +54,7 @@ Plan olmo3_plan(const ConfigFields& fields) {
     layer.window = windows[i];
     const bool slides = windows[i] != 0;
     layer.rope = tables[slides];
-    layer.scale = olmo_attention_scale(sizes, ropes[slides]);
+    layer.scale = sizes.score_scale(ropes[slides]);
     olmo_layer(w, i, layer);
   }
   w.logits();

@@ -1,13 +1,6 @@
 #include "model/architectures/olmo_common.h"
 
-#include <cmath>
-
 namespace stagecraft {
-
-float olmo_attention_scale(const DecoderSizes& sizes, const RopeConfig& rope) {
-  const auto factor = static_cast<float>(rope.attention_factor * rope.attention_factor);
-  return factor / std::sqrt(static_cast<float>(sizes.head_dim));
-}
 
 void olmo_layer(DecoderWriter& w, std::size_t index, const OlmoLayer& layer) {
   const std::string at = w.layer(index), self = at + "self_attn.", mlp = at + "mlp.";

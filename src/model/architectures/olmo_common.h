@@ -13,9 +13,6 @@ struct OlmoLayer {
   bool bias = false;
   ActivateStep::Function function = ActivateStep::Function::Silu;
 };
-// The scale of attention: 1 / sqrt(head_dim), times the square of the factor by which yarn
-// multiplies q and k.
-float olmo_attention_scale(const DecoderSizes& sizes, const RopeConfig& rope);
 void olmo_layer(DecoderWriter& w, std::size_t index, const OlmoLayer& layer);
 
 }  // namespace stagecraft
