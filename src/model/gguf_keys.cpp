@@ -22,14 +22,30 @@ constexpr std::array<std::string_view, 5> kWithoutEffect = {
 ArchitectureKeys::ArchitectureKeys(const GgufMetadata& metadata, std::string_view architecture)
     : metadata_(metadata), prefix_(fmt::format("{}.", architecture)) {}
 
+std::size_t ArchitectureKeys::size_of_layers(std::string_view name) {
+  if (!is_array(name)) return size(name);
+  const std::vector<std::int64_t> sizes = integers(name);
+  const std::size_t n_layers = size("block_count");
+  const bool fits = sizes.size() == n_layers && sizes.front() >= 1 &&
+                    sizes.front() <= static_cast<std::int64_t>(kMaxDimension) &&
+                    std::ranges::count(sizes, sizes.front()) == std::ssize(sizes);
+  if (!fits) refuse(name, fmt::format("the same number for each of {} layers", n_layers));
+  return static_cast<std::size_t>(sizes.front());
+}
+
 void ArchitectureKeys::expect(std::string_view name, std::size_t value) {
   if (has(name) && size(name) != value) refuse(name, fmt::format("{}", value));
 }
 
 void ArchitectureKeys::refuse_leftovers() const {
   for (const std::string_view key : metadata_.keys()) {
-    if (!key.starts_with(prefix_) || metadata_.is_neutral(key)) continue;
+    if (!key.starts_with(prefix_)) continue;
     const std::string_view name = key.substr(prefix_.size());
+    if (name == "attention.causal") {  // false: a token also sees the tokens after it
+      if (!metadata_.flag_or(key, true)) metadata_.refuse(key, "true");
+      continue;
+    }
+    if (metadata_.is_neutral(key)) continue;
     const bool known = std::ranges::find(asked_, name) != asked_.end() ||
                        std::ranges::find(kWithoutEffect, name) != kWithoutEffect.end();
     if (!known) metadata_.refuse(key, "no such key (it is not supported)");
