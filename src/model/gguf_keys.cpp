@@ -22,17 +22,6 @@ constexpr std::array<std::string_view, 5> kWithoutEffect = {
 ArchitectureKeys::ArchitectureKeys(const GgufMetadata& metadata, std::string_view architecture)
     : metadata_(metadata), prefix_(fmt::format("{}.", architecture)) {}
 
-std::size_t ArchitectureKeys::size_of_layers(std::string_view name) {
-  if (!is_array(name)) return size(name);
-  const std::vector<std::int64_t> sizes = integers(name);
-  const std::size_t n_layers = size("block_count");
-  const bool fits = sizes.size() == n_layers && sizes.front() >= 1 &&
-                    sizes.front() <= static_cast<std::int64_t>(kMaxDimension) &&
-                    std::ranges::count(sizes, sizes.front()) == std::ssize(sizes);
-  if (!fits) refuse(name, fmt::format("the same number for each of {} layers", n_layers));
-  return static_cast<std::size_t>(sizes.front());
-}
-
 void ArchitectureKeys::expect(std::string_view name, std::size_t value) {
   if (has(name) && size(name) != value) refuse(name, fmt::format("{}", value));
 }

@@ -29,8 +29,10 @@ class ArchitectureKeys {
   std::size_t size(std::string_view name, std::size_t max = kMaxDimension) {
     return metadata_.size(key(name), 1, max);
   }
-  // The same for a key that may be an array with one number per layer, all of which must be equal.
-  std::size_t size_of_layers(std::string_view name);
+  // The same for a key that may be an array with the same number for each layer.
+  std::size_t size_of_layers(std::string_view name) {
+    return metadata_.size_of_layers(key(name), kMaxDimension);
+  }
   std::size_t size_or(std::string_view name, std::size_t fallback) {
     return has(name) ? size(name) : fallback;
   }

@@ -125,11 +125,15 @@ void let_the_last_value_hold(CLI::App& command) {
   }
 }
 
-// `help`: --help. `help COMMAND`: COMMAND --help.
-std::vector<std::string> with_help_as_option(std::vector<std::string> arguments) {
+// `help`: --help. `help COMMAND`: COMMAND --help. `help` of an unknown command: only its name,
+// which is an error.
+std::vector<std::string> with_help_as_option(std::vector<std::string> arguments,
+                                             std::span<const Command> commands) {
   if (arguments.empty() || arguments.front() != "help" || arguments.size() > 2) return arguments;
   arguments.erase(arguments.begin());
-  arguments.emplace_back("--help");
+  const bool known = arguments.empty() ||
+                     std::ranges::find(commands, arguments[0], &Command::name) != commands.end();
+  if (known) arguments.emplace_back("--help");
   return arguments;
 }
 
@@ -158,7 +162,8 @@ int run(int argc, char** argv, std::span<const Command> commands) {
   CLI::App app("A language model engine, and the course in which you write it", typed_name());
   app.set_version_flag("--version", version_text());
   app.require_subcommand(0, 1);  // no command: see the message below
-  std::vector<std::string> arguments = with_help_as_option({argv + std::min(argc, 1), argv + argc});
+  std::vector<std::string> arguments =
+      with_help_as_option({argv + std::min(argc, 1), argv + argc}, commands);
   const std::string asked_for = arguments.empty() ? "" : arguments.front();
   add_commands(app, commands, asked_for);
   try {

@@ -258,7 +258,7 @@ TEST(ChatTemplateOption, SaysWhatItTakes) {
   const TinyChatModel model;
   const LimitedRun run = run_limited(
       {"chat", "--model", model.folder().string(), "--chat-template", "lama2", "hello"});
-  EXPECT_EQ(run.code, 1) << run.ended_by;
+  EXPECT_EQ(run.code, 2) << run.ended_by;
   EXPECT_EQ(run.err,
             "stagecraft: --chat-template: expected a file or one of chatml, llama3, gemma, phi3, "
             "zephyr, mistral, llama2, found 'lama2'\n");

@@ -257,7 +257,7 @@ const BadCommand kBadCommands[] = {
      {"chat", "--model", "TINY", "--chat-template", "zephyr", "--chat-template-kwargs",
       R"({"x": 1})", "Hello"},
      2,
-     "--chat-template-kwargs: 'x': expected a variable of the chat template, "
+     "--chat-template-kwargs: x: expected a variable of the chat template, "
      "found none"},
     {"serve_with_a_template_that_is_no_file",
      {"serve", "--model", "TINY", "--port", "0", "--chat-template", "foo"},

@@ -229,15 +229,19 @@ const BadGguf kBadConfigs[] = {
      "'llama.embedding_length': expected a whole number from 1 to 16777216, found 32"},
     {"has_no_heads", without("llama.attention.head_count"),
      "'llama.attention.head_count' is missing"},
-    {"has_other_heads_in_each_layer", llama("attention.head_count", i32_array({4})),
-     "'llama.attention.head_count': expected the same number for each of 2 layers, found an array "
-     "of 1"},
-    {"has_other_heads_in_one_layer", llama("attention.head_count_kv", i32_array({2, 4})),
-     "'llama.attention.head_count_kv': expected the same number for each of 2 layers, found an "
+    {"has_heads_of_more_layers_than_it_has", llama("attention.head_count", i32_array({4, 4})),
+     "'llama.attention.head_count': expected the same number for each layer, 1 in all, found an "
      "array of 2"},
-    {"has_no_heads_in_all_layers", llama("attention.head_count_kv", i32_array({0, 0})),
-     "'llama.attention.head_count_kv': expected the same number for each of 2 layers, found an "
+    {"has_other_heads_in_each_layer",
+     [](RawGguf& file) {
+       file.set("llama.block_count", u32(2));
+       file.set("llama.attention.head_count_kv", i32_array({2, 4}));
+     },
+     "'llama.attention.head_count_kv': expected the same number for each layer, 2 in all, found an "
      "array of 2"},
+    {"has_no_heads_in_all_layers", llama("attention.head_count_kv", i32_array({0})),
+     "'llama.attention.head_count_kv': expected the same number for each layer, 1 in all, found an "
+     "array of 1"},
     {"has_heads_that_do_not_divide", llama("attention.head_count", u32(5)),
      "'llama.attention.head_count': expected a divisor of 32 (embedding_length), found 5"},
     {"sees_the_future", llama("attention.causal", boolean(0)),
