@@ -248,6 +248,17 @@ TEMPLATES = [
     "{{ people | map(attribute='tags') | list | tojson }}",
     "{% for p in people %}{{ p.tags | join(' ') or 'none' }},{% endfor %}",
     "{{ 'x' if people[0].tags else 'y' }}{{ 'x' if people[1].tags else 'y' }}",
+    # filter
+    "{% filter upper %}a{{ word }}{% endfilter %}b",
+    "{% filter trim | upper %} x\n {% endfilter %}",
+    "{% filter replace('a', 'b') %}banana {{ text }}{% endfilter %}",
+    "{% for m in messages %}{% filter upper %}{{ m.role }}{% endfilter %},{% endfor %}",
+    "{% filter upper %}{% filter replace('A', 'b') %}Aa{% endfilter %}{% endfilter %}",
+    "{% filter upper %}{% set y = 1 %}{% endfilter %}{{ y is defined }}",
+    "{% filter %}x{% endfilter %}",
+    "{% filter upper %}x",
+    "{% filter nosuch %}x{% endfilter %}",
+    "{% filter length %}abc{% endfilter %}",
 ]
 
 # Each of these filters is applied to each value, including values that it is not made for.

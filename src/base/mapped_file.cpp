@@ -19,10 +19,10 @@ namespace {
 // A descriptor that closes itself, so that no error below leaks it.
 class Descriptor {
  public:
-  // O_NONBLOCK: opening a FIFO must not wait for a writer; later it is refused, because it is not a
-  // regular file.
-  explicit Descriptor(const std::filesystem::path& path)
-      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  // O_NONBLOCK: opening a FIFO that will be refused must not wait for a writer.
+  explicit Descriptor(const std::filesystem::path& path, Pipes pipes = Pipes::Refuse)
+      : fd_(::open(path.c_str(),
+                   O_RDONLY | O_CLOEXEC | (pipes == Pipes::Refuse ? O_NONBLOCK : 0))) {
     if (fd_ < 0) refuse(path, errno);
   }
   Descriptor(const Descriptor&) = delete;
@@ -101,8 +101,33 @@ void refuse_lfs_pointer(std::string_view text, const std::string& where) {
   throw Error("{}: is a Git LFS pointer, not the file itself: fetch it with 'git lfs pull'", where);
 }
 
-std::string read_text_file(const std::filesystem::path& path, std::size_t max_bytes) {
-  const Descriptor file(path);
+namespace {
+
+bool is_pipe(const Descriptor& file) {
+  struct stat status {};
+  return ::fstat(file.get(), &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
+std::string read_pipe(const Descriptor& file, const std::filesystem::path& path,
+                      std::size_t max_bytes) {
+  std::string text;
+  for (char part[1 << 16];;) {
+    const ssize_t got = ::read(file.get(), part, sizeof part);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw Error("{}: cannot be read: {}", path.string(), std::strerror(errno));
+    if (got == 0) return text;
+    text.append(part, static_cast<std::size_t>(got));
+    if (text.size() > max_bytes) {
+      throw Error("{}: expected at most {} bytes, found more", path.string(), max_bytes);
+    }
+  }
+}
+
+}  // namespace
+
+std::string read_text_file(const std::filesystem::path& path, std::size_t max_bytes, Pipes pipes) {
+  const Descriptor file(path, pipes);
+  if (pipes == Pipes::Read && is_pipe(file)) return read_pipe(file, path, max_bytes);
   const std::size_t size = regular_file_size(file, path);
   if (size > max_bytes) {
     throw Error("{}: expected at most {} bytes, found {}", path.string(), max_bytes, size);

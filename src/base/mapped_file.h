@@ -37,9 +37,14 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
+// Whether a text may come from a pipe, as in `--grammar <(...)` of a shell. Then reading waits for
+// the program that writes it. The files of a model must be regular files.
+enum class Pipes { Refuse, Read };
+
 // The whole of a small text file (config.json, tokenizer.json). Throws Error naming the path if it
 // cannot be read or has more than `max_bytes`.
-std::string read_text_file(const std::filesystem::path& path, std::size_t max_bytes);
+std::string read_text_file(const std::filesystem::path& path, std::size_t max_bytes,
+                           Pipes pipes = Pipes::Refuse);
 
 // Throws Error if the text is a Git LFS pointer: what `git clone` leaves in place of a large file
 // if Git LFS is not installed. read_text_file calls it.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/file_kind.h"
 #include "base/json.h"
 #include "checkpoint/composed_weights.h"
@@ -44,6 +45,12 @@ std::map<std::string, std::vector<std::string>> parse_index(const fs::path& path
   return shards;
 }
 
+// Whether a path that does not exist was meant for a file.
+bool is_named_as_file(const fs::path& path) {
+  const std::string extension = ascii_lower(path.extension().string());
+  return extension == ".gguf" || extension == ".bin" || extension == ".flm";
+}
+
 std::shared_ptr<const WeightFile> open_model_file(const ModelSource& model) {
   if (auto file = model.gguf()) return std::make_shared<const GgufWeights>(std::move(file));
   if (auto file = model.llama2c()) return std::make_shared<const Llama2cWeights>(std::move(file));
@@ -78,7 +85,7 @@ Checkpoint Checkpoint::open(const ModelSource& source) {
   std::error_code failed;
   const fs::file_status status = fs::status(model, failed);
   if (status.type() == fs::file_type::not_found) {
-    throw Error("{}: no such {}", model.string(), source.is_file() ? "file" : "folder");
+    throw Error("{}: no such {}", model.string(), is_named_as_file(model) ? "file" : "folder");
   }
   if (failed) throw Error("{}: cannot be opened: {}", model.string(), failed.message());
   if (!fs::is_directory(status)) {

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/ascii.h"
 #include "base/error.h"
 #include "base/file_kind.h"
+#include "base/json.h"
+#include "base/mapped_file.h"
 #include "checkpoint/model_source.h"
 
 #if defined(__APPLE__)
@@ -93,6 +97,67 @@ fs::path model_in(const fs::path& folder, const std::string& name, const std::st
               printable(files.front().filename().string()));
 }
 
+// The number of characters to insert, delete or replace that turns one name into the other.
+std::size_t edits_between(std::string_view one, std::string_view other) {
+  std::vector<std::size_t> row(other.size() + 1);  // for the characters of `one` so far
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    std::size_t before = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < other.size(); ++j) {
+      const std::size_t replaced = before + (one[i] == other[j] ? 0 : 1);
+      before = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, before + 1});
+    }
+  }
+  return row.back();
+}
+
+// The names of the models that were pulled, that come with the project, and that ./stage pull knows
+// (models/registry.json).
+std::vector<std::string> known_names() {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  const auto add_folders = [&](const fs::path& folder, const std::string& owner) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+      const std::string name = entry.path().filename().string();
+      if (is_model_name(name) && entry.is_directory(ignored)) names.push_back(owner + name);
+    }
+  };
+  for (const fs::path& folder : pulled_folders()) {
+    const std::size_t n = names.size();
+    add_folders(folder, "");
+    const std::vector<std::string> owners(names.begin() + static_cast<std::ptrdiff_t>(n),
+                                          names.end());
+    for (const std::string& owner : owners) add_folders(folder / owner, owner + "/");
+  }
+  for (const fs::path& folder : own_folders()) {
+    add_folders(folder, "");
+    try {
+      constexpr std::size_t kMaxBytes = 1 << 20;
+      const std::string file = (folder / "registry.json").string();
+      const Json json(read_text_file(file, kMaxBytes), file);
+      for (const JsonNode model : json.root().at("models").elements()) {
+        names.emplace_back(model.at("name").string());
+      }
+    } catch (const Error&) {  // an installed program has no such file
+    }
+  }
+  return names;
+}
+
+// "; did you mean NAME?" if a known name resembles `name`, "" otherwise.
+std::string near_name(const std::string& name) {
+  const std::vector<std::string> names = known_names();
+  const std::string* nearest = nullptr;
+  std::size_t fewest = std::min<std::size_t>(3, name.size() / 2);  // at most 2 edits
+  for (const std::string& known : names) {
+    const std::size_t edits = edits_between(name, known);
+    if (edits == 0) return "";  // ./stage pull knows it
+    if (edits < fewest) nearest = &known, fewest = edits;
+  }
+  return nearest == nullptr ? "" : fmt::format("; did you mean {}?", *nearest);
+}
+
 // The model that is called NAME or NAME:FILE; nullopt if `given` looks like a path.
 std::optional<fs::path> find_named(const std::string& given) {
   const std::string name = given.substr(0, given.find(':'));
@@ -112,8 +177,9 @@ std::optional<fs::path> find_named(const std::string& given) {
   // A misspelled path of a file, or of a folder beside others? Opening it will fail.
   const bool is_file = file.empty() && fs::path(given).extension() == ".gguf";
   if (is_file || fs::is_directory(fs::path(given).parent_path(), ignored)) return std::nullopt;
-  throw Error("{}: no such folder, and no model of that name was pulled: ./stage pull {}", given,
-              given);
+  const std::string near = near_name(name);
+  throw Error("{}: no such folder, and no model of that name was pulled{}", given,
+              near.empty() ? ": ./stage pull " + given : near);
 }
 
 // True if `given` is the path of a folder or of a file.

@@ -15,7 +15,8 @@ namespace stagecraft {
 // project: in $STAGECRAFT_HOME/models, or beside the installed program in
 // ../share/stagecraft/models.
 //
-// Throws Error that names the command to pull a missing model, or the folders that were searched.
+// Throws Error that names a known model with a similar name, or the command to pull a missing
+// model, or the folders that were searched.
 std::filesystem::path find_model(const std::string& given, const std::string& default_name);
 
 // True if find_model() found `given` as the name of a model, not as a path.

@@ -1,6 +1,10 @@
 #include "checkpoint/gguf_metadata.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "base/utf8.h"
 
@@ -53,6 +57,18 @@ std::size_t GgufMetadata::size(std::string_view key, std::size_t min, std::size_
     }
   }
   refuse(key, fmt::format("a whole number from {} to {}", min, max));
+}
+
+std::size_t GgufMetadata::size_of_layers(std::string_view key, std::size_t max) const {
+  if (!is_array(key)) return size(key, 1, max);
+  const std::string layers = fmt::format("{}.block_count", key.substr(0, key.find('.')));
+  const std::size_t n_layers = size(layers, 1, SIZE_MAX);
+  const std::vector<std::int64_t> sizes = integers(key);
+  const bool fits = sizes.size() == n_layers && sizes.front() >= 1 &&
+                    static_cast<std::uint64_t>(sizes.front()) <= max &&
+                    std::ranges::count(sizes, sizes.front()) == std::ssize(sizes);
+  if (!fits) refuse(key, fmt::format("the same number for each layer, {} in all", n_layers));
+  return static_cast<std::size_t>(sizes.front());
 }
 
 std::optional<std::size_t> GgufMetadata::find_size(std::string_view key, std::size_t min,

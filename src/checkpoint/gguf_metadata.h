@@ -29,6 +29,9 @@ class GgufMetadata {
   std::vector<std::string_view> keys() const;  // in order of their bytes
 
   std::size_t size(std::string_view key, std::size_t min, std::size_t max) const;
+  // A size of an architecture ("llama.attention.head_count"), from 1: one number, or an array with
+  // the same number for each layer.
+  std::size_t size_of_layers(std::string_view key, std::size_t max) const;
   std::optional<std::size_t> find_size(std::string_view key, std::size_t min,
                                        std::size_t max) const;
   // The id of a token, 0 to n_tokens - 1. nullopt if the key is missing or has 4294967295, which

@@ -23,8 +23,9 @@ SourceTokenizer with_chat(const Conversion& conversion, Json description, std::s
   SpecialTokens special = read_chat_template(from, tokenizer).special_tokens;
   // A tokenizer may be a single file, without a tokenizer_config.json.
   if (special.empty()) special = read_chat_template(conversion.model, tokenizer).special_tokens;
+  ChatTemplateSource chat = read_chat_template(source_of_template(conversion));
   return {std::move(description), std::move(tokenizer), std::move(where),
-          read_chat_template(source_of_template(conversion)).text, std::move(special)};
+          std::move(chat.text),   std::move(special),   std::move(chat.tools_text)};
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ struct SourceTokenizer {
   std::string where;          // the tokenizer's file, for errors
   std::string chat_template;  // Jinja; "" if there is none
   SpecialTokens special_tokens;
+  std::string tools_template = {};  // for conversations with tools; "": the same
 };
 
 // Where to read the chat template: in the model, or if it has none, in the conversion's tokenizer.

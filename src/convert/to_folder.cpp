@@ -28,21 +28,25 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxCopiedBytes = std::size_t{128} << 20;
-constexpr std::array<std::string_view, 9> kTokenizerFiles = {"tokenizer.json",
-                                                             "tokenizer_config.json",
-                                                             "special_tokens_map.json",
-                                                             "added_tokens.json",
-                                                             "vocab.json",
-                                                             "merges.txt",
-                                                             "tokenizer.model",
-                                                             "chat_template.jinja",
-                                                             "chat_template.json"};
+constexpr std::array<std::string_view, 10> kTokenizerFiles = {"tokenizer.json",
+                                                              "tokenizer_config.json",
+                                                              "special_tokens_map.json",
+                                                              "added_tokens.json",
+                                                              "vocab.json",
+                                                              "merges.txt",
+                                                              "tokenizer.model",
+                                                              kChatTemplateFile,
+                                                              "chat_template.json",
+                                                              kToolTemplateFile};
+// The folder of kToolTemplateFile.
+const std::string kMoreTemplates = fs::path(kToolTemplateFile).parent_path().string();
 
-// Whether a file of this name belongs to a model folder, so that an old one must not stay beside a
-// new model. Without config.json and model.safetensors, which every conversion replaces.
+// Whether a file or folder of this name belongs to a model folder, so that an old one must not stay
+// beside a new model. Without config.json and model.safetensors, which every conversion replaces.
 bool belongs_to_a_model_folder(std::string_view name) {
   return std::ranges::find(kTokenizerFiles, name) != kTokenizerFiles.end() ||
-         name == "generation_config.json" || name == "model.safetensors.index.json" ||
+         name == kMoreTemplates || name == "generation_config.json" ||
+         name == "model.safetensors.index.json" ||
          (name.starts_with("model-") && name.ends_with(".safetensors"));  // a shard
 }
 
@@ -74,6 +78,9 @@ class AtomicFolder {
   const fs::path& path() const { return unfinished_; }
   fs::path file(std::string_view name) const { return unfinished_ / name; }
   void write(std::string_view name, std::string_view text) const {
+    std::error_code failed;
+    fs::create_directories(file(name).parent_path(), failed);
+    if (failed) refuse(failed);
     AtomicFile out(file(name), true);
     out.write(text);
     out.commit();
@@ -87,11 +94,12 @@ class AtomicFolder {
       const std::string name = old.filename().string();
       return !belongs_to_a_model_folder(name) || fs::exists(file(name), failed);
     });
-    for (const fs::path& made : files_of(unfinished_)) move(made, path_ / made.filename());
-    for (const fs::path& old : leftovers) {
-      fs::remove(old, failed);
-      if (failed) refuse(failed);
+    for (const fs::path& made : files_of(unfinished_)) {
+      const fs::path to = path_ / made.filename();
+      if (fs::is_directory(made, failed)) remove(to);  // rename() replaces only an empty folder
+      move(made, to);
     }
+    for (const fs::path& old : leftovers) remove(old);
   }
 
  private:
@@ -104,6 +112,11 @@ class AtomicFolder {
     }
     if (failed) refuse(failed);
     return files;
+  }
+  void remove(const fs::path& old) const {
+    std::error_code failed;
+    old.filename() == kMoreTemplates ? fs::remove_all(old, failed) : fs::remove(old, failed);
+    if (failed) refuse(failed);
   }
   void move(const fs::path& from, const fs::path& to) const {
     std::error_code failed;
@@ -188,7 +201,12 @@ void write_tokenizer(const AtomicFolder& folder, const Conversion& conversion, c
   if (!json.contains("eos_token") && !plan.eos_ids.empty()) {
     json["eos_token"] = tokenizer.token_of(plan.eos_ids.front());
   }
-  if (!source.chat_template.empty()) json["chat_template"] = source.chat_template;
+  if (!source.tools_template.empty()) {
+    json["chat_template"] = {{{"name", "default"}, {"template", source.chat_template}},
+                             {{"name", kToolUse}, {"template", source.tools_template}}};
+  } else if (!source.chat_template.empty()) {
+    json["chat_template"] = source.chat_template;
+  }
   folder.write("tokenizer_config.json", json_text(json, 2) + "\n");
 }
 
@@ -222,8 +240,12 @@ void copy_or_write_tokenizer(const AtomicFolder& folder, const Conversion& conve
     folder.write(name, read_text_file(from / name, kMaxCopiedBytes));
   }
   if (!conversion.tokenizer) return;
-  const std::string chat_template = read_chat_template(source_of_template(conversion)).text;
-  if (!chat_template.empty()) folder.write("chat_template.jinja", chat_template);
+  // The model's templates replace those of the tokenizer's folder.
+  const ChatTemplateSource own = read_chat_template(source_of_template(conversion));
+  if (own.text.empty()) return;
+  fs::remove_all(folder.file(kMoreTemplates), ignored);
+  folder.write(kChatTemplateFile, own.text);
+  if (!own.tools_text.empty()) folder.write(kToolTemplateFile, own.tools_text);
 }
 
 }  // namespace

@@ -117,6 +117,10 @@ Converted convert_to_gguf(const Conversion& conversion) {
     if (!tokenizer.chat_template.empty()) {
       writer.add("tokenizer.chat_template", std::string_view(tokenizer.chat_template));
     }
+    if (!tokenizer.tools_template.empty()) {
+      writer.add(fmt::format("tokenizer.chat_template.{}", kToolUse),
+                 std::string_view(tokenizer.tools_template));
+    }
   } else {
     writer.add("tokenizer.ggml.model", "none");
     add_gguf_end_tokens(writer, config.eos_ids, where);

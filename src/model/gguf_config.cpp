@@ -38,11 +38,12 @@ std::size_t heads_of_layers(ArchitectureKeys& keys, nlohmann::json& config) {
 void add_heads(ArchitectureKeys& keys, const GgufArchitecture& architecture,
                nlohmann::json& config) {
   const std::size_t dim = config["hidden_size"];
-  const std::size_t n_heads = keys.size("attention.head_count");
+  const std::size_t n_heads = keys.size_of_layers("attention.head_count");
   config["num_attention_heads"] = n_heads;
-  config["num_key_value_heads"] = architecture.conv_layers
-                                      ? heads_of_layers(keys, config)
-                                      : keys.size_or("attention.head_count_kv", n_heads);
+  constexpr std::string_view kKeyHeads = "attention.head_count_kv";
+  config["num_key_value_heads"] = architecture.conv_layers ? heads_of_layers(keys, config)
+                                  : !keys.has(kKeyHeads)   ? n_heads
+                                                           : keys.size_of_layers(kKeyHeads);
   const bool whole = dim % n_heads == 0;
   const bool may_differ = architecture.has_head_dim && keys.has("attention.key_length");
   if (!whole && !may_differ) {
@@ -130,7 +131,7 @@ void check_delta(ArchitectureKeys& keys, const nlohmann::json& config) {
 // For models in which all layers have the same head size, block width and RoPE.
 void add_one_kind(ArchitectureKeys& keys, const GgufArchitecture& architecture,
                   nlohmann::json& config) {
-  config["intermediate_size"] = keys.size("feed_forward_length");
+  config["intermediate_size"] = keys.size_of_layers("feed_forward_length");
   if (architecture.latent_heads) {
     add_latent_heads(keys, config);
   } else {

@@ -29,6 +29,10 @@ class ArchitectureKeys {
   std::size_t size(std::string_view name, std::size_t max = kMaxDimension) {
     return metadata_.size(key(name), 1, max);
   }
+  // The same for a key that may be an array with the same number for each layer.
+  std::size_t size_of_layers(std::string_view name) {
+    return metadata_.size_of_layers(key(name), kMaxDimension);
+  }
   std::size_t size_or(std::string_view name, std::size_t fallback) {
     return has(name) ? size(name) : fallback;
   }
@@ -57,7 +61,7 @@ class ArchitectureKeys {
   // The key is known, and its value does not matter.
   void ignore(std::string_view name) { asked_.emplace_back(name); }
   // Throws Error if a key of the architecture has a value other than 0, false, "none" or empty, and
-  // no function above was called with its name.
+  // no function above was called with its name; or if attention is not causal.
   void refuse_leftovers() const;
 
  private:

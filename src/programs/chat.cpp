@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "generation/chat_session.h"
 #include "generation/text_memory.h"
+#include "programs/chat_options.h"
 #include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"
@@ -316,17 +317,16 @@ class Chat {
 };
 
 void run_chat(const ChatFlags& flags) {
-  check_utf8("question", flags.question);
-  check_utf8("--system", flags.system);
+  check_text("question", flags.question);
+  check_text("--system", flags.system);
   const bool one_question = flags.question_option->count() > 0;
   if (one_question && flags.question.empty()) {
-    throw Error("question: expected text, found none");
+    throw CLI::ValidationError("question", "expected text, found none");
   }
   const ModelSource model = find_model(flags.model, "chat");
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
-  ChatFormat format = ChatFormat::open(
-      model, tokenizer,
-      {flags.chat_template, "--chat-template", template_variables(flags.template_variables)});
+  ChatFormat format =
+      open_chat_format(model, tokenizer, flags.chat_template, flags.template_variables);
   Engine engine = flags.open_engine(model);
   flags.check_tokenizer(tokenizer, model, engine.plan());
 

@@ -11,8 +11,11 @@
 #include <exception>
 #include <new>
 #include <sstream>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "programs/console.h"
@@ -85,6 +88,55 @@ std::string unexpected_argument(const CLI::App& app) {
                      first, where_it_is_said(app));
 }
 
+// CLI11's messages, in the words of all others. "--top-k: 1 required K missing" becomes "--top-k:
+// expected a value (K), found none".
+std::string message_of(const CLI::ArgumentMismatch& error) {
+  constexpr std::string_view kRequired = ": 1 required ", kMissing = " missing";
+  const std::string_view text = error.what();
+  const std::size_t at = text.find(kRequired);
+  if (at != std::string_view::npos && text.ends_with(kMissing)) {
+    std::string_view type = text.substr(at + kRequired.size());
+    type.remove_suffix(kMissing.size());
+    return fmt::format("{}: expected a value ({}), found none", text.substr(0, at), type);
+  }
+  const std::size_t received = text.find(": At Most 1 required but received ");
+  if (received == std::string_view::npos) return std::string(text);
+  return fmt::format("{}: expected one value, found {}", text.substr(0, received),
+                     text.substr(text.rfind(' ') + 1));
+}
+
+// "--ids: expected no --prompt beside it, found both" for "--ids excludes --prompt".
+std::string message_of(const CLI::ExcludesError& error) {
+  constexpr std::string_view kExcludes = " excludes ";
+  const std::string_view text = error.what();
+  const std::size_t at = text.find(kExcludes);
+  if (at == std::string_view::npos) return std::string(text);
+  return fmt::format("{}: expected no {} beside it, found both", text.substr(0, at),
+                     text.substr(at + kExcludes.size()));
+}
+
+// If an option with one value is given several times, the last one holds, so that a user can add an
+// option to the command of a script or of an alias. A text without an option's name is different:
+// who gives two of them has forgotten the quotes.
+void let_the_last_value_hold(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    const bool one_value = option->get_items_expected_max() == 1;
+    if (one_value && !option->get_positional()) option->take_last();
+  }
+}
+
+// `help`: --help. `help COMMAND`: COMMAND --help. `help` of an unknown command: only its name,
+// which is an error.
+std::vector<std::string> with_help_as_option(std::vector<std::string> arguments,
+                                             std::span<const Command> commands) {
+  if (arguments.empty() || arguments.front() != "help" || arguments.size() > 2) return arguments;
+  arguments.erase(arguments.begin());
+  const bool known = arguments.empty() ||
+                     std::ranges::find(commands, arguments[0], &Command::name) != commands.end();
+  if (known) arguments.emplace_back("--help");
+  return arguments;
+}
+
 // Adds the command that the user asked for. If its name is unknown, adds all commands, for --help
 // and for error messages. Adding the options of all commands would take 6% of the time that
 // story656k needs to its first word.
@@ -92,6 +144,7 @@ void add_commands(CLI::App& app, std::span<const Command> commands, std::string_
   const bool known = std::ranges::find(commands, asked_for, &Command::name) != commands.end();
   for (const Command& command : commands)
     if (!known || command.name == asked_for) command.add(app);
+  for (CLI::App* command : app.get_subcommands({})) let_the_last_value_hold(*command);
 }
 
 // If this program was started without stdin, stdout or stderr (`>&-`), the next file that it opens
@@ -109,10 +162,13 @@ int run(int argc, char** argv, std::span<const Command> commands) {
   CLI::App app("A language model engine, and the course in which you write it", typed_name());
   app.set_version_flag("--version", version_text());
   app.require_subcommand(0, 1);  // no command: see the message below
-  const std::string_view asked_for = argc > 1 ? argv[1] : "";
+  std::vector<std::string> arguments =
+      with_help_as_option({argv + std::min(argc, 1), argv + argc}, commands);
+  const std::string asked_for = arguments.empty() ? "" : arguments.front();
   add_commands(app, commands, asked_for);
   try {
-    app.parse(argc, argv);
+    std::ranges::reverse(arguments);  // as CLI11 expects them
+    app.parse(std::move(arguments));
   } catch (const CLI::RuntimeError& error) {
     return error.get_exit_code();  // the command ran and chose its own exit code
   } catch (const CLI::ExtrasError&) {
@@ -120,6 +176,12 @@ int run(int argc, char** argv, std::span<const Command> commands) {
     return kBadCommandLine;
   } catch (const CLI::RequiredError& error) {
     print_error((error.what() + where_it_is_said(app)).c_str());
+    return kBadCommandLine;
+  } catch (const CLI::ArgumentMismatch& error) {
+    print_error(message_of(error).c_str());
+    return kBadCommandLine;
+  } catch (const CLI::ExcludesError& error) {
+    print_error(message_of(error).c_str());
     return kBadCommandLine;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help, --version

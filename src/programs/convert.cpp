@@ -1,5 +1,6 @@
 #include "convert/convert.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/ascii.h"
@@ -32,17 +33,21 @@ constexpr std::array<std::pair<std::string_view, DType>, 6> kTypes = {{
     {"q4_1", DType::Q4_1},
 }};
 
+// The format that the name of OUT shows. A folder may have a dot in its name (SmolLM2-1.7B), but an
+// end such as .bin or .ggfu was meant for a file.
 std::string target_of(const ConvertFlags& flags) {
   if (!flags.to.empty()) return flags.to;
   const std::string extension = ascii_lower(std::filesystem::path(flags.out).extension().string());
-  for (const std::string_view other : {".bin", ".ckpt", ".pt", ".pth", ".safetensors"}) {
-    if (extension != other) continue;
+  if (extension == ".gguf") return "gguf";
+  if (extension == ".flm") return "flm";
+  if (extension.size() > 1 &&
+      std::all_of(extension.begin() + 1, extension.end(), is_ascii_letter)) {
     throw CLI::ValidationError(
         "OUT", fmt::format("expected NAME.gguf, NAME.flm or a folder, found '{}' (--to folder "
                            "writes a folder of that name)",
                            printable(flags.out, 1000)));
   }
-  return extension == ".gguf" ? "gguf" : extension == ".flm" ? "flm" : "folder";
+  return "folder";
 }
 
 void check_type(const std::string& target, const ConvertFlags& flags) {

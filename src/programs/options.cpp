@@ -10,6 +10,7 @@
 #include "base/mapped_file.h"
 #include "base/number.h"
 #include "base/processors.h"
+#include "base/utf8.h"
 #include "programs/console.h"
 #include "programs/students_code.h"
 #include "text/grammar/json_schema.h"
@@ -222,7 +223,7 @@ void GenerationFlags::add_grammar_to(CLI::App& command) {
 std::shared_ptr<const TokenGrammar> GenerationFlags::read_grammar(const Tokenizer& tokens) const {
   const std::string& file = grammar.empty() ? json_schema : grammar;
   if (file.empty()) return nullptr;
-  std::string rules = read_text_file(file, Grammar::kMaxBytes);
+  std::string rules = read_text_file(file, Grammar::kMaxBytes, Pipes::Read);
   if (grammar.empty()) rules = json_schema_gbnf(Json(rules, printable(file)).root());
   return std::make_shared<const TokenGrammar>(TokenGrammars(tokens).parse(rules, printable(file)));
 }
@@ -286,18 +287,8 @@ TextOptions GenerationFlags::text_options(const Plan& plan, std::size_t default_
   return options;
 }
 
-void add_template_variables_to(CLI::App& command, std::string& json) {
-  command
-      .add_option(
-          "--chat-template-kwargs", json,
-          "Variables of the chat template, such as '{\"enable_thinking\": false}' for Qwen3")
-      ->check(not_empty("a JSON object"))
-      ->type_name("JSON");
-}
-
-std::shared_ptr<const Json> template_variables(const std::string& json) {
-  if (json.empty()) return nullptr;
-  return std::make_shared<const Json>(parse_json_object(json, "--chat-template-kwargs"));
+void check_text(std::string_view what, std::string_view text) {
+  value_of_command_line([&] { check_utf8(what, text); });
 }
 
 std::vector<std::string> split_at_commas(std::string_view text) {
@@ -335,7 +326,9 @@ void check_ids(std::string_view option, std::span<const TokenId> ids, std::size_
 
 void check_tokens(std::span<const TokenId> ids, const ModelSource& tokenizer,
                   const ModelSource& model, const Plan& plan) {
-  if (ids.empty()) throw Error("prompt: expected at least one token, found none");
+  if (ids.empty()) {
+    throw CLI::ValidationError("prompt", "expected at least one token, found none");
+  }
   const TokenId largest = *std::max_element(ids.begin(), ids.end());
   if (static_cast<std::size_t>(largest) < plan.vocab_size) return;
   throw Error("{}: expected ids from 0 to {} (the {} rows of {}), found {} in the prompt",

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "generation/generate_text.h"
 #include "generation/sampling_ranges.h"
@@ -83,10 +84,21 @@ struct GenerationFlags : ModelFlags, EngineFlags {
   TextOptions text_options(const Plan& plan, std::size_t default_max_tokens) const;
 };
 
-// Adds --chat-template-kwargs, as llama.cpp calls it. template_variables() reads its value; null if
-// that is empty.
-void add_template_variables_to(CLI::App& command, std::string& json);
-std::shared_ptr<const Json> template_variables(const std::string& json);
+// Calls `check`, which looks at a value of the command line. An Error about it becomes a
+// CLI::ValidationError: the exit code is 2. This is so for every value that is wrong in itself, or
+// that names what the model does not have (an id, a head, a variable of its chat template). Other
+// errors keep exit code 1: the file that a value names is wrong, or a text is too long.
+template <class Check>
+auto value_of_command_line(const Check& check) {
+  try {
+    return check();
+  } catch (const Error& error) {
+    throw CLI::ValidationError(error.what());
+  }
+}
+
+// Throws CLI::ValidationError if the text that `what` calls is not UTF-8.
+void check_text(std::string_view what, std::string_view text);
 
 // The parts of "1,,2": "1", "" and "2".
 std::vector<std::string> split_at_commas(std::string_view text);

@@ -207,7 +207,7 @@ void print_attention(const Peek& peek, HeadIndex head, const Labels& labels,
 
 void run_peek(const PeekFlags& flags) {
   const ModelSource model = find_model(flags.model, "story");
-  check_utf8("text", flags.text);
+  check_text("text", flags.text);
   Engine engine = flags.open_observed(model);
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
   flags.check_tokenizer(tokenizer, model, engine.plan());

@@ -74,7 +74,7 @@ std::string number_as_json(double value) {
 
 void run_perplexity(const PerplexityFlags& flags) {
   const ModelSource model = find_model(flags.model, "story");
-  const std::string text = read_text_file(flags.text, kMaxTextBytes);
+  const std::string text = read_text_file(flags.text, kMaxTextBytes, Pipes::Read);
   check_utf8(flags.text, text);
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
   std::vector<TokenId> ids = tokenizer.encode(text, {.add_special = true});
@@ -103,7 +103,12 @@ void run_perplexity(const PerplexityFlags& flags) {
     });
     seconds = progress.seconds();
   }
-  if (nats.empty()) guard.end_if_interrupted();
+  // A program that reads the JSON must not take the beginning of a text for all of it.
+  if (guard.interrupted() && (nats.empty() || flags.json)) {
+    print_note(flags.json ? "[interrupted: no JSON has been printed]" : "[interrupted]");
+    guard.end_if_interrupted();
+  }
+  const std::size_t n_scored = ids.size() - 1;
 
   // Counts the bytes of the scored tokens: of all but the first. If the first is the begin token of
   // the tokenizer, these are all bytes of the text.
@@ -123,8 +128,13 @@ void run_perplexity(const PerplexityFlags& flags) {
         number_as_json(perplexity), number_as_json(bits), number_as_json(sum), nats.size(), bytes,
         windows.context, windows.stride);
   } else {
-    fmt::print("bits per byte  {:.4f}\nperplexity     {:.4f} per token\n", bits, perplexity);
+    const std::string part =
+        guard.interrupted() ? fmt::format(" (of the first {} of {} tokens)", nats.size(), n_scored)
+                            : "";
+    fmt::print("bits per byte  {:.4f}{}\nperplexity     {:.4f} per token{}\n", bits, part,
+               perplexity, part);
   }
+  if (guard.interrupted()) print_note("[interrupted]");
   print_note(fmt::format("[{} tokens, {} bytes; context {}, stride {}; {:.0f} tokens/s; {}]",
                          nats.size(), bytes, windows.context, windows.stride,
                          static_cast<double>(nats.size()) / std::max(seconds, 1e-9), model.name()));

@@ -1,3 +1,6 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -9,6 +12,7 @@
 #include "checkpoint/model_source.h"
 #include "generation/text_memory.h"
 #include "model/plan_text.h"
+#include "programs/chat_options.h"
 #include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"
@@ -43,7 +47,7 @@ const HttpServer* served = nullptr;  // a signal handler can only reach globals
 // value, and clients encode other characters in different ways.
 std::string read_key(const std::string& file) {
   if (file.empty()) return {};
-  const std::string text = read_text_file(file, kMaxKeyBytes);
+  const std::string text = read_text_file(file, kMaxKeyBytes, Pipes::Read);
   std::string key = text.substr(0, text.find_first_of("\r\n"));
   if (key.empty()) throw Error("{}: expected a key on the first line, found none", printable(file));
   for (std::size_t i = 0; i < key.size(); ++i) {
@@ -97,14 +101,27 @@ Engine open_glass_box_engine(const ModelSource& source, const Plan& plan) {
   return Engine::open(source, {observed_backend(), 1});
 }
 
+// Whether `host` stands for all addresses of this machine. No browser can open it.
+bool means_all_addresses(const std::string& host) {
+  in6_addr v6 = {};
+  in_addr v4 = {};
+  if (host == "*") return true;
+  if (::inet_pton(AF_INET6, host.c_str(), &v6) == 1) return IN6_IS_ADDR_UNSPECIFIED(&v6) != 0;
+  return ::inet_pton(AF_INET, host.c_str(), &v4) == 1 && v4.s_addr == 0;
+}
+
 void serve(const ServeFlags& flags, HttpServer& server, const InterruptGuard& guard,
            const std::string& name) {
   const bool is_v6 = flags.host.find(':') != std::string::npos;
-  print_now(
-      fmt::format("serving {} at http://{}:{}\n"
-                  "open this address in a browser to chat and to see how each token is "
-                  "chosen\n",
-                  printable(name), is_v6 ? "[" + flags.host + "]" : flags.host, server.port()));
+  const bool all = means_all_addresses(flags.host);
+  print_now(fmt::format(
+      "serving {} at http://{}:{}\n"
+      "open this address in a browser to chat and to see how each token is chosen\n{}",
+      printable(name),
+      all     ? "localhost"
+      : is_v6 ? "[" + flags.host + "]"
+              : flags.host,
+      server.port(), all ? "other machines can use any address of this machine\n" : ""));
   std::optional<std::chrono::steady_clock::time_point> end;
   server.run([&] {
     if (!guard.interrupted()) return false;
@@ -115,6 +132,19 @@ void serve(const ServeFlags& flags, HttpServer& server, const InterruptGuard& gu
     }
     return now >= *end;
   });
+}
+
+// A template may use what this engine lacks. Then each chat would fail; the user should learn this
+// when the server starts.
+void note_useless_template(const ChatFormat& chat) {
+  try {
+    chat.text({{{"user", "Who?"}}});
+  } catch (const Error& error) {
+    print_note(
+        fmt::format("note: the chat template refuses a short conversation, so chats will "
+                    "fail: {}",
+                    error.what()));
+  }
 }
 
 // Everything that serves one model.
@@ -134,10 +164,9 @@ class ServedEngine {
     check_memory(engine_, model_.context, flags.parallel);
     note_long_context(engine_.plan(), model_.context);
     try {
-      chat_ = ChatFormat::open(
-          source, tokenizer_,
-          {flags.chat_template, "--chat-template", template_variables(flags.template_variables)});
+      chat_ = open_chat_format(source, tokenizer_, flags.chat_template, flags.template_variables);
       chat_->find_tool_form();
+      note_useless_template(*chat_);
       model_.chat = &*chat_;
     } catch (const Error& error) {
       if (!flags.chat_template.empty() || !flags.template_variables.empty()) throw;

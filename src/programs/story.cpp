@@ -156,8 +156,10 @@ void tell_several(const StoryFlags& flags, Engine& engine, const Tokenizer& toke
 }
 
 void run_story(const StoryFlags& flags) {
-  if (flags.prompt.empty()) throw Error("prompt: expected some text, found none");
-  check_utf8("prompt", flags.prompt);
+  if (flags.prompt.empty()) {
+    throw CLI::ValidationError("prompt", "expected some text, found none");
+  }
+  check_text("prompt", flags.prompt);
   std::vector<TokenId> prompt;
   if (flags.has_ids()) prompt = parse_id_list("--ids", flags.ids);
 

@@ -35,7 +35,14 @@ struct Options {
 // The text to encode, or the ids to decode.
 struct Input {
   std::string text;
-  std::string from;  // where the text comes from, for error messages: "stdin"
+  bool is_argument;
+
+  // Throws the error about a line: CLI::ValidationError if the command line holds the text.
+  [[noreturn]] void refuse(std::size_t line, const std::string& problem) const {
+    const std::string where = fmt::format("{}, line {}", is_argument ? "text" : "stdin", line);
+    if (is_argument) throw CLI::ValidationError(where, problem);
+    throw Error("{}: {}", where, problem);
+  }
 };
 
 std::string read_stdin() {
@@ -74,8 +81,8 @@ std::optional<TokenId> parse_id(std::string_view word) {
 TokenId check_id(const Tokenizer& tokenizer, const Input& input, TokenId id, std::string_view word,
                  std::size_t line) {
   if (id < 0 || static_cast<std::size_t>(id) >= tokenizer.vocab_size()) {
-    throw Error("{}, line {}: expected token ids from 0 to {}, found {}", input.from, line,
-                tokenizer.vocab_size() - 1, printable(word));
+    input.refuse(line, fmt::format("expected token ids from 0 to {}, found {}",
+                                   tokenizer.vocab_size() - 1, printable(word)));
   }
   return id;
 }
@@ -92,8 +99,7 @@ std::vector<TokenId> read_ids(const Tokenizer& tokenizer, const Input& input) {
       const std::string_view word = line.substr(0, line.find_first_of(kBetween));
       const std::optional<TokenId> id = parse_id(word);
       if (!id) {
-        throw Error("{}, line {}: expected token ids, found '{}'", input.from, number,
-                    printable(word));
+        input.refuse(number, fmt::format("expected token ids, found '{}'", printable(word)));
       }
       ids.push_back(check_id(tokenizer, input, *id, word, number));
       line.remove_prefix(word.size());
@@ -104,12 +110,14 @@ std::vector<TokenId> read_ids(const Tokenizer& tokenizer, const Input& input) {
 
 json parse_line(const Input& input, std::string_view line, std::size_t number,
                 const char* expected) {
-  check_utf8(fmt::format("{}, line {}", input.from, number), line);
+  if (const std::size_t at = utf8_error_offset(line); at != std::string_view::npos) {
+    input.refuse(number, fmt::format("expected UTF-8, found the byte 0x{:02x} at offset {}",
+                                     static_cast<unsigned char>(line[at]), at));
+  }
   json value = json::parse(line, nullptr, /*allow_exceptions=*/false);
   // The parser takes a zero byte for the end.
   if (value.is_discarded() || line.find('\0') != std::string_view::npos) {
-    throw Error("{}, line {}: expected {}, found '{}'", input.from, number, expected,
-                printable(line));
+    input.refuse(number, fmt::format("expected {}, found '{}'", expected, printable(line)));
   }
   return value;
 }
@@ -127,10 +135,10 @@ std::vector<TokenId> encode(const Tokenizer& tokenizer, std::string_view text,
 void encode_text(const Tokenizer& tokenizer, const Input& input, const Options& options) {
   const std::string& text = input.text;
   if (const std::size_t at = utf8_error_offset(text); at != std::string_view::npos) {
-    throw Error("{}, line {}: expected UTF-8, found the byte 0x{:02x} at offset {} of the input",
-                input.from,
-                1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
-                static_cast<unsigned char>(text[at]), at);
+    const auto begin = text.begin(), error = begin + static_cast<std::ptrdiff_t>(at);
+    input.refuse(static_cast<std::size_t>(1 + std::count(begin, error, '\n')),
+                 fmt::format("expected UTF-8, found the byte 0x{:02x} at offset {} of the input",
+                             static_cast<unsigned char>(text[at]), at));
   }
   write_stdout(joined(encode(tokenizer, text, options)) + "\n");
 }
@@ -139,8 +147,7 @@ void encode_lines(const Tokenizer& tokenizer, const Input& input, const Options&
   for_each_line(input.text, [&](std::string_view line, std::size_t number) {
     const json value = parse_line(input, line, number, "a JSON string");
     if (!value.is_string()) {
-      throw Error("{}, line {}: expected a JSON string, found '{}'", input.from, number,
-                  printable(line));
+      input.refuse(number, fmt::format("expected a JSON string, found '{}'", printable(line)));
     }
     const auto& string = value.get_ref<const std::string&>();
     write_stdout("[" + joined(encode(tokenizer, string, options)) + "]\n");
@@ -152,8 +159,8 @@ void decode_lines(const Tokenizer& tokenizer, const Input& input) {
     const json value = parse_line(input, line, number, "a JSON array of token ids");
     const auto is_id = [](const json& element) { return element.is_number_integer(); };
     if (!value.is_array() || !std::all_of(value.begin(), value.end(), is_id)) {
-      throw Error("{}, line {}: expected a JSON array of token ids, found '{}'", input.from, number,
-                  printable(line));
+      input.refuse(number,
+                   fmt::format("expected a JSON array of token ids, found '{}'", printable(line)));
     }
     std::vector<TokenId> ids;
     for (const json& element : value) {
@@ -167,7 +174,7 @@ void decode_lines(const Tokenizer& tokenizer, const Input& input) {
 void run(const Options& options) {
   const ModelSource model = find_model(options.model, "story");
   const Tokenizer tokenizer = Tokenizer::open(model);
-  const Input input = options.text ? Input{*options.text, "text"} : Input{read_stdin(), "stdin"};
+  const Input input = options.text ? Input{*options.text, true} : Input{read_stdin(), false};
   if (options.decode && options.jsonl) {
     decode_lines(tokenizer, input);
   } else if (options.decode) {

@@ -53,8 +53,9 @@ void select(std::vector<Activation>& activations, const std::string& only) {
     return activation.name.find(only) == std::string::npos;
   });
   if (activations.empty()) {
-    throw Error("--only: expected a part of a name from '{}' to '{}', found '{}'", first, last,
-                printable(only));
+    throw CLI::ValidationError(
+        "--only", fmt::format("expected a part of a name from '{}' to '{}', found '{}'", first,
+                              last, printable(only)));
   }
 }
 

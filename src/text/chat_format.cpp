@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/mapped_file.h"
 #include "base/utf8.h"
 #include "text/builtin_chat_templates.h"
 #include "text/chat_template_source.h"
@@ -33,11 +34,12 @@ ChatTemplateSource chosen_source(const std::string& chosen, ChatTemplateSource o
                                  const std::string& option) {
   std::error_code ignored;
   if (!std::filesystem::exists(chosen, ignored)) {
-    throw Error("{}: expected a file or one of {}, found '{}'", option,
-                builtin_chat_template_names(), printable(chosen));
+    throw ChatOptionError("{}: expected a file or one of {}, found '{}'", option,
+                          builtin_chat_template_names(), printable(chosen));
   }
   own.where = chosen;  // with the model's own special tokens
-  own.text = read_template_file(chosen);
+  own.text = read_template_file(chosen, Pipes::Read);
+  own.tools_text = {};
   return own;
 }
 
@@ -186,17 +188,29 @@ ChatFormat ChatFormat::open(const ModelSource& model, const Tokenizer& tokenizer
   ChatFormat format(tokenizer);
   format.special_tokens_ = std::move(source.special_tokens);
   format.template_ = std::make_shared<const jinja::Template>(source.text, source.where);
+  if (!source.tools_text.empty()) {
+    format.tools_template_ =
+        std::make_shared<const jinja::Template>(source.tools_text, source.tools_where);
+  }
   format.now_ = options.now ? *options.now : local_time();
   if (options.variables) {
-    for (const JsonNode value : options.variables->root().members()) {
-      if (sets_itself(value.key())) value.refuse("no variable that the program sets");
-      if (!format.reads(value.key())) value.refuse("a variable of the chat template", "none");
-    }
+    format.check_variables(*options.variables);
     format.variables_ = options.variables;
   }
   format.recognise_chatml();
   format.find_end_tokens();
   return format;
+}
+
+void ChatFormat::check_variables(const Json& variables) const {
+  try {
+    for (const JsonNode value : variables.root().members()) {
+      if (sets_itself(value.key())) value.refuse("no variable that the program sets");
+      if (!reads(value.key())) value.refuse("a variable of the chat template", "none");
+    }
+  } catch (const Error& error) {
+    throw ChatOptionError("{}", error.what());
+  }
 }
 
 void ChatFormat::recognise_chatml() {
@@ -229,29 +243,34 @@ void ChatFormat::recognise_chatml() {
   }
 }
 
-// Finds the special token that the template writes after an answer.
+// Finds the special token that each template writes after an answer.
 void ChatFormat::find_end_tokens() {
   if (is_chatml_) {
     // If the model opens the next message without ending its own, its answer is over, too.
     end_tokens_ = {chat_token(*tokenizer_, kChatEnd), chat_token(*tokenizer_, kChatStart)};
-    return;
+  } else {
+    for (const auto& [name, token] : special_tokens_) {
+      const auto id = tokenizer_->id_of(token);
+      if (name == "eos_token" && id) end_tokens_.push_back(*id);
+    }
   }
-  for (const auto& [name, token] : special_tokens_) {
-    const auto id = tokenizer_->id_of(token);
-    if (name == "eos_token" && id) end_tokens_.push_back(*id);
-  }
-  MarkedText exchange;
+  const std::vector<Message> exchange = {{"user", "Who?"}, {"assistant", "Me."}};
+  const Json no_tools("[]", "tools");
   try {
-    exchange = text({{{"user", "Who?"}, {"assistant", "Me."}}}, false);
-  } catch (const Error&) {
-    return;  // tokens() will throw the same error
+    if (!is_chatml_) add_end_token(text(exchange, false));
+    if (tools_template_) add_end_token(render(plain(exchange), no_tools.root(), false));
+  } catch (const Error&) {  // tokens() will throw the same error
   }
+}
+
+// exchange: a question and an answer.
+void ChatFormat::add_end_token(const MarkedText& exchange) {
   if (exchange.typed_spans().size() < 2) return;
   const std::string after = exchange.bytes().substr(exchange.typed_spans().back().end);
   for (const TokenId token : tokenizer_->encode(after, {.at_start = false})) {
     if (!tokenizer_->is_special(token)) continue;
     if (std::ranges::count(end_tokens_, token) == 0) end_tokens_.push_back(token);
-    break;
+    return;
   }
 }
 
@@ -264,34 +283,42 @@ bool ChatFormat::sets_itself(std::string_view variable) {
          variable.ends_with("_token");
 }
 
-bool ChatFormat::reads(std::string_view variable) const { return template_->reads(variable); }
+bool ChatFormat::reads(std::string_view variable) const {
+  return used_template(false).reads(variable) || used_template(true).reads(variable);
+}
+
+const jinja::Template& ChatFormat::used_template(bool with_tools) const {
+  return with_tools && tools_template_ ? *tools_template_ : *template_;
+}
 
 const std::string& ChatFormat::name() const { return template_->name(); }
 
 MarkedText ChatFormat::render(std::span<const ToolMessage> messages, std::optional<JsonNode> tools,
                               bool with_opening, const TemplateVariables& more) const {
-  return template_->render(
-      [&](jinja::Runtime& runtime) {
-        const auto word = [&](std::string_view text) { return runtime.text(MarkedText(text)); };
-        jinja::Values list;
-        for (const ToolMessage& message : messages) list.push_back(value_of(runtime, message));
-        std::vector<std::pair<std::string, jinja::Value>> variables = {
-            {"messages", runtime.list(std::move(list))},
-            {"tools", tools ? value_of(runtime, *tools) : jinja::Value::none()},
-            {"documents", jinja::Value::none()},
-            {"add_generation_prompt", jinja::Value::of_bool(with_opening)},
-        };
-        for (const auto& [name, token] : special_tokens_) variables.emplace_back(name, word(token));
-        if (variables_) {
-          for (const JsonNode value : variables_->root().members()) {
-            variables.emplace_back(value.key(), value_of(runtime, value));
-          }
-        }
-        for (const auto& [name, value] : more)
-          variables.emplace_back(name, value_of(runtime, value));
-        return variables;
-      },
-      now_);
+  return used_template(tools.has_value())
+      .render(
+          [&](jinja::Runtime& runtime) {
+            const auto word = [&](std::string_view text) { return runtime.text(MarkedText(text)); };
+            jinja::Values list;
+            for (const ToolMessage& message : messages) list.push_back(value_of(runtime, message));
+            std::vector<std::pair<std::string, jinja::Value>> variables = {
+                {"messages", runtime.list(std::move(list))},
+                {"tools", tools ? value_of(runtime, *tools) : jinja::Value::none()},
+                {"documents", jinja::Value::none()},
+                {"add_generation_prompt", jinja::Value::of_bool(with_opening)},
+            };
+            for (const auto& [name, token] : special_tokens_)
+              variables.emplace_back(name, word(token));
+            if (variables_) {
+              for (const JsonNode value : variables_->root().members()) {
+                variables.emplace_back(value.key(), value_of(runtime, value));
+              }
+            }
+            for (const auto& [name, value] : more)
+              variables.emplace_back(name, value_of(runtime, value));
+            return variables;
+          },
+          now_);
 }
 
 // Renders a function, a call of it and its result, and searches the text for the known forms.
@@ -337,7 +364,8 @@ std::vector<TokenId> ChatFormat::tokens(std::span<const ToolMessage> messages,
   }
   const bool continues = messages.back().role == "assistant" && messages.back().calls.empty();
   MarkedText text = render(messages, tools, !continues, variables);
-  if (continues) text = up_to_content(text, messages.back().content, name());
+  if (continues)
+    text = up_to_content(text, messages.back().content, used_template(tools.has_value()).name());
   return tokenizer_->encode(text, {});
 }
 

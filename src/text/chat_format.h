@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "text/chat_template.h"
 #include "text/marked_text.h"
@@ -31,6 +32,12 @@ struct ToolMessage : Message {
   std::string reasoning = {};  // with the role "assistant": its thoughts before the content
 };
 
+// Thrown if ChatFormat::Options are wrong, not the model.
+class ChatOptionError : public Error {
+ public:
+  using Error::Error;
+};
+
 // The chat format of a model: which tokens surround each message.
 //
 //   --chat-template NAME|FILE           the first of these that exists
@@ -38,9 +45,10 @@ struct ToolMessage : Message {
 //   built in, by the vocabulary              yes: stage 8's message_tokens and answer_opening
 //                                            no:  Jinja writes everything and marks typed text
 //
-// If the template writes ChatML, the course's functions (or a student's) make the tokens of a
-// conversation. Such a template may add a default system prompt. For any other template, Jinja
-// writes the conversation.
+// A model may have a second template (see chat_template_source.h), which writes the conversations
+// with tools. If the template writes ChatML, the course's functions (or a student's) make the
+// tokens of a conversation. Such a template may add a default system prompt. For any other
+// template, Jinja writes the conversation.
 class ChatFormat {
  public:
   struct Options {
@@ -49,9 +57,10 @@ class ChatFormat {
     std::shared_ptr<const Json> variables = {};  // an object of variables for every conversation
     std::optional<std::tm> now = {};  // empty: the local time. Some templates print the date
   };
-  // The format of a model; `tokenizer` must outlive it. Throws Error if a template is wrong, if the
-  // model has none and its vocabulary does not show which built-in template fits, or if the
-  // template reads no variable of the name of one of these, or the format sets it itself.
+  // The format of a model; `tokenizer` must outlive it. Throws Error if a template is wrong, or if
+  // the model has none and its vocabulary does not show which built-in template fits. Throws
+  // ChatOptionError if `chosen` is neither a built-in template nor a file, if the template does not
+  // read one of the variables, or if the format sets that one itself.
   static ChatFormat open(const ModelSource& model, const Tokenizer& tokenizer,
                          const Options& options);
   static ChatFormat open(const ModelSource& model, const Tokenizer& tokenizer) {
@@ -73,7 +82,7 @@ class ChatFormat {
                               const TemplateVariables& variables = {}) const;
   // Whether the format itself gives the template a variable of this name, such as "messages".
   static bool sets_itself(std::string_view variable);
-  // Whether the template reads a variable of this name.
+  // Whether a template reads a variable of this name.
   bool reads(std::string_view variable) const;
   // How the template writes calls. None: in no known form, or the template ignores functions, or
   // find_tool_form() was not called. That function renders probes to find out.
@@ -92,13 +101,18 @@ class ChatFormat {
 
  private:
   explicit ChatFormat(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
+  void check_variables(const Json& variables) const;
   void recognise_chatml();
   void find_end_tokens();
+  void add_end_token(const MarkedText& exchange);
+  // The template of a conversation that has tools, or none.
+  const jinja::Template& used_template(bool with_tools) const;
   MarkedText render(std::span<const ToolMessage> messages, std::optional<JsonNode> tools,
                     bool with_opening, const TemplateVariables& variables = {}) const;
 
   const Tokenizer* tokenizer_;
   std::shared_ptr<const jinja::Template> template_;
+  std::shared_ptr<const jinja::Template> tools_template_;            // null: template_
   std::vector<std::pair<std::string, std::string>> special_tokens_;  // "bos_token": "<s>"
   std::shared_ptr<const Json> variables_;
   std::tm now_ = {};  // the time of open(), so that a conversation has one date

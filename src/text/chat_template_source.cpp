@@ -4,7 +4,6 @@
 
 #include "base/file_kind.h"
 #include "base/json.h"
-#include "base/mapped_file.h"
 #include "base/utf8.h"
 #include "checkpoint/flm.h"
 #include "checkpoint/gguf.h"
@@ -31,21 +30,32 @@ void add_special_tokens(JsonNode config, const std::string& where, ChatTemplateS
 }
 
 // One template, or an array of {"name", "template"}.
-std::string template_of(JsonNode node, const std::string& where) {
-  if (!node.is_array()) return json_string(node, where, "chat_template");
+void add_templates(JsonNode node, const std::string& file, ChatTemplateSource& source) {
+  source.where = file + ": chat_template";
+  if (!node.is_array()) {
+    source.text = json_string(node, file, "chat_template");
+    return;
+  }
   std::string names;
+  bool found = false;
   for (const JsonNode entry : node.elements()) {
     const bool named = entry.is_object() && entry.find("name") && entry.find("template");
     if (!named) {
       throw Error("{}: 'chat_template': expected a name and a template in each entry, found {}",
-                  where, entry.describe());
+                  file, entry.describe());
     }
-    const std::string said = json_string(entry.at("name"), where, "name");
-    if (said == "default") return json_string(entry.at("template"), where, "template");
-    names += (names.empty() ? "" : ", ") + said;
+    const std::string name = json_string(entry.at("name"), file, "name");
+    names += (names.empty() ? "" : ", ") + name;
+    if (name != "default" && name != kToolUse) continue;
+    found = true;
+    std::string text = json_string(entry.at("template"), file, "template");
+    (name == "default" ? source.text : source.tools_text) = std::move(text);
   }
-  throw Error("{}: 'chat_template': expected a template named 'default', found {}", where,
-              names.empty() ? "none" : printable(names));
+  if (!found) {
+    throw Error("{}: 'chat_template': expected a template named 'default' or '{}', found {}", file,
+                kToolUse, names.empty() ? "none" : printable(names));
+  }
+  source.tools_where = fmt::format("{}, {}", source.where, kToolUse);
 }
 
 void add_special_tokens(const GgufMetadata& metadata, const Tokenizer& tokenizer,
@@ -62,10 +72,14 @@ void add_special_tokens(const GgufMetadata& metadata, const Tokenizer& tokenizer
 }
 
 ChatTemplateSource of_gguf(const GgufMetadata& metadata, const fs::path& file) {
-  constexpr std::string_view kTemplate = "tokenizer.chat_template";
-  return {std::string(metadata.text_or(kTemplate, "")),
-          file.string() + ": " + std::string(kTemplate),
-          {}};
+  const std::string key = "tokenizer.chat_template",
+                    tools_key = fmt::format("{}.{}", key, kToolUse);
+  const auto where = [&](const std::string& name) { return file.string() + ": " + name; };
+  return {std::string(metadata.text_or(key, "")),
+          where(key),
+          {},
+          std::string(metadata.text_or(tools_key, "")),
+          where(tools_key)};
 }
 
 ChatTemplateSource of_folder(const fs::path& model) {
@@ -76,27 +90,37 @@ ChatTemplateSource of_folder(const fs::path& model) {
         parse_json_object(read_text_file(config, kMaxTokenizerConfigBytes), config.string());
     add_special_tokens(json.root(), config.string(), source);
     if (const auto found = json.root().find("chat_template")) {
-      source.where = config.string() + ": chat_template";
-      source.text = template_of(*found, config.string());
+      add_templates(*found, config.string(), source);
     }
   }
-  const fs::path file = model / "chat_template.jinja";
-  if (is_there(file)) {
+  const fs::path file = model / kChatTemplateFile;
+  if (is_there(file)) {  // it replaces all templates of tokenizer_config.json
     source.where = file.string();
     source.text = read_template_file(file);
+    source.tools_text = {};
+  }
+  const fs::path tools = model / kToolTemplateFile;
+  if (is_there(tools)) {
+    source.tools_where = tools.string();
+    source.tools_text = read_template_file(tools);
   }
   return source;
 }
 
 ChatTemplateSource checked(ChatTemplateSource source) {
   check_utf8(source.where, source.text);
+  check_utf8(source.tools_where, source.tools_text);
+  if (source.text.empty() && !source.tools_text.empty()) {
+    source.where = std::move(source.tools_where);
+    source.text = std::exchange(source.tools_text, {});
+  }
   return source;
 }
 
 }  // namespace
 
-std::string read_template_file(const fs::path& file) {
-  std::string text = read_text_file(file, jinja::Template::kMaxBytes);
+std::string read_template_file(const fs::path& file, Pipes pipes) {
+  std::string text = read_text_file(file, jinja::Template::kMaxBytes, pipes);
   if (text.empty()) throw Error("{}: expected a template, found nothing", file.string());
   if (nlohmann::json::accept(text)) {  // tokenizer_config.json contains a template, but is none
     throw Error("{}: expected a template, found JSON", file.string());

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "base/utf8.h"
+#include "text/formats/gguf_tokenizer.h"
 #include "text/formats/sentencepiece_tokenizer.h"
 #include "text/tokenizer_impl.h"
 #include "text/tokenizer_source.h"
@@ -208,11 +209,11 @@ Tokenizer::Impl Tokenizer::Impl::read(const Json& description) {
   if (const auto version = root.find("version"); version && version->string() != "1.0") {
     version->refuse("'1.0'");
   }
-  // Either option would change the result of encode() without the caller's knowledge.
+  // The settings of a training run, which its tokenizer was saved with. They have no effect, as in
+  // transformers: it switches both off unless a call asks for them.
   for (const std::string_view name : {"truncation", "padding"}) {
-    if (const auto option = root.find(name)) {
-      option->refuse("null (this engine neither truncates nor pads text)");
-    }
+    const auto option = root.find(name);
+    if (option && !option->is_object()) option->refuse("an object or null");
   }
   Tokenizer::Impl parts;
   parts.file = root.where();
@@ -268,7 +269,12 @@ Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 Tokenizer Tokenizer::open(const ModelSource& model) {
-  if (const auto description = describe_tokenizer(model)) return read(*description);
+  try {
+    if (const auto description = describe_tokenizer(model)) return read(*description);
+  } catch (const Error& error) {
+    if (!model.gguf()) throw;
+    throw Error("{}", with_gguf_keys(error.what(), model.name()));
+  }
   const auto file = tokenizer_file(model.path());
   if (!file) {
     throw Error("{}: expected a folder with a tokenizer.json or a tokenizer.model, found neither",

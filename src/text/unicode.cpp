@@ -3,6 +3,9 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <iterator>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -50,11 +53,28 @@ constexpr std::pair<char32_t, char32_t> kNewerThanUnicode9[] = {
     {0x1f16c, 0x1f16c}, {0x1fbf0, 0x1fbf9},
 };
 
-bool is_newer_than_unicode_9(char32_t c) {
+// The marks that Unicode 17 has and that library does not know. A range ends before the next mark
+// that it knows, so that it may also contain characters that are no marks.
+constexpr std::pair<char32_t, char32_t> kMarksNewerThanUnicode9[] = {
+    {0x5c8, 0x5c9},     {0x7fd, 0x7fd},     {0x897, 0x8d3},     {0x9fe, 0x9fe},
+    {0xafa, 0xaff},     {0xb53, 0xb55},     {0xc04, 0xc3c},     {0xcf3, 0xd00},
+    {0xd3b, 0xd3c},     {0xd81, 0xd81},     {0xeba, 0xeba},     {0xece, 0xece},
+    {0x1715, 0x1715},   {0x180f, 0x180f},   {0x1abf, 0x1af0},   {0x1cf7, 0x1cf7},
+    {0x1df6, 0x1dfa},   {0xa82c, 0xa82c},   {0xa8ff, 0xa8ff},   {0x10d24, 0x10f85},
+    {0x11070, 0x11074}, {0x110c2, 0x110c2}, {0x11145, 0x11146}, {0x111c9, 0x111c9},
+    {0x111ce, 0x111cf}, {0x11241, 0x11241}, {0x1133b, 0x1133b}, {0x113b8, 0x113e2},
+    {0x1145e, 0x1145e}, {0x1182c, 0x11b67}, {0x11d31, 0x1612f}, {0x16f4f, 0x16f4f},
+    {0x16f7f, 0x16f87}, {0x16fe4, 0x16ff1}, {0x1cf00, 0x1d128}, {0x1d250, 0x1d281},
+    {0x1e08f, 0x1e6f5},
+};
+
+bool is_in(std::span<const std::pair<char32_t, char32_t>> ranges, char32_t c) {
   const auto range =
-      std::ranges::lower_bound(kNewerThanUnicode9, c, {}, &std::pair<char32_t, char32_t>::second);
-  return range != std::end(kNewerThanUnicode9) && range->first <= c;
+      std::ranges::lower_bound(ranges, c, {}, &std::pair<char32_t, char32_t>::second);
+  return range != ranges.end() && range->first <= c;
 }
+
+bool is_newer_than_unicode_9(char32_t c) { return is_in(kNewerThanUnicode9, c); }
 
 // A text with only characters below this one is already in the form. It is the first combining mark
 // for NFC, and for the others the first character with a canonical or compatibility decomposition.
@@ -148,10 +168,12 @@ bool is_numeric(char32_t c) {
          kind == UTF8PROC_CATEGORY_NO;
 }
 
-bool is_mark(char32_t c) {
+bool is_mark_of_unicode_9(char32_t c) {
+  if (c == 0x1cf2 || c == 0x1cf3) return true;  // letters since Unicode 12
   const auto kind = category(c);
-  return kind == UTF8PROC_CATEGORY_MN || kind == UTF8PROC_CATEGORY_MC ||
-         kind == UTF8PROC_CATEGORY_ME;
+  const bool is_mark =
+      kind == UTF8PROC_CATEGORY_MN || kind == UTF8PROC_CATEGORY_MC || kind == UTF8PROC_CATEGORY_ME;
+  return is_mark && !is_in(kMarksNewerThanUnicode9, c);
 }
 
 bool is_punctuation(char32_t c) {

@@ -35,8 +35,8 @@ bool is_letter(char32_t c);
 bool is_decimal(char32_t c);
 // General categories Nd, Nl, No: Rust's char::is_numeric.
 bool is_numeric(char32_t c);
-// General categories M*.
-bool is_mark(char32_t c);
+// General categories M* of Unicode 9: what Hugging Face's StripAccents drops.
+bool is_mark_of_unicode_9(char32_t c);
 // General categories P*, and ASCII symbols ($+<=>^`|~).
 bool is_punctuation(char32_t c);
 // What \w matches in Rust's regex crate (UTS 18, annex C): Alphabetic, M, Nd, Pc, Join_Control.

@@ -318,6 +318,40 @@ TEST_F(Convert, ToAFolderKeepsTheModelsTemplateWithAnotherTokenizer) {
   }
 }
 
+TEST_F(Convert, KeepsTheTemplateForConversationsWithTools) {
+  const TinyChatModel model;
+  const auto templates = [](const std::filesystem::path& path) {
+    const ChatTemplateSource source = read_chat_template(path);
+    return std::pair(source.text, source.tools_text);
+  };
+  const std::pair<std::string, std::string> expected = {"plain", "{{ tools }}"};
+  write_file(model.folder().string() + "/chat_template.jinja", expected.first);
+  std::filesystem::create_directory(model.folder() / "additional_chat_templates");
+  write_file(model.folder().string() + "/additional_chat_templates/tool_use.jinja",
+             expected.second);
+  convert_to_gguf({.model = model.folder(), .out = out("a.gguf")});
+  EXPECT_EQ(templates(out("a.gguf")), expected);
+  convert_to_folder({.model = out("a.gguf"), .out = out("b")});
+  EXPECT_EQ(templates(out("b")), expected);
+  for (int i = 0; i < 2; ++i) {  // the second time, the folder is replaced
+    convert_to_folder({.model = model.folder(), .out = out("c"), .replace = true});
+    EXPECT_EQ(templates(out("c")), expected);
+  }
+  convert_to_folder({.model = out("a.gguf"), .out = out("d"), .tokenizer = out("c")});
+  EXPECT_EQ(templates(out("d")), expected);
+  const TinyChatModel plain;  // the template of the replaced model does not stay
+  convert_to_folder({.model = plain.folder(), .out = out("c"), .replace = true});
+  EXPECT_EQ(templates(out("c")).second, "");
+  // A tokenizer from another folder does not bring its templates along.
+  const std::string whole = kGguf + "whole.gguf";
+  convert_to_folder({.model = whole, .out = out("e")});
+  std::filesystem::create_directory(out("e/additional_chat_templates"));
+  write_file(out("e/additional_chat_templates/tool_use.jinja"), "other");
+  EXPECT_EQ(templates(out("e")).second, "other");
+  convert_to_folder({.model = whole, .out = out("f"), .tokenizer = out("e")});
+  EXPECT_EQ(templates(out("f")), std::pair(read_chat_template(whole).text, std::string()));
+}
+
 TEST_F(Convert, ToAFolderNamesTheClassOfTransformers) {
   std::size_t n = 0;
   for (const auto& entry : std::filesystem::directory_iterator(kGguf)) {
@@ -398,7 +432,8 @@ TEST_F(Convert, RefusesABrokenChatTemplateAsAChatDoes) {
       {"tokenizer_config.json", R"({"chat_template": 3})",
        "tokenizer_config.json: 'chat_template': expected a string, found 3"},
       {"tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": "x"}]})",
-       "tokenizer_config.json: 'chat_template': expected a template named 'default', found rag"},
+       "tokenizer_config.json: 'chat_template': expected a template named 'default' or 'tool_use', "
+       "found rag"},
       {"tokenizer_config.json", R"({"chat_template": [{"template": "x"}]})",
        "tokenizer_config.json: 'chat_template': expected a name and a template in each entry, "
        "found an object"}};

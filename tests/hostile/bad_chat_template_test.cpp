@@ -80,7 +80,15 @@ const BadTemplate kBadTemplates[] = {
     config("config_is_an_array", "[]", "expected an object, found an array of 0"),
     config("is_a_number", R"({"chat_template": 3})", "'chat_template': expected a string, found 3"),
     config("has_no_default", R"({"chat_template": [{"name": "rag", "template": "x"}]})",
-           "'chat_template': expected a template named 'default', found rag"),
+           "'chat_template': expected a template named 'default' or "
+           "'tool_use', found rag"),
+    config("has_an_error_in_the_one_for_tools",
+           R"({"chat_template": [{"name": "tool_use", "template": "{% if %}"},
+                                 {"name": "default", "template": "x"}]})",
+           "chat_template, tool_use: line 1: expected an expression, found '%}'"),
+    config("has_a_number_for_the_one_for_tools",
+           R"({"chat_template": [{"name": "tool_use", "template": 3}]})",
+           "'template': expected a string, found 3"),
     config("has_an_entry_without_a_name", R"({"chat_template": [{"template": "x"}]})",
            "'chat_template': expected a name and a template in each entry, found an object"),
     config("has_a_number_for_a_token", R"({"chat_template": "x", "bos_token": 1})",
@@ -250,7 +258,7 @@ TEST(ChatTemplateOption, SaysWhatItTakes) {
   const TinyChatModel model;
   const LimitedRun run = run_limited(
       {"chat", "--model", model.folder().string(), "--chat-template", "lama2", "hello"});
-  EXPECT_EQ(run.code, 1) << run.ended_by;
+  EXPECT_EQ(run.code, 2) << run.ended_by;
   EXPECT_EQ(run.err,
             "stagecraft: --chat-template: expected a file or one of chatml, llama3, gemma, phi3, "
             "zephyr, mistral, llama2, found 'lama2'\n");

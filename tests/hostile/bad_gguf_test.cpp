@@ -229,11 +229,23 @@ const BadGguf kBadConfigs[] = {
      "'llama.embedding_length': expected a whole number from 1 to 16777216, found 32"},
     {"has_no_heads", without("llama.attention.head_count"),
      "'llama.attention.head_count' is missing"},
-    {"has_other_heads_in_each_layer", llama("attention.head_count", i32_array({4})),
-     "'llama.attention.head_count': expected a whole number from 1 to 16777216, found an array of "
-     "1"},
+    {"has_heads_of_more_layers_than_it_has", llama("attention.head_count", i32_array({4, 4})),
+     "'llama.attention.head_count': expected the same number for each layer, 1 in all, found an "
+     "array of 2"},
+    {"has_other_heads_in_each_layer",
+     [](RawGguf& file) {
+       file.set("llama.block_count", u32(2));
+       file.set("llama.attention.head_count_kv", i32_array({2, 4}));
+     },
+     "'llama.attention.head_count_kv': expected the same number for each layer, 2 in all, found an "
+     "array of 2"},
+    {"has_no_heads_in_all_layers", llama("attention.head_count_kv", i32_array({0})),
+     "'llama.attention.head_count_kv': expected the same number for each layer, 1 in all, found an "
+     "array of 1"},
     {"has_heads_that_do_not_divide", llama("attention.head_count", u32(5)),
      "'llama.attention.head_count': expected a divisor of 32 (embedding_length), found 5"},
+    {"sees_the_future", llama("attention.causal", boolean(0)),
+     "'llama.attention.causal': expected true, found false"},
     {"has_a_window", llama("attention.sliding_window", u32(16)),
      "'llama.attention.sliding_window': expected no such key (it is not supported), found 16"},
     {"has_experts_of_which_none_is_used", llama("expert_count", u32(8)),
@@ -469,6 +481,13 @@ void use_every_substring(RawGguf& file) {
 
 const BadGguf kBadVocabularies[] = {
     {"has_no_tokenizer", without("tokenizer.ggml.model"), "'tokenizer.ggml.model' is missing"},
+    {"was_written_without_a_tokenizer",
+     [](RawGguf& file) {
+       file.set("tokenizer.ggml.model", text_value("none"));
+       file.erase("tokenizer.ggml.tokens");
+       file.set("llama.vocab_size", u32(62));
+     },
+     "expected a tokenizer in the file, found none; give the model's tokenizer: --tokenizer PATH"},
     {"has_another_tokenizer", vocabulary("model", text_value("t5")),
      "'tokenizer.ggml.model': expected 'gpt2', 'llama' or 'gemma4', found 't5'"},
     {"has_a_merge_of_one_token_in_gemmas_way",
@@ -482,8 +501,8 @@ const BadGguf kBadVocabularies[] = {
        file.set("tokenizer.ggml.model", text_value("gemma4"));
        file.set("tokenizer.ggml.merges", texts({"t \xe2\x96\x81zebra"}));
      },
-     "tokenizer: model.merges[0]: expected two tokens of model.vocab whose concatenation is also "
-     "in model.vocab, found "
+     "tokenizer: tokenizer.ggml.merges[0]: expected two tokens of tokenizer.ggml.tokens whose "
+     "concatenation is also in tokenizer.ggml.tokens, found "
      "'\xe2\x96\x81zebra', which is not in it"},
     {"cuts_text_in_a_way_nobody_knows", vocabulary("pre", text_value("klingon")),
      "'tokenizer.ggml.pre': expected the name of a pre-tokenizer that this engine knows, found "
@@ -509,13 +528,13 @@ const BadGguf kBadVocabularies[] = {
        file.set("tokenizer.ggml.tokens", texts(std::vector<std::string>(62, "x")));
        file.set("tokenizer.ggml.merges", texts({}));
      },
-     "tokenizer: 'model.vocab.x' is given twice"},
+     "tokenizer: 'tokenizer.ggml.tokens.x' is given twice"},
     {"has_no_merges", without("tokenizer.ggml.merges"), "'tokenizer.ggml.merges' is missing"},
     {"has_a_merge_of_one_token", vocabulary("merges", texts({"t h", "the"})),
      "'tokenizer.ggml.merges': merge 1: expected two tokens separated by a space, found 'the'"},
     {"merges_tokens_that_are_not_there", vocabulary("merges", texts({"t h", "t Q"})),
-     "tokenizer: model.merges[1]: expected two tokens of model.vocab whose concatenation is also "
-     "in model.vocab, found "
+     "tokenizer: tokenizer.ggml.merges[1]: expected two tokens of tokenizer.ggml.tokens whose "
+     "concatenation is also in tokenizer.ggml.tokens, found "
      "'Q', which is not in it"},
     {"begins_with_a_token_that_is_not_there",
      [](RawGguf& file) {

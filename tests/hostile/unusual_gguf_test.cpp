@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "checkpoint/gguf.h"
 #include "tests/hostile/raw_gguf.h"
 #include "tests/support/engines.h"
 #include "tests/support/logits.h"
@@ -35,6 +36,30 @@ TEST(UnusualGguf, IsTheSameWithoutWhatLlamaCppsScriptsLeaveOut) {
                           logits_of(textbook_engine(kFolder + name + ".gguf"))))
         << key;
   }
+}
+
+TEST(UnusualGguf, MaySayASizeForEachLayer) {
+  const TemporaryFolder folder;
+  RawGguf raw = RawGguf::read(kFolder + "whole-f32.gguf");
+  const GgufFile before(kFolder + "whole-f32.gguf");
+  const std::size_t n_layers = before.metadata().size("llama.block_count", 1, 100);
+  for (const std::string key : {"llama.attention.head_count", "llama.attention.head_count_kv",
+                                "llama.feed_forward_length"}) {
+    const auto size = static_cast<std::int32_t>(before.metadata().size(key, 1, 100'000));
+    raw.set(key, i32_array(std::vector<std::int32_t>(n_layers, size)));
+  }
+  write_file(folder.file("layers.gguf"), raw.bytes());
+  EXPECT_TRUE(same_bits(logits_of(textbook_engine(folder.file("layers.gguf"))),
+                        logits_of(textbook_engine(kFolder + "whole-f32.gguf"))));
+}
+
+TEST(UnusualGguf, MaySayThatItsAttentionIsCausal) {
+  const TemporaryFolder folder;
+  RawGguf raw = RawGguf::read(kFolder + "whole-f32.gguf");
+  raw.set("llama.attention.causal", boolean(1));
+  write_file(folder.file("causal.gguf"), raw.bytes());
+  EXPECT_TRUE(same_bits(logits_of(textbook_engine(folder.file("causal.gguf"))),
+                        logits_of(textbook_engine(kFolder + "whole-f32.gguf"))));
 }
 
 // Before llama.cpp computed with latents, a file had one matrix for the keys and values of all

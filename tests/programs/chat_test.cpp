@@ -238,9 +238,9 @@ TEST_F(ChatCommand, RefusesWhatItCannotAnswer) {
   };
   expect(run_program({"chat", "--model", story.folder(), "hello"}), 1, "<|im_start|>");
   expect(run_program({"chat", "--model", folder_.file("none"), "hello"}), 1, "none");
-  expect(chat({"caf\xe9"}), 1, "question: expected UTF-8");
-  expect(chat({"--system", "\xff", "hello"}), 1, "--system: expected UTF-8");
-  expect(chat({""}), 1, "question: expected text");
+  expect(chat({"caf\xe9"}), 2, "question: expected UTF-8");
+  expect(chat({"--system", "\xff", "hello"}), 2, "--system: expected UTF-8");
+  expect(chat({""}), 2, "question: expected text");
   expect(chat({std::string(600, 'x')}), 1, "expected at most 512 tokens (the context), found ");
   expect(chat({"--context", "0", "hello"}), 2, "--context");
   expect(chat({"--chat-template-kwargs", "", "hello"}), 2,

@@ -36,6 +36,34 @@ TEST(CommandLine, ErrorsNameTheProgramAsItWasTyped) {
             "stagecraft: expected a command; './stage --help' lists them\n");
 }
 
+TEST(CommandLine, HelpIsAlsoACommand) {
+  EXPECT_EQ(run_program({"help"}).out, run_program({"--help"}).out);
+  const ProgramResult story = run_program({"help", "story"});
+  EXPECT_EQ(story.code, 0);
+  EXPECT_EQ(story.out, run_program({"story", "--help"}).out);
+}
+
+TEST(CommandLine, TheLastValueOfAnOptionHolds) {
+  const auto ids = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"story", "--model", TEST_DATA "/gguf/whole-f32.gguf", "--ids", "1",
+                               "--print-ids", "--temp", "5", "-n", "9"});
+    const ProgramResult result = run_program(more);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return result.out;
+  };
+  EXPECT_EQ(ids({"--seed", "1", "--seed", "2"}), ids({"--seed", "2"}));
+  EXPECT_NE(ids({"--seed", "2"}), ids({"--seed", "1"}));
+  EXPECT_EQ(ids({"--seed", "2", "-n", "3"}),
+            ids({"--seed", "2"}).substr(0, ids({"--seed", "2", "-n", "3"}).size() - 1) + "\n");
+}
+
+TEST(CommandLine, TwoDashesEndTheOptions) {
+  const std::string model = TEST_DATA "/gguf/whole-f32.gguf";
+  const ProgramResult result = run_program({"tokenize", "--model", model, "--", "--the cat"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.out, run_program({"tokenize", "--model", model}, "--the cat").out);
+}
+
 TEST(CommandLine, HelpInStageNamesTheOptionsOfTheScript) {
   for (const std::string command : {"story", "chat", "serve", "trace", "peek", "bench"}) {
     EXPECT_TRUE(has(help(command, kInStage), "  --mine ")) << command;

@@ -29,7 +29,7 @@ TEST(ConvertProgram, WritesWhatTheNameSays) {
 
 TEST(ConvertProgram, TakesTheExtensionOfAnotherFormatForAMistake) {
   const TemporaryFolder folder;
-  for (const std::string name : {"a.safetensors", "a.bin", "a.PT"}) {
+  for (const std::string name : {"a.safetensors", "a.bin", "a.PT", "c3.xyz", "a.gguff"}) {
     const ProgramResult result = run_program({"convert", kQuantized, folder.file(name)});
     EXPECT_EQ(result.code, 2);
     EXPECT_EQ(result.err, "stagecraft: OUT: expected NAME.gguf, NAME.flm or a folder, found '" +
@@ -38,6 +38,10 @@ TEST(ConvertProgram, TakesTheExtensionOfAnotherFormatForAMistake) {
   }
   EXPECT_EQ(run_program({"convert", kQuantized, folder.file("a.GGUF")}).code, 0);
   EXPECT_TRUE(std::filesystem::is_regular_file(folder.file("a.GGUF")));
+  for (const std::string name : {"SmolLM2-1.7B", "Qwen2.5-0.5B-Instruct", "a.v2", "c3.xyz/"}) {
+    EXPECT_EQ(run_program({"convert", kQuantized, folder.file(name)}).code, 0) << name;
+    EXPECT_TRUE(std::filesystem::is_directory(folder.file(name))) << name;
+  }
   EXPECT_EQ(run_program({"convert", kQuantized, folder.file("a.bin"), "--to", "folder"}).code, 0);
 }
 

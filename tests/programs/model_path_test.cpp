@@ -126,6 +126,29 @@ TEST_F(ModelPath, WhatIsNotThereIsNamedWithTheCommandThatPullsIt) {
   }
 }
 
+TEST_F(ModelPath, ANameThatResemblesAKnownOneIsNamedWithIt) {
+  put(kGguf, models() / "ann/little");
+  fs::create_directories(home_.path() / "tree/models");
+  write_file((home_.path() / "tree/models/registry.json").string(),
+             R"({"models": [{"name": "smollm2-135m"}, {"name": "smollm2-360m"}]})");
+  const auto message = [&](const std::string& name) {
+    const std::string home = "STAGECRAFT_HOME=" + shell_quoted((home_.path() / "tree").string());
+    const ProgramResult result = info(name, home);
+    EXPECT_EQ(result.code, 1);
+    return result.err;
+  };
+  for (const auto& [name, end] : {std::pair{"smollm2-135", "; did you mean smollm2-135m?"},
+                                  {"smolm2-135m", "; did you mean smollm2-135m?"},
+                                  {"ann/litle", "; did you mean ann/little?"},
+                                  {"smollm2-360m", ": ./stage pull smollm2-360m"},
+                                  {"qwen", ": ./stage pull qwen"}}) {
+    EXPECT_EQ(message(name),
+              fmt::format("stagecraft: {}: no such folder, and no model of that name was "
+                          "pulled{}\n",
+                          name, end));
+  }
+}
+
 TEST_F(ModelPath, WhatIsNoNameIsAPath) {
   put(kGguf, home_.path() / "cache/stagecraft/secret");
   for (const std::string path : {"../secret", "a/../../secret", "/secret", "./one", ".one", "-one",

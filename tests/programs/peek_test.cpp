@@ -184,7 +184,7 @@ TEST_F(PeekProgram, RefusesALayerWithoutAttention) {
 }
 
 TEST_F(PeekProgram, RefusesTextThatIsNoneOrTooLong) {
-  EXPECT_EQ(peek("a\xff").code, 1);
+  EXPECT_EQ(peek("a\xff").code, 2);
   std::string longer;
   for (int i = 0; i < 300; ++i) longer += "b";
   const ProgramResult result = peek(longer);

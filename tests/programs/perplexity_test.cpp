@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <csignal>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/random_model.h"
@@ -46,6 +50,55 @@ TEST_F(PerplexityProgram, TheFiguresFollowFromOneAnother) {
   const ProgramResult ids = run_program({"tokenize", "--model", kModel}, kText);
   EXPECT_EQ(tokens, std::count(ids.out.begin(), ids.out.end(), ','));  // all but the first token
   EXPECT_EQ(bytes, static_cast<double>(kText.size() - 2));             // "th" has no score
+}
+
+TEST_F(PerplexityProgram, ReadsItsTextFromAPipe) {
+  const auto from_pipe = [&](const std::string& more) {
+    const std::string out = file("out");
+    const std::string command = fmt::format(
+        "cat {} | {} perplexity --model {} --text /dev/stdin "
+        "--json {} >{} 2>{}",
+        file("text"), PROGRAM, kModel, more, out, file("err"));
+    EXPECT_EQ(std::system(command.c_str()), 0) << read_file(file("err"));
+    return nlohmann::json::parse(read_file(out), nullptr, false);
+  };
+  EXPECT_EQ(from_pipe("--threads 1"), json({}));
+  std::string text;
+  for (int i = 0; i < 10'000; ++i) text += kText;  // more than a pipe holds at once
+  write_file(file("text"), text);
+  EXPECT_EQ(from_pipe("--threads 1 -n 100"), json({"-n", "100"}));
+}
+
+// The result of the beginning of a text must not look like that of the whole.
+TEST_F(PerplexityProgram, SaysSoIfCtrlCInterruptedIt) {
+  std::string text;
+  for (int i = 0; i < 20'000; ++i) text += kText;
+  write_file(file("text"), text);
+  for (const bool as_json : {false, true}) {
+    const pid_t child = ::fork();
+    if (child == 0) {  // not by a shell, which makes background programs ignore Ctrl-C
+      ::signal(SIGINT, SIG_DFL);
+      std::freopen(file("out").c_str(), "w", stdout);
+      std::freopen(file("err").c_str(), "w", stderr);
+      ::execl(PROGRAM, PROGRAM, "perplexity", "--model", REPOSITORY "/models/story", "--text",
+              file("text").c_str(), "-t", "1", as_json ? "--json" : nullptr, nullptr);
+      ::_exit(127);
+    }
+    ::sleep(3);  // to open the model takes a part of a second; to score the text, minutes
+    ::kill(child, SIGINT);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 130);
+    const std::string out = read_file(file("out")), err = read_file(file("err"));
+    if (as_json) {
+      EXPECT_EQ(out, "");
+      EXPECT_EQ(err, "[interrupted: no JSON has been printed]\n");
+    } else {
+      EXPECT_NE(out.find(" per token (of the first "), std::string::npos) << out;
+      EXPECT_TRUE(err.starts_with("[interrupted]\n")) << err;
+    }
+  }
 }
 
 TEST_F(PerplexityProgram, TakesTheTokenizerThatIsNamed) {

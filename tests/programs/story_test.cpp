@@ -276,7 +276,7 @@ TEST(Story, RefusesAPromptLongerThanTheContext) {
 
 TEST(Story, RefusesTextThatIsNoUtf8) {
   const ProgramResult result = story({"caf\xe9"});
-  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.code, 2);
   EXPECT_NE(result.err.find("prompt: expected UTF-8, found the byte 0xe9 at offset 3"),
             std::string::npos)
       << result.err;

@@ -90,7 +90,7 @@ TEST(TraceProgram, WritesOnlyTheActivationsThatAreNamed) {
   EXPECT_TRUE(result.out.ends_with(": 4 activations of 2 tokens\n")) << result.out;
   const ProgramResult none =
       run_program({"trace", "--model", kTracedModel, "--ids", "1", "--only", "no_such_name"});
-  EXPECT_EQ(none.code, 1);
+  EXPECT_EQ(none.code, 2);
   EXPECT_EQ(none.err,
             "stagecraft: --only: expected a part of a name from 'embedding' to 'logits', found "
             "'no_such_name'\n");

@@ -666,6 +666,32 @@ class Limits(unittest.TestCase):
             message = server.post(CHATS, {"messages": HELLO}, status=400)["error"]["message"]
             self.assertIn("expected a chat template", message)
 
+    def test_prints_an_address_that_a_browser_can_open(self):
+        for host in ("0.0.0.0", "::", "*", "127.0.0.1", "::1"):
+            with serving(PROGRAM, "--model", MODELS / "story", "--host", host) as server:
+                everywhere = host in ("0.0.0.0", "::", "*")
+                shown = "localhost" if everywhere else f"[{host}]" if ":" in host else host
+                self.assertTrue(server.first_line.endswith(f" at http://{shown}:{server.port}\n"), server.first_line)
+                server.process.terminate()
+                rest, errors = server.process.stdout.read(), server.process.stderr.read()
+                self.assertEqual("other machines" in rest, everywhere, rest)
+                self.assertEqual("anyone who can reach this address" in errors, everywhere, errors)
+
+    def test_says_at_the_start_that_a_chat_template_cannot_be_used(self):
+        with tempfile.TemporaryDirectory() as folder:
+            template = pathlib.Path(folder) / "mine.jinja"
+            for text, problem in (("{{ messages | groupby('role') }}", "groupby"), ("{{ messages[0].content }}", None)):
+                template.write_text(text)
+                with serving(PROGRAM, "--model", MODELS / "chat", "--chat-template", template) as server:
+                    server.post(CHATS, {"messages": HELLO, "max_tokens": 1}, status=400 if problem else 200)
+                    server.process.terminate()
+                    errors = server.process.stderr.read()
+                if problem:
+                    self.assertIn("note: the chat template refuses a short conversation, so chats will fail: ", errors)
+                    self.assertIn(problem, errors)
+                else:
+                    self.assertNotIn("note", errors)
+
     def test_says_why_it_cannot_start(self):
         with socket.socket() as taken, tempfile.TemporaryDirectory() as folder:
             taken.bind(("127.0.0.1", 0))

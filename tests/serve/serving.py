@@ -21,7 +21,7 @@ class Server:
         self.process = subprocess.Popen([*program, "serve", "--port", "0", *map(str, options)],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                         cwd=ROOT, env=environment)
-        line = self.process.stdout.readline()
+        line = self.first_line = self.process.stdout.readline()
         found = re.search(r":(\d+)$", line)
         if not found:
             raise AssertionError(f"no address: {line!r} {self.process.stderr.read()!r}")

@@ -119,16 +119,10 @@ const BadTokenizerFile kBadTokenizers[] = {
     {"FuseUnkIsAString", [](json& j) { j["model"]["fuse_unk"] = "yes"; },
      "model.fuse_unk: expected true or false, found \"yes\""},
     {"Version", [](json& j) { j["version"] = "2.0"; }, "version: expected '1.0', found \"2.0\""},
-    {"Truncation",
-     [](json& j) {
-       j["truncation"] = {{"max_length", 5}};
-     },
-     "truncation: expected null"},
-    {"Padding",
-     [](json& j) {
-       j["padding"] = {{"strategy", "Fixed"}};
-     },
-     "padding: expected null"},
+    {"Truncation", [](json& j) { j["truncation"] = 5; },
+     "truncation: expected an object or null, found 5"},
+    {"Padding", [](json& j) { j["padding"] = "Fixed"; },
+     "padding: expected an object or null, found \"Fixed\""},
     {"RootIsAnArray", [](json& j) { j = json::array({j}); }, "expected an object, found an array"},
     {"AddedTokensAreAnObject", [](json& j) { j["added_tokens"] = json::object(); },
      "added_tokens: expected an array, found an object"},
@@ -325,6 +319,17 @@ TEST(BadTokenizers, AreSpoiltFromAGoodOne) {
   const TemporaryFolder folder;
   folder.write("tokenizer.json", good().dump());
   EXPECT_EQ(message_of(folder.path()), "opened");
+}
+
+// transformers switches off what training left in the file.
+TEST(BadTokenizers, AreNotThoseThatWereSavedWithTruncationAndPadding) {
+  const TemporaryFolder folder;
+  json saved = good();
+  saved["truncation"] = {
+      {"direction", "Right"}, {"max_length", 2}, {"strategy", "LongestFirst"}, {"stride", 0}};
+  saved["padding"] = {{"strategy", {{"Fixed", 8}}}, {"direction", "Right"}, {"pad_id", 4}};
+  folder.write("tokenizer.json", saved.dump());
+  EXPECT_EQ(Tokenizer::open(folder.path()).encode("abcab", {}), (std::vector<TokenId>{3, 2, 3}));
 }
 
 TEST(BadTokenizers, AreFilesThatAreNoJson) {

@@ -278,6 +278,74 @@ TEST_F(ChatFormatSource, OfSeveralNamedOnesIsTheDefault) {
   EXPECT_EQ(name_and_text(), "tokenizer_config.json: chat_template d");
 }
 
+// What a conversation without tools and one with tools become, and the form of calls.
+std::string texts_and_form(const std::filesystem::path& path, const std::string& chosen = "") {
+  const Tokenizer tokenizer = Tokenizer::open(path);
+  ChatFormat format = ChatFormat::open(path, tokenizer, {.chosen = chosen});
+  format.find_tool_form();
+  const std::vector<ToolMessage> asked = {{{"user", "Hi!"}, {}, {}}};
+  const Json tools(R"([{"type": "function", "function": {"name": "f"}}])", "tools");
+  return fmt::format("{} | {} | {}", tokenizer.decode(format.tokens(asked, std::nullopt)),
+                     tokenizer.decode(format.tokens(asked, tools.root())),
+                     format.tool_form() == ToolForm::Tagged ? "tagged" : "none");
+}
+
+const std::string kUsesTools =
+    "T{% for t in tools or [] %} {{ t.function.name "
+    "}}{% endfor %}{% for m in messages %}"
+    "{% for c in m.tool_calls %}<tool_call>\n{{ "
+    "{'name': c.function.name, 'arguments': "
+    "c.function.arguments}|tojson }}{% endfor %}{{ "
+    "m.content }}<|im_start|>{% endfor %}";
+const std::string kWithTools = "T fHi!<|im_start|>", kWithout = "THi!<|im_start|>";
+
+TEST_F(ChatFormatSource, IsAnotherOneForConversationsWithTools) {
+  const auto list = [](std::vector<std::pair<std::string, std::string>> named) {
+    nlohmann::json all = nlohmann::json::array();
+    for (const auto& [name, text] : named) all.push_back({{"name", name}, {"template", text}});
+    return nlohmann::json{{"chat_template", all}};
+  };
+  config(list({{"default", "d"}, {"rag", "r"}, {"tool_use", kUsesTools}}));
+  EXPECT_EQ(texts_and_form(folder_.path()), "d | " + kWithTools + " | tagged");
+  EXPECT_EQ(texts_and_form(folder_.path(), "chatml").substr(0, 12), "<|im_start|>");
+  folder_.write("mine.jinja", "mine");
+  EXPECT_EQ(texts_and_form(folder_.path(), (folder_.path() / "mine.jinja").string()),
+            "mine | mine | none");
+  folder_.write("chat_template.jinja",
+                "file");  // transformers reads no list beside it
+  EXPECT_EQ(texts_and_form(folder_.path()), "file | file | none");
+  std::filesystem::create_directory(folder_.path() / "additional_chat_templates");
+  folder_.write("additional_chat_templates/tool_use.jinja", kUsesTools);
+  EXPECT_EQ(texts_and_form(folder_.path()), "file | " + kWithTools + " | tagged");
+}
+
+TEST_F(ChatFormatSource, MayBeOnlyTheOneForConversationsWithTools) {
+  config({{"chat_template",
+           nlohmann::json::array({{{"name", "tool_use"}, {"template", kUsesTools}}})}});
+  EXPECT_EQ(texts_and_form(folder_.path()), kWithout + " | " + kWithTools + " | tagged");
+}
+
+TEST_F(ChatFormatSource, EndsAnAnswerWhereTheTemplateForToolsEndsIt) {
+  config({{"chat_template",
+           {{{"name", "default"},
+             {"template",
+              "{% for m in messages %}{{ m.content }}<|im_end|>"
+              "{% endfor %}"}},
+            {{"name", "tool_use"}, {"template", kUsesTools}}}}});
+  EXPECT_EQ(
+      ChatFormat::open(folder_.path(), tokenizer_).end_tokens(),
+      (std::vector<TokenId>{*tokenizer_.id_of("<|im_end|>"), *tokenizer_.id_of("<|im_start|>")}));
+}
+
+TEST_F(ChatFormatSource, MayReadAVariableOnlyWithTools) {
+  config({{"chat_template",
+           {{{"name", "default"}, {"template", "d"}},
+            {{"name", "tool_use"}, {"template", "{{ style }}"}}}}});
+  const ChatFormat format = ChatFormat::open(folder_.path(), tokenizer_);
+  EXPECT_TRUE(format.reads("style"));
+  EXPECT_FALSE(format.reads("other"));
+}
+
 TEST_F(ChatFormatSource, GivesTheTemplateTheModelsSpecialTokens) {
   config({{"chat_template", "{{ bos_token }}{{ eos_token }}{{ pad_token is defined }}"},
           {"bos_token", "<s>"},

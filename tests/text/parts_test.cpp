@@ -114,6 +114,22 @@ TEST(Unicode, NormalizesByTheExamplesOfUax15) {
   EXPECT_EQ(normalize("q\u0307\u0323", NormalForm::kNFC), "q\u0323\u0307");  // sorted
 }
 
+// The numbers are from tokenizers.normalizers.StripAccents, run on every character.
+TEST(Unicode, KnowsTheMarksThatHuggingFacesLibraryKnows) {
+  std::size_t n = 0;
+  std::uint64_t sum = 0;
+  for (char32_t c = 0; c < 0x110000; ++c) {
+    if (!is_mark_of_unicode_9(c)) continue;
+    n += 1;
+    sum += c;
+  }
+  EXPECT_EQ(n, 2097u);
+  EXPECT_EQ(sum, 286880651u);
+  EXPECT_TRUE(is_mark_of_unicode_9(0x301));
+  EXPECT_TRUE(is_mark_of_unicode_9(0x1cf2));
+  EXPECT_FALSE(is_mark_of_unicode_9(0x1df6));  // of Unicode 10
+}
+
 TEST(Unicode, LowersEachCharacterByItself) { EXPECT_EQ(lowercase("ΑΣ İ ẞ Ǆ"), "ασ i\u0307 ß ǆ"); }
 
 TEST(Unicode, KnowsLettersInCirclesAsWordCharacters) {

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -205,6 +206,13 @@ Json describe_sentencepiece(const GgufMetadata& metadata,
 }  // namespace
 
 Json describe_gguf_tokenizer(const GgufMetadata& metadata) {
+  if (!metadata.has(kTokens) && metadata.text_or(kModel, "none") == "none") {
+    // `convert --without-tokenizer` writes such a file.
+    throw Error(
+        "{}: expected a tokenizer in the file, found none; give the model's tokenizer: --tokenizer "
+        "PATH",
+        metadata.file());
+  }
   const std::string_view model = metadata.text(kModel);
   if (model != "gpt2" && model != "llama" && model != "gemma4") {
     metadata.refuse(kModel, "'gpt2', 'llama' or 'gemma4'");
@@ -213,6 +221,18 @@ Json describe_gguf_tokenizer(const GgufMetadata& metadata) {
   if (model == "gpt2") return describe_byte_level(metadata, tokens);
   return model == "llama" ? describe_sentencepiece(metadata, tokens)
                           : describe_gemma4(metadata, tokens);
+}
+
+std::string with_gguf_keys(std::string_view message, std::string_view file) {
+  const std::size_t begin = message.starts_with(file) ? file.size() : 0;
+  std::string text(message.substr(begin));
+  for (const auto& [path, key] : {std::pair{std::string_view("model.vocab"), kTokens},
+                                  {std::string_view("model.merges"), kMerges}}) {
+    for (std::size_t at = 0; (at = text.find(path, at)) != std::string::npos; at += key.size()) {
+      text.replace(at, path.size(), key);
+    }
+  }
+  return std::string(message.substr(0, begin)) + text;
 }
 
 }  // namespace stagecraft

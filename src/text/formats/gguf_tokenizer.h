@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/json.h"
 #include "checkpoint/gguf_metadata.h"
@@ -16,5 +17,9 @@ namespace stagecraft {
 // unused tokens are left out. Throws Error naming the key if something is missing, wrong or not
 // supported.
 Json describe_gguf_tokenizer(const GgufMetadata& metadata);
+
+// An error message about this description, with the keys of the GGUF file in place of the fields of
+// a tokenizer.json. Nothing is replaced in the file's name, with which it may begin.
+std::string with_gguf_keys(std::string_view message, std::string_view file);
 
 }  // namespace stagecraft

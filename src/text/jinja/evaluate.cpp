@@ -142,6 +142,9 @@ Value Interpreter::call(const Expression& expression, const Scope& scope, const 
   Arguments arguments = arguments_of(expression, scope);
   if (caller != nullptr) arguments.by_name.emplace_back("caller", *caller);
   line_ = expression.line;
+  if (function.is(Value::Kind::Undefined) && function.missing != nullptr) {
+    throw Failure("{} is not defined, so it cannot be called", *function.missing);
+  }
   if (!function.is(Value::Kind::Object)) throw Failure("{} cannot be called", kind_name(function));
   return function.object->call(runtime_, arguments);
 }

@@ -359,6 +359,8 @@ ExpressionPtr ExpressionParser::filters_of(ExpressionPtr value) {
   return value;
 }
 
+ExpressionPtr ExpressionParser::filter_chain() { return filters_of(filter(nullptr)); }
+
 ExpressionPtr ExpressionParser::filter(ExpressionPtr value) {
   const int line = tokens_.line();
   auto result = make(NodeKind::Filter, line, dotted_name(), std::move(value));

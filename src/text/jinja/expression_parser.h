@@ -21,6 +21,7 @@ class ExpressionParser {
   ExpressionPtr tuple_without_if();
   ExpressionPtr filters_of(ExpressionPtr value);  // | filter | filter; `value` may be null
   ExpressionPtr filter(ExpressionPtr value);      // the filter whose name comes next
+  ExpressionPtr filter_chain();                   // filter | filter, of a block
   ExpressionPtr unary(bool with_filters = true);
 
   Names take_names() { return std::move(names_); }  // of the variables that the expressions read

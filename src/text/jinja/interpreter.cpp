@@ -151,6 +151,14 @@ Interpreter::Flow Interpreter::run(const Statement& statement, Scope& scope) {
     const Value text = captured(set_block->body, new_scope(scope));
     assign(set_block->target, set_block->filter ? filter(*set_block->filter, scope, &text) : text,
            scope);
+  } else if (const auto* filtered = std::get_if<FilterStatement>(&is)) {
+    const Value text = captured(filtered->body, new_scope(scope));
+    const Value result = filter(*filtered->filter, scope, &text);
+    if (!result.is(Value::Kind::String)) {
+      throw Failure("{{% filter %}}: expected a filter that makes a string, found {}",
+                    kind_name(result));
+    }
+    print(*result.text);
   } else if (const auto* with = std::get_if<WithStatement>(&is)) {
     Scope& inner = new_scope(scope);
     for (const auto& [target, value] : with->values) {

@@ -76,6 +76,10 @@ class Parser {
     if (tag == "if") return {line, if_statement()};
     if (tag == "for") return {line, for_statement()};
     if (tag == "set") return set_statement(line);
+    if (tag == "filter") {
+      ExpressionPtr filter = expressions_.filter_chain();
+      return {line, FilterStatement{std::move(filter), outside_loops("endfilter")}};
+    }
     if (tag == "with") return {line, with_statement()};
     if (tag == "macro") return {line, macro_statement()};
     if (tag == "call") return {line, call_statement()};

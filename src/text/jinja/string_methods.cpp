@@ -1,7 +1,10 @@
 // The methods of Python's str that chat templates use.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "base/error.h"
+#include "base/number.h"
 #include "text/jinja/characters.h"
 #include "text/jinja/look_up.h"
 #include "text/jinja/methods.h"
@@ -261,6 +264,63 @@ Value is_case(Runtime& runtime, const Value& self, const Arguments& arguments) {
   return Value::of_bool(any);
 }
 
+// How the fields of a `format` name their values so far.
+struct FieldCount {
+  std::size_t next = 0;   // the number of fields without a name
+  bool numbered = false;  // whether there was one with a number
+};
+
+// The value of a field of `format`: "" (the next one), "0" or "name".
+const Value& field_value(const Arguments& arguments, std::string_view field, FieldCount& count) {
+  if (const auto& named = arguments.by_name; !field.empty()) {
+    const auto found = std::ranges::find(named, field, [](const auto& pair) { return pair.first; });
+    if (found != named.end()) return found->second;
+  }
+  const auto place = field.empty() ? std::optional(count.next++) : integer_of<std::size_t>(field);
+  if (!place) {  // no such name, or more than a name: "{a.b}", "{!r}", "{:>5}"
+    throw Failure(
+        "format: expected {{}}, a number or the name of an argument in braces, found '{}'",
+        printable(field, 40));
+  }
+  if (!field.empty()) count.numbered = true;
+  if (count.numbered && count.next > 0) {
+    throw Failure("format: expected only {{}} or only numbers in braces, found both");
+  }
+  if (*place >= arguments.by_place.size()) {
+    throw Failure("format: expected at least {} values, found {}", *place + 1,
+                  arguments.by_place.size());
+  }
+  return arguments.by_place[*place];
+}
+
+Value format(Runtime& runtime, const Value& self, const Arguments& arguments) {
+  const std::string_view text = self.bytes();
+  MarkedText result;
+  std::size_t begin = 0;
+  FieldCount count;
+  runtime.step(text.size() / 4);
+  for (std::size_t at = 0; (at = text.find_first_of("{}", at)) != std::string_view::npos;) {
+    result.append_part(*self.text, begin, at);
+    if (text.substr(at + 1).starts_with(text[at])) {  // {{ and }} stand for a brace
+      result.append_part(*self.text, at, at + 1);
+      begin = at += 2;
+      continue;
+    }
+    const std::size_t end = text[at] == '{' ? text.find('}', at) : std::string_view::npos;
+    if (end == std::string_view::npos) {
+      throw Failure("format: expected {{ and }} in pairs, found a single '{}'", text[at]);
+    }
+    runtime.step(1 + arguments.by_name.size());
+    const MarkedText value =
+        to_text(runtime, field_value(arguments, text.substr(at + 1, end - at - 1), count));
+    runtime.use_bytes(value.size());
+    result.append(value);
+    begin = at = end + 1;
+  }
+  result.append_part(*self.text, begin, text.size());
+  return runtime.text(std::move(result));
+}
+
 }  // namespace
 
 Method find_string_method(std::string_view name) {
@@ -283,6 +343,7 @@ Method find_string_method(std::string_view name) {
       {"index", index},
       {"count", count_method},
       {"join", join_method},
+      {"format", format},
       {"upper", cased_method<Case::Upper>},
       {"lower", cased_method<Case::Lower>},
       {"title", cased_method<Case::Title>},

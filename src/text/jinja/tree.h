@@ -106,6 +106,10 @@ struct SetBlockStatement {  // {% set target | filter %} body {% endset %}
   ExpressionPtr filter;  // may be null
   Block body;
 };
+struct FilterStatement {  // {% filter name(arguments) %} body {% endfilter %}
+  ExpressionPtr filter;
+  Block body;
+};
 struct WithStatement {
   std::vector<std::pair<Target, ExpressionPtr>> values;
   Block body;
@@ -126,8 +130,8 @@ struct ContinueStatement {};
 struct Statement {
   int line = 0;
   std::variant<DataStatement, OutputStatement, IfStatement, ForStatement, SetStatement,
-               SetBlockStatement, WithStatement, MacroStatement, CallStatement, GenerationStatement,
-               BreakStatement, ContinueStatement>
+               SetBlockStatement, FilterStatement, WithStatement, MacroStatement, CallStatement,
+               GenerationStatement, BreakStatement, ContinueStatement>
       is;
 };
 

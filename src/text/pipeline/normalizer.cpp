@@ -119,7 +119,7 @@ class CharacterMap : public Normalizer {
   char32_t (*map_)(char32_t);
 };
 
-char32_t without_marks(char32_t c) { return is_mark(c) ? CharacterMap::kDropped : c; }
+char32_t without_marks(char32_t c) { return is_mark_of_unicode_9(c) ? CharacterMap::kDropped : c; }
 
 // The clean-up of sentencepiece's "nmt" rules: drops control characters and turns blanks into
 // spaces.
