@@ -139,6 +139,7 @@ void set_tool_grammar(AnswerForm& request, TextOptions& options, const GivenGram
         for (Tool& tool : smaller.callable) {
           const ChatTools alone{.array = {}, .callable = {tool}, .forced = true};
           if (rules_of(alone)) continue;
+          if (!tool.parameters) continue;  // what is too large is the rest of the grammar
           if (tool.strict) throw Error("{}: {}", tool.parameters->where(), problem);
           tool.parameters = any_object().root();
         }

@@ -618,6 +618,29 @@ TEST_F(ToolRequest, NamesTheSchemaThatIsTooLargeForAGrammar) {
   EXPECT_FALSE(allows(loose, call("f", R"({"z": 1})")));
 }
 
+TEST_F(ToolRequest, NamesTheToolsThatDoNotFitBesideTheSchemaOfTheAnswer) {
+  json function = {{"name", "f"}, {"strict", true}};  // without parameters
+  const auto request = [&](std::size_t n, bool with_tool) {
+    json schema = {{"enum", json::array()}};
+    for (std::size_t i = 0; i < n; ++i) schema["enum"].push_back(fmt::format("value {:05}", i));
+    json made = {{"messages", kHello},
+                 {"response_format",
+                  {{"type", "json_schema"}, {"json_schema", {{"name", "x"}, {"schema", schema}}}}}};
+    if (with_tool) {
+      made["tools"] = json::array({json{{"type", "function"}, {"function", function}}});
+    }
+    return made.dump();
+  };
+  std::size_t fits = 1, too_many = 20'000;
+  while (too_many - fits > 1) {
+    const std::size_t middle = (fits + too_many) / 2;
+    (refused(request(middle, false), true) == "accepted" ? fits : too_many) = middle;
+  }
+  EXPECT_EQ(refused(request(fits, true), true),
+            "tools|request: 'tools': expected a schema whose grammar has at most 200000 symbols "
+            "and 100 nested groups, found more");
+}
+
 // Some models write no arguments as nothing, and clients send it back.
 TEST_F(ToolRequest, TakesCallsWithoutArguments) {
   const auto prompt = [&](const char* arguments) {
