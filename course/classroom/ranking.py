@@ -1,6 +1,7 @@
 """Ranks the programs by speed, under nicknames, if the teacher's course.json says "ranking": true.
 
-A student takes part with a nickname in their own course.json and with all stages that count right. grading/score.py measures.
+A student takes part with a nickname in their own course.json, once all stages that count are right. grading/score.py
+measures.
 """
 import collections
 import hashlib

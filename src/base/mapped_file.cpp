@@ -123,11 +123,8 @@ std::string read_pipe(const Descriptor& file, const std::filesystem::path& path,
   }
 }
 
-}  // namespace
-
-std::string read_text_file(const std::filesystem::path& path, std::size_t max_bytes, Pipes pipes) {
-  const Descriptor file(path, pipes);
-  if (pipes == Pipes::Read && is_pipe(file)) return read_pipe(file, path, max_bytes);
+std::string read_file(const Descriptor& file, const std::filesystem::path& path,
+                      std::size_t max_bytes) {
   const std::size_t size = regular_file_size(file, path);
   if (size > max_bytes) {
     throw Error("{}: expected at most {} bytes, found {}", path.string(), max_bytes, size);
@@ -141,6 +138,16 @@ std::string read_text_file(const std::filesystem::path& path, std::size_t max_by
     done += static_cast<std::size_t>(got);
   }
   text.resize(done);
+  return text;
+}
+
+}  // namespace
+
+std::string read_text_file(const std::filesystem::path& path, std::size_t max_bytes, Pipes pipes) {
+  const Descriptor file(path, pipes);
+  const bool from_pipe = pipes == Pipes::Read && is_pipe(file);
+  std::string text =
+      from_pipe ? read_pipe(file, path, max_bytes) : read_file(file, path, max_bytes);
   refuse_lfs_pointer(text, path.string());
   return text;
 }

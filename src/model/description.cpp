@@ -22,14 +22,6 @@ bool has_gelu(const ConfigFields& fields) {
   return fields.text_or("hidden_act", "silu").starts_with("gelu");
 }
 
-// Whether the type of RoPE is none that parse_config reads.
-bool has_other_rope(const ConfigFields& fields) {
-  const std::optional<ConfigFields> rope = rope_object(fields);
-  if (!rope) return false;
-  const std::string type = rope->text_or("rope_type", rope->text_or("type", "default"));
-  return type != "default" && type != "linear" && type != "llama3";
-}
-
 // The layers of the course and parse_config support neither GELU nor yarn: a model that has one of
 // them has a plan, but no Config.
 Plan llama_beyond_the_course(const ConfigText& text, const ConfigFields& fields) {
@@ -72,7 +64,7 @@ ModelDescription describe(const ModelSource& model, const ConfigText& text) {
   const ConfigFields fields(json, text.where);
   if (!model.is_file()) refuse_stored_fields(fields);
   ModelDescription description;
-  if (is_llama_family(fields) && (has_gelu(fields) || has_other_rope(fields))) {
+  if (is_llama_family(fields) && (has_gelu(fields) || needs_yarn(fields))) {
     description.plan = llama_beyond_the_course(text, fields);
   } else if (is_llama_family(fields)) {
     description.config = read_config(model, text);

@@ -141,6 +141,12 @@ void add_one_kind(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   if (architecture.period != 0) add_windows(keys, architecture, config);
 }
 
+// If attention is not causal, a token also sees the tokens after it.
+void refuse_seeing_ahead(ArchitectureKeys& keys) {
+  constexpr std::string_view kCausal = "attention.causal";
+  if (keys.has(kCausal) && !keys.flag(kCausal)) keys.refuse(kCausal, "true");
+}
+
 // llama.cpp divides scores by the root of head_dim. In the widest model of a family, which it
 // recognises by the number of layers, it divides by the root of dim / n_heads instead.
 void add_query_scalar(const GgufArchitecture& architecture, nlohmann::json& config) {
@@ -263,6 +269,7 @@ std::string gguf_config_json(const GgufFile& file) {
   if (const auto ids = eos_ids(metadata, n_tokens); !ids.empty()) config["eos_token_id"] = ids;
   for (const std::string_view key : architecture.no_effect) keys.ignore(key);
   if (architecture.predicts) keys.ignore("nextn_predict_layers");  // gguf_first_predicting_layer
+  refuse_seeing_ahead(keys);
   keys.refuse_leftovers();
   add_tensor_flags(file, architecture, config);
   rename_fields(architecture, config);

@@ -28,13 +28,8 @@ void ArchitectureKeys::expect(std::string_view name, std::size_t value) {
 
 void ArchitectureKeys::refuse_leftovers() const {
   for (const std::string_view key : metadata_.keys()) {
-    if (!key.starts_with(prefix_)) continue;
+    if (!key.starts_with(prefix_) || metadata_.is_neutral(key)) continue;
     const std::string_view name = key.substr(prefix_.size());
-    if (name == "attention.causal") {  // false: a token also sees the tokens after it
-      if (!metadata_.flag_or(key, true)) metadata_.refuse(key, "true");
-      continue;
-    }
-    if (metadata_.is_neutral(key)) continue;
     const bool known = std::ranges::find(asked_, name) != asked_.end() ||
                        std::ranges::find(kWithoutEffect, name) != kWithoutEffect.end();
     if (!known) metadata_.refuse(key, "no such key (it is not supported)");

@@ -61,7 +61,7 @@ class ArchitectureKeys {
   // The key is known, and its value does not matter.
   void ignore(std::string_view name) { asked_.emplace_back(name); }
   // Throws Error if a key of the architecture has a value other than 0, false, "none" or empty, and
-  // no function above was called with its name; or if attention is not causal.
+  // no function above was called with its name.
   void refuse_leftovers() const;
 
  private:

@@ -290,18 +290,17 @@ class PlanText {
   // with rows of other weights; "c_fc^T": stored transposed
   std::string weight(WeightId id) const {
     const Weight& one = plan_.weight(id);
-    const std::string text = short_name(one.name) + (one.stored.transposed ? "^T" : "");
-    if (one.stored.of_inputs != 0) {
-      return text +
-             fmt::format("[{}:{}]", one.stored.first_input, one.stored.first_input + one.shape[1]);
+    const Storage& in = one.stored;
+    const std::string text = short_name(one.name) + (in.transposed ? "^T" : "");
+    if (in.of_inputs != 0) {
+      return text + fmt::format("[{}:{}]", in.first_input, in.first_input + one.shape[1]);
     }
-    if (one.stored.of_rows == 0) return text;
-    if (one.stored.row_block != 0) {
-      return text + fmt::format("[{}:{} of each {}]", one.stored.first_row,
-                                one.stored.first_row + one.stored.row_block, one.stored.row_stride);
+    if (in.of_rows == 0) return text;
+    if (in.row_block != 0) {
+      return text + fmt::format("[{}:{} of each {}]", in.first_row, in.first_row + in.row_block,
+                                in.row_stride);
     }
-    return text +
-           fmt::format("[{}:{}]", one.stored.first_row, one.stored.first_row + one.shape.front());
+    return text + fmt::format("[{}:{}]", in.first_row, in.first_row + one.shape.front());
   }
   static const char* bias(WeightId id) { return id == kNone ? "" : " + bias"; }
   // "; norm + 1", "; q_norm[each head]"

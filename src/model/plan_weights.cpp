@@ -20,15 +20,15 @@ bool is_one_matrix(const Weight& weight, const std::vector<std::size_t>& shape,
 // Row i of a transposed matrix is column i of the stored one.
 void copy_columns(const Weight& weight, const StoredTensor& stored, std::size_t first,
                   std::size_t count, std::vector<std::byte>& to) {
+  const Storage& in = weight.stored;
   const std::size_t inputs = weight.shape[1];
-  const std::size_t columns = weight.stored.of_rows != 0 ? weight.stored.of_rows : weight.shape[0];
-  const std::size_t stored_inputs = weight.stored.of_inputs != 0 ? weight.stored.of_inputs : inputs;
+  const std::size_t columns = in.of_rows != 0 ? in.of_rows : weight.shape[0];
+  const std::size_t stored_inputs = in.of_inputs != 0 ? in.of_inputs : inputs;
   const std::size_t size = stored.bytes.size() / (stored_inputs * columns);  // bytes per number
   to.resize(count * inputs * size);
   for (std::size_t k = 0; k < inputs; ++k) {
     for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t from =
-          (weight.stored.first_input + k) * columns + weight.stored.row(first + i);
+      const std::size_t from = (in.first_input + k) * columns + in.row(first + i);
       std::copy_n(&stored.bytes[from * size], size, &to[(i * inputs + k) * size]);
     }
   }
@@ -37,14 +37,14 @@ void copy_columns(const Weight& weight, const StoredTensor& stored, std::size_t 
 }  // namespace
 
 std::vector<std::size_t> stored_shape(const Weight& weight) {
+  const Storage& in = weight.stored;
   std::vector<std::size_t> shape = weight.shape;
-  if (weight.stored.of_rows != 0) shape.front() = weight.stored.of_rows;
-  if (weight.stored.of_inputs != 0) shape.back() = weight.stored.of_inputs;
-  if (weight.stored.transposed) std::swap(shape[0], shape[1]);
-  if (weight.stored.taps) shape.insert(shape.end() - 1, 1);
-  if (weight.stored.folded_rows != 0)
-    shape = {weight.stored.folded_rows, shape[0] / weight.stored.folded_rows};
-  if (weight.stored.of_slices != 0) shape.insert(shape.begin(), weight.stored.of_slices);
+  if (in.of_rows != 0) shape.front() = in.of_rows;
+  if (in.of_inputs != 0) shape.back() = in.of_inputs;
+  if (in.transposed) std::swap(shape[0], shape[1]);
+  if (in.taps) shape.insert(shape.end() - 1, 1);
+  if (in.folded_rows != 0) shape = {in.folded_rows, shape[0] / in.folded_rows};
+  if (in.of_slices != 0) shape.insert(shape.begin(), in.of_slices);
   return shape;
 }
 
@@ -86,41 +86,40 @@ std::vector<const StoredTensor*> find_weights(const Plan& plan, const Checkpoint
 }
 
 StoredTensor stored_weight(const Weight& weight, const StoredTensor& stored) {
+  const Storage& in = weight.stored;
   StoredTensor part = stored;
   part.shape = weight.shape;
-  if (weight.stored.of_slices != 0) {
-    const std::size_t bytes = stored.bytes.size() / weight.stored.of_slices;
-    part.bytes = stored.bytes.subspan(weight.stored.slice * bytes, bytes);
+  if (in.of_slices != 0) {
+    const std::size_t bytes = stored.bytes.size() / in.of_slices;
+    part.bytes = stored.bytes.subspan(in.slice * bytes, bytes);
   }
-  if (!weight.stored.is_contiguous() || weight.stored.of_rows == 0) return part;
-  const std::size_t row_bytes = part.bytes.size() / weight.stored.of_rows;
-  part.bytes =
-      part.bytes.subspan(weight.stored.first_row * row_bytes, weight.shape.front() * row_bytes);
+  if (!in.is_contiguous() || in.of_rows == 0) return part;
+  const std::size_t row_bytes = part.bytes.size() / in.of_rows;
+  part.bytes = part.bytes.subspan(in.first_row * row_bytes, weight.shape.front() * row_bytes);
   return part;
 }
 
 StoredTensor weight_rows(const Weight& weight, const StoredTensor& stored, std::size_t first,
                          std::size_t count, std::vector<std::byte>& memory) {
+  const Storage& in = weight.stored;
   StoredTensor rows = stored;
   rows.shape.front() = count;
-  if (weight.stored.transposed) {
+  if (in.transposed) {
     copy_columns(weight, stored, first, count, memory);
     rows.bytes = memory;
     return rows;
   }
-  const bool whole = weight.stored.is_contiguous() || weight.stored.of_rows == 0;
-  const std::size_t row_bytes =
-      stored.bytes.size() / (whole ? weight.shape.front() : weight.stored.of_rows);
-  if (weight.stored.is_contiguous()) {
+  const bool whole = in.is_contiguous() || in.of_rows == 0;
+  const std::size_t row_bytes = stored.bytes.size() / (whole ? weight.shape.front() : in.of_rows);
+  if (in.is_contiguous()) {
     rows.bytes = stored.bytes.subspan(first * row_bytes, count * row_bytes);
     return rows;
   }
-  const std::size_t number = weight.stored.of_inputs == 0 ? 0 : row_bytes / weight.stored.of_inputs;
+  const std::size_t number = in.of_inputs == 0 ? 0 : row_bytes / in.of_inputs;
   const std::size_t bytes = number == 0 ? row_bytes : weight.shape[1] * number;
   memory.resize(count * bytes);
   for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t from =
-        weight.stored.row(first + i) * row_bytes + weight.stored.first_input * number;
+    const std::size_t from = in.row(first + i) * row_bytes + in.first_input * number;
     std::ranges::copy(stored.bytes.subspan(from, bytes), &memory[i * bytes]);
   }
   rows.bytes = memory;

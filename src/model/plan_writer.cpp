@@ -40,12 +40,13 @@ void PlanWriter::step(std::string name, StepKind kind) {
 void PlanWriter::linear(std::string step_name, BufferId out, BufferId in, const std::string& name,
                         bool bias, const Storage& stored) {
   const std::size_t outputs = plan_.buffer(out).width, inputs = plan_.buffer(in).width;
-  LinearStep linear{out, in, weight({name + ".weight", {outputs, inputs}, "", 0.0f, stored})};
+  LinearStep linear{
+      out, in, weight({.name = name + ".weight", .shape = {outputs, inputs}, .stored = stored})};
   if (bias) {
     Storage without_columns = stored;
     without_columns.transposed = false;
     without_columns.first_input = without_columns.of_inputs = 0;
-    linear.bias = weight({name + ".bias", {outputs}, "", 0.0f, without_columns});
+    linear.bias = weight({.name = name + ".bias", .shape = {outputs}, .stored = without_columns});
   }
   step(std::move(step_name), linear);
 }

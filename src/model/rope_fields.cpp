@@ -22,11 +22,23 @@ constexpr std::string_view kOriginalContext = "original_max_position_embeddings"
 
 constexpr std::string_view kTypeNames[] = {"default", "linear", "llama3", "yarn"};  // as Type
 
-RopeConfig::Type rope_type(const ConfigFields& fields, const std::string& name, bool yarn) {
+// nullopt if there is no such type.
+std::optional<RopeConfig::Type> find_type(const std::string& name, bool yarn) {
   for (const std::string_view& known : kTypeNames) {
     const auto type = static_cast<RopeConfig::Type>(&known - kTypeNames);
     if (known == name && (yarn || type != RopeConfig::Type::Yarn)) return type;
   }
+  return std::nullopt;
+}
+
+// fields: the object of RoPE
+std::string type_name(const ConfigFields& fields) {
+  return fields.text_or("rope_type", fields.text_or("type", "default"));
+}
+
+RopeConfig::Type rope_type(const ConfigFields& fields, bool yarn) {
+  const std::string name = type_name(fields);
+  if (const auto type = find_type(name, yarn)) return *type;
   throw Error("{}: rope type: expected default, linear{}, found '{}'", fields.where(),
               yarn ? ", llama3 or yarn" : " or llama3", printable(name));
 }
@@ -86,6 +98,11 @@ std::optional<ConfigFields> rope_object(const ConfigFields& fields) {
   return fields.object_of(older ? "rope_scaling" : "rope_parameters");
 }
 
+bool needs_yarn(const ConfigFields& fields) {
+  const std::optional<ConfigFields> object = rope_object(fields);
+  return object && !find_type(type_name(*object), false);
+}
+
 RopeConfig parse_rope(const ConfigFields& top, const std::optional<ConfigFields>& object,
                       std::size_t max_seq_len, double theta,
                       std::span<const std::string_view> honoured) {
@@ -93,9 +110,8 @@ RopeConfig parse_rope(const ConfigFields& top, const std::optional<ConfigFields>
   rope.theta = theta;
   if (!object) return rope;
   const ConfigFields& fields = *object;
-  const std::string type = fields.text_or("rope_type", fields.text_or("type", "default"));
   const bool yarn = std::ranges::find(honoured, kAttentionFactor) != honoured.end();
-  rope.type = rope_type(fields, type, yarn);
+  rope.type = rope_type(fields, yarn);
   refuse_foreign_rope(fields, rope.type == RopeConfig::Type::Yarn ? kYarnFields : honoured);
   rope.theta = parse_theta(fields, "rope_theta", theta);
   if (rope.type == RopeConfig::Type::Default) return rope;

@@ -16,6 +16,9 @@ namespace stagecraft {
 // "rope_parameters"; nullopt if there is neither.
 std::optional<ConfigFields> rope_object(const ConfigFields& fields);
 
+// Whether parse_rope refuses the type of RoPE unless it gets kYarn.
+bool needs_yarn(const ConfigFields& fields);
+
 // The theta of RoPE; `usual` if the file does not give it.
 double parse_theta(const ConfigFields& fields, std::string_view key, double usual);
 // parse_rope for files that store this object and theta elsewhere.

@@ -162,13 +162,13 @@ Service::Reply Service::route(ConnectionId connection, const HttpRequest& reques
     answer.headers = {{"Allow", allowed}};
     return answer;
   }
-  // A browser lets any web page send a form to any server, but not application/json.
   if (const std::string_view encoding = request.header("content-encoding");
       !encoding.empty() && ascii_lower(encoding) != "identity") {
     throw ApiError(415, "invalid_request_error", "", "",
                    fmt::format("request: header content-encoding: expected none, found '{}'",
                                printable(encoding)));
   }
+  // A browser lets any web page send a form to any server, but not application/json.
   if (!reads && !is_json(request.header("content-type"))) {
     throw ApiError(415, "invalid_request_error", "", "",
                    fmt::format("request: header content-type: expected {}, found '{}'", kJson,

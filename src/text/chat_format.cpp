@@ -295,30 +295,29 @@ const std::string& ChatFormat::name() const { return template_->name(); }
 
 MarkedText ChatFormat::render(std::span<const ToolMessage> messages, std::optional<JsonNode> tools,
                               bool with_opening, const TemplateVariables& more) const {
-  return used_template(tools.has_value())
-      .render(
-          [&](jinja::Runtime& runtime) {
-            const auto word = [&](std::string_view text) { return runtime.text(MarkedText(text)); };
-            jinja::Values list;
-            for (const ToolMessage& message : messages) list.push_back(value_of(runtime, message));
-            std::vector<std::pair<std::string, jinja::Value>> variables = {
-                {"messages", runtime.list(std::move(list))},
-                {"tools", tools ? value_of(runtime, *tools) : jinja::Value::none()},
-                {"documents", jinja::Value::none()},
-                {"add_generation_prompt", jinja::Value::of_bool(with_opening)},
-            };
-            for (const auto& [name, token] : special_tokens_)
-              variables.emplace_back(name, word(token));
-            if (variables_) {
-              for (const JsonNode value : variables_->root().members()) {
-                variables.emplace_back(value.key(), value_of(runtime, value));
-              }
-            }
-            for (const auto& [name, value] : more)
-              variables.emplace_back(name, value_of(runtime, value));
-            return variables;
-          },
-          now_);
+  const jinja::Template& used = used_template(tools.has_value());
+  return used.render(
+      [&](jinja::Runtime& runtime) {
+        const auto word = [&](std::string_view text) { return runtime.text(MarkedText(text)); };
+        jinja::Values list;
+        for (const ToolMessage& message : messages) list.push_back(value_of(runtime, message));
+        std::vector<std::pair<std::string, jinja::Value>> variables = {
+            {"messages", runtime.list(std::move(list))},
+            {"tools", tools ? value_of(runtime, *tools) : jinja::Value::none()},
+            {"documents", jinja::Value::none()},
+            {"add_generation_prompt", jinja::Value::of_bool(with_opening)},
+        };
+        for (const auto& [name, token] : special_tokens_) variables.emplace_back(name, word(token));
+        if (variables_) {
+          for (const JsonNode value : variables_->root().members()) {
+            variables.emplace_back(value.key(), value_of(runtime, value));
+          }
+        }
+        for (const auto& [name, value] : more)
+          variables.emplace_back(name, value_of(runtime, value));
+        return variables;
+      },
+      now_);
 }
 
 // Renders a function, a call of it and its result, and searches the text for the known forms.
@@ -351,9 +350,9 @@ std::vector<TokenId> ChatFormat::tokens(std::span<const ToolMessage> messages,
                                         std::optional<JsonNode> tools,
                                         const TemplateVariables& variables) const {
   for (const ToolMessage& message : messages) {
-    for (const std::string& text : {message.content, message.name, message.reasoning}) {
-      check_utf8("text", text);
-      check_typed(*tokenizer_, text, end_tokens_);
+    for (const std::string* text : {&message.content, &message.name, &message.reasoning}) {
+      check_utf8("text", *text);
+      check_typed(*tokenizer_, *text, end_tokens_);
     }
     for (const ToolCall& call : message.calls)
       check_typed(*tokenizer_, call.arguments, end_tokens_);

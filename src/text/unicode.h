@@ -8,6 +8,9 @@
 // UTF-8. Callers check text from outside first (base/utf8.h).
 namespace stagecraft {
 
+// Whether the number stands for a character: surrogates do not.
+constexpr bool is_character(std::uint32_t c) { return c < 0xd800 || (c > 0xdfff && c < 0x110000); }
+
 struct CodePoint {
   char32_t value;
   std::size_t length;  // in bytes, 1 to 4

@@ -223,9 +223,7 @@ class GbnfParser {
     if (text.size() != digits || !value) {
       refuse_at(begin, fmt::format("expected {} hexadecimal digits", digits));
     }
-    if (*value > kLastCharacter || (*value >= 0xd800 && *value <= 0xdfff)) {
-      refuse_at(begin, "this is not a Unicode character");
-    }
+    if (!is_character(*value)) refuse_at(begin, "this is not a Unicode character");
     at_ += digits;
     return *value;
   }

@@ -89,8 +89,15 @@ KeywordKind kind_of_type(std::string_view type) {
   return type == "integer" || type == "number" ? KeywordKind::Number : KeywordKind::Unknown;
 }
 
-bool is_type(JsonNode type, std::string_view name) {
-  return type.is_string() && type.string() == name;
+// Whether `is` holds for one of the names in "type", which is a name or an array of names.
+template <class Is>
+bool any_type(JsonNode type, Is is) {
+  if (type.is_string()) return is(type.string());
+  if (!type.is_array()) return false;
+  for (const JsonNode one : type.elements()) {
+    if (one.is_string() && is(one.string())) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -108,12 +115,10 @@ class JsonGrammar::Writer {
     const bool refuses = beyond == BeyondGrammar::Refuse;
     const std::string_view key = root.is_object() ? deciding_keyword(root) : "";
     const auto type = key == "type" ? root.find("type") : std::nullopt;
-    if (!refuses && type && type->is_array()) {
-      for (const JsonNode one : type->elements()) {
-        if (!is_type(one, "object")) continue;
-        open_ = check_keywords(root, "type");
-        return end(object(root));
-      }
+    const auto is_object = [](std::string_view name) { return name == "object"; };
+    if (!refuses && type && type->is_array() && any_type(*type, is_object)) {
+      open_ = check_keywords(root, "type");
+      return end(object(root));
     }
     const std::string texts = end(expression(root));
     if (texts == "value") return use("object");
@@ -250,12 +255,8 @@ class JsonGrammar::Writer {
 
   static bool allows_type(JsonNode schema, KeywordKind kind) {
     const auto type = schema.find("type");
-    if (!type) return true;
-    if (type->is_string()) return kind_of_type(type->string()) == kind;
-    for (const JsonNode one : type->elements()) {
-      if (one.is_string() && kind_of_type(one.string()) == kind) return true;
-    }
-    return false;
+    return !type ||
+           any_type(*type, [&](std::string_view name) { return kind_of_type(name) == kind; });
   }
 
   // Refuses the keyword, or returns so that it is ignored.
@@ -351,14 +352,10 @@ class JsonGrammar::Writer {
   }
 
   std::string value_of(JsonNode schema, JsonNode value) {
-    if (const auto type = schema.find("type")) {
-      bool fits = type->is_string() && has_type(value, type->string());
-      if (type->is_array()) {
-        for (const JsonNode one : type->elements()) {
-          fits = fits || (one.is_string() && has_type(value, one.string()));
-        }
-      }
-      if (!fits && !ignores_) value.refuse("a value of the schema's 'type'");
+    const auto type = schema.find("type");
+    const auto fits = [&](std::string_view name) { return has_type(value, name); };
+    if (type && !ignores_ && !any_type(*type, fits)) {
+      value.refuse("a value of the schema's 'type'");
     }
     return gbnf_literal(json_text(value));
   }

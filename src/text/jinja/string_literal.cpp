@@ -20,8 +20,7 @@ char32_t take_number(std::string_view& text, int base, std::size_t most, std::si
   const std::string_view digits = text.substr(0, std::min(most, text.find_first_not_of(known)));
   text.remove_prefix(digits.size());
   const std::uint32_t value = integer_of<std::uint32_t>(digits, base).value_or(kNoCharacter);
-  const bool is_character = value < 0x110000 && (value < 0xd800 || value > 0xdfff);
-  return digits.size() >= least && is_character ? value : kNoCharacter;
+  return digits.size() >= least && is_character(value) ? value : kNoCharacter;
 }
 
 }  // namespace
