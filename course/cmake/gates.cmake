@@ -188,17 +188,17 @@ precompile(gate PRIVATE <algorithm> <cmath> <filesystem> <string> <vector> <fmt/
 set_source_files_properties(${judge}/paths.cpp PROPERTIES
   COMPILE_DEFINITIONS REPOSITORY="${CMAKE_SOURCE_DIR}")
 
-# A student's speed is compared with this worker: the textbook's loops, compiled as plain as they are written, and loops
-# that reach the peak of a core. Speed is judged only if it is that of the machine: in a release build, without an
-# emulator or a sanitizer.
+# A student's speed is compared with this worker: our code of each step of stages 9 and 10, compiled with the flags of
+# the stage; step 0 as plain as it is written. Speed is judged only if it is that of the machine: in a release build,
+# without an emulator or a sanitizer.
 set(yardsticks ${CMAKE_SOURCE_DIR}/course/worker/yardsticks)
-add_executable(yardsticks EXCLUDE_FROM_ALL ${yardsticks}/textbook.cpp ${yardsticks}/ceilings.cpp
-  $<TARGET_OBJECTS:worker>)
+add_executable(yardsticks EXCLUDE_FROM_ALL ${yardsticks}/plain_loop.cpp ${yardsticks}/simd_steps.cpp
+  ${yardsticks}/quantization_steps.cpp $<TARGET_OBJECTS:worker> ${judged_09} ${judged_10})
 target_include_directories(yardsticks PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(yardsticks PRIVATE engine stagecraft_flags)
-set_source_files_properties(${yardsticks}/textbook.cpp PROPERTIES
-  COMPILE_OPTIONS "-O2;-fno-tree-vectorize")
-set_source_files_properties(${yardsticks}/ceilings.cpp PROPERTIES COMPILE_OPTIONS "${speed_flags}")
+set_source_files_properties(${yardsticks}/plain_loop.cpp PROPERTIES COMPILE_OPTIONS "-O2;-fno-tree-vectorize")
+set_source_files_properties(${yardsticks}/simd_steps.cpp PROPERTIES COMPILE_OPTIONS "${stage_flags_09}")
+set_source_files_properties(${yardsticks}/quantization_steps.cpp PROPERTIES COMPILE_OPTIONS "${stage_flags_10}")
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CMAKE_CROSSCOMPILING AND NOT STAGECRAFT_SANITIZE)
   set_property(SOURCE ${judge}/paths.cpp APPEND PROPERTY
     COMPILE_DEFINITIONS YARDSTICKS="$<TARGET_FILE:yardsticks>")

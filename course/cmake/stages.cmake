@@ -13,7 +13,6 @@
 #   asked_NN         the functions that its gate asks for: its own, and those in "asks"
 #   judged_NN        our objects for the judge: ours_NN, or compiled with the stage's flags
 #   tests_NN         the tests of its gate, as a filter of GoogleTest: "Silu.*:Swiglu.*"
-#   speed_flags      the flags of the first stage that is measured (with "bands")
 #   core_objects     the engine's objects without those of any stage
 #
 # The model does not call the functions of some stages by itself. Such a stage names a file that calls them
@@ -123,10 +122,6 @@ foreach(index RANGE ${last_stage})
   foreach(group RANGE ${last_group})
     string(JSON name GET "${registry}" stages ${index} groups ${group} name)
     list(APPEND tests "${name}.*")
-    string(JSON bands ERROR_VARIABLE none GET "${registry}" stages ${index} groups ${group} bands)
-    if(NOT none AND NOT DEFINED speed_flags)
-      set(speed_flags ${stage_flags_${id}})
-    endif()
   endforeach()
   list(JOIN tests ":" tests_${id})
   set(unset_${id} "")
@@ -144,8 +139,10 @@ foreach(index RANGE ${last_stage})
     compile_for_emulator(fast_ours_${id} --fast)
   elseif(stage_flags_${id})
     add_library(judged_${id} OBJECT EXCLUDE_FROM_ALL ${ours})
-    target_link_libraries(judged_${id} PRIVATE engine_headers stagecraft_flags)
-    target_compile_options(judged_${id} PRIVATE ${stage_flags_${id}})
+    add_library(flags_${id} INTERFACE)
+    target_compile_options(flags_${id} INTERFACE ${stage_flags_${id}})
+    # The last flags win: -ffp-contract of the stage.
+    target_link_libraries(judged_${id} PRIVATE engine_headers stagecraft_flags flags_${id})
     set(judged_${id} $<TARGET_OBJECTS:judged_${id}>)
     list(APPEND judged_libraries judged_${id})
   endif()

@@ -12,34 +12,32 @@
 namespace stagecraft::stages {
 namespace {
 
-constexpr double kTolerance = 0.9;  // this part of a band's edge is enough
-constexpr double kFmaSteps = 15e6;  // about 20 ms
-constexpr double kFmaOperations = 192;
+constexpr double kEnough = 0.75;  // this part of our speed reaches a band
 constexpr double kGiga = 1e-9;
 
-struct Speeds {  // operations per second
-  double mine = 0.0;
-  double textbook = 0.0;
-  double ceiling = 0.0;
-
-  double edge(const Band& band) const {
-    return std::min(band.times * textbook, band.share * ceiling);
-  }
-  // Speed relative to the edge of a band.
-  double reached(const Band& band) const { return mine / edge(band); }
-};
-
-// The results of all races of this process so far.
+// The fastest results of all races of this process so far: other load only makes them slower.
 struct Record {
   std::string problem;
   std::string unit;
-  std::vector<Speeds> tries;
+  std::size_t tries = 0;
+  double mine = 0.0;           // operations per second
+  std::map<int, double> ours;  // the same, by the number of the step
+
+  // The step that decides a band: its own, or a later one that is slower on this machine.
+  std::pair<int, double> decisive(std::size_t band) const {
+    const auto own = std::next(ours.begin(), static_cast<std::ptrdiff_t>(band) + 1);
+    return *std::ranges::min_element(own, ours.end(), {},
+                                     [](const auto& step) { return step.second; });
+  }
+  double edge(std::size_t band) const { return kEnough * decisive(band).second; }
+  bool reaches(std::size_t band) const { return mine >= edge(band); }
 };
 
-// Three, unless STAGE_TRIES is set.
+constexpr std::size_t kFewestTries = 3;
+// Five, unless STAGE_TRIES is set.
 std::size_t most_tries() {
   const std::string text = setting("STAGE_TRIES");
-  return text.empty() ? 3 : std::stoul(text);
+  return text.empty() ? 5 : std::stoul(text);
 }
 
 Record& record_of(const std::string& name) {
@@ -54,28 +52,36 @@ double yardstick(const Request& request) {
   return outcome.seconds;
 }
 
-double ceiling() {
-  Request request{"fma", {}, {{"steps", 0.0}}};
-  const double start = yardstick(request);
-  request.scalars["steps"] = kFmaSteps;
-  return kFmaSteps * kFmaOperations / std::max(yardstick(request) - start, 1e-6);
+// seconds: of the request
+double speed(const Work& work, double seconds) {
+  return work.operations / std::max(seconds - yardstick(work.nothing), 1e-4);
 }
 
 // False if the function is not written yet.
 bool run_race(const Race& race, Record& record) {
   record.unit = race.unit;
-  const Outcome outcome = run_worker(worker(), race.mine);
+  const Outcome outcome = run_worker(worker(), race.mine.request);
   if (skips_unwritten(outcome)) return false;
   record.problem = broken_rule(outcome);
   if (record.problem.empty()) record.problem = race.find_problem(outcome.response);
   if (!record.problem.empty()) return true;
-  const double besides = yardstick(race.nothing);
-  const auto speed = [&](double operations, double seconds) {
-    return operations / std::max(seconds - besides, 1e-4);
-  };
-  record.tries.push_back({speed(race.operations, outcome.seconds),
-                          speed(race.textbook_operations, yardstick(race.textbook)), ceiling()});
+  record.mine = std::max(record.mine, speed(race.mine, outcome.seconds));
+  for (const OurStep& step : race.ours) {
+    double& fastest = record.ours[step.number];
+    fastest = std::max(fastest, speed(step.work, yardstick(step.work.request)));
+  }
+  ++record.tries;
   return true;
+}
+
+// "step 0 1.6, step 1 9.4"
+std::string steps_in_words(const Record& record) {
+  std::string words;
+  for (const auto& [number, speed] : record.ours) {
+    if (!words.empty()) words += say("speed_and");
+    words += say("speed_of_step", number, speed * kGiga);
+  }
+  return words;
 }
 
 // Skips the test. Without a property, it would count as passed.
@@ -100,34 +106,28 @@ bool skips_for_lack_of_instructions() {
   return false;
 }
 
-void judge_speed(const std::string& name, const std::function<Race()>& new_race, const Band& band) {
+void judge_speed(const std::string& name, const std::function<Race()>& new_race, std::size_t band) {
   if (skips_for_lack_of_instructions()) return;
   if (yardsticks().empty()) return skip("not-measured", say("speed_needs_release"));
   if (is_wrong_elsewhere()) return skip("not-measured", say("speed_not_measured"));
   Record& record = record_of(name);
-  const auto best = [&] {
-    return std::ranges::max_element(record.tries, {},
-                                    [&](const Speeds& speeds) { return speeds.reached(band); });
-  };
-  while (record.problem.empty() && record.tries.size() < most_tries() &&
-         (record.tries.empty() || best()->reached(band) < kTolerance)) {
-    if (!record.tries.empty()) Inputs::next_round();  // nothing can be remembered
+  while (record.problem.empty() && record.tries < most_tries() &&
+         (record.tries < kFewestTries || !record.reaches(band))) {
+    if (record.tries > 0) Inputs::next_round();  // nothing can be remembered
     if (!run_race(new_race(), record)) return;
   }
   if (!record.problem.empty()) {
     ADD_FAILURE() << name << "\n  " << say("speed_wrong") << "\n  " << record.problem;
     return;
   }
-  const Speeds& speeds = *best();
   const std::string measured =
-      say("speed_measured", name, speeds.mine * kGiga, speeds.mine / speeds.textbook,
-          100.0 * speeds.mine / speeds.ceiling, record.unit);
+      say("speed_measured", name, record.mine * kGiga, record.unit, steps_in_words(record));
   ::testing::Test::RecordProperty("measured", measured);
-  if (speeds.reached(band) >= kTolerance) return;
+  if (record.reaches(band)) return;
   ::testing::Test::RecordProperty("too-slow", "yes");
   ADD_FAILURE() << measured << "\n  "
-                << say("speed_short", speeds.edge(band) * kGiga, band.times, 100.0 * band.share,
-                       record.unit, kTolerance * speeds.edge(band) * kGiga);
+                << say("speed_short", record.edge(band) * kGiga, record.unit,
+                       record.decisive(band).first);
 }
 
 }  // namespace stagecraft::stages

@@ -85,7 +85,7 @@ def read_group(group, tests, requests):
         for failure in test.get("failures", []):
             text = reported(failure["failure"])  # "file:line\nFailed\n", then the gate's message
             group.failures.append(text.split("Failed\n", 1)[-1].strip())
-    # The last band's text belongs to the best race, by which all bands were judged.
+    # The text of the last band is about the most runs.
     group.measured = next((reported(test["measured"]) for test in reversed(tests) if "measured" in test), None)
     group.failed_requests = requests
     group.is_untried = any("not-tried" in test for test in tests)

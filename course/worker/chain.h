@@ -56,4 +56,19 @@ void run_chain(Arguments& args, std::span<const float> noise, std::size_t width,
   args.record("sum", MatrixView<const float>(rounded.data(), c.rows(), width));
 }
 
+// The same with one row, and B in blocks: quantises the row, then calls dot(row of B, row of A).
+template <class Dot>
+void run_chain_of_blocks(Arguments& args, std::span<BlockQ8_0> b, Dot dot) {
+  const auto noise = args.vector("noise");
+  const std::size_t width = args.size("width");
+  const std::size_t n = width / BlockQ8_0::kSize;
+  std::vector<BlockQ8_0> x(n);
+  std::size_t step = 0;
+  run_chain(args, noise, width, [&](MatrixView<const float> a, MatrixView<float> c) {
+    change_a_number(b, noise, step++);
+    quantize_q8_0(a.row(0), x);
+    for (std::size_t row = 0; row < width; ++row) c(0, row) = dot(b.subspan(row * n, n), x);
+  });
+}
+
 }  // namespace stagecraft::stages

@@ -98,19 +98,8 @@ void call_dot(Arguments& args) {
 }
 
 void call_chain(Arguments& args) {
-  const auto noise = args.vector("noise");
   Blocks weight(args, "b");
-  const std::size_t width = args.size("width");
-  const std::size_t n = width / BlockQ8_0::kSize;
-  std::vector<BlockQ8_0> x(n);
-  std::size_t step = 0;
-  run_chain(args, noise, width, [&](MatrixView<const float> a, MatrixView<float> c) {
-    change_a_number(weight.view(), noise, step++);
-    quantize_q8_0(a.row(0), x);
-    for (std::size_t row = 0; row < width; ++row) {
-      c(0, row) = dot_q8_0(weight.view().subspan(row * n, n), x);
-    }
-  });
+  run_chain_of_blocks(args, weight.view(), dot_q8_0);
 }
 
 const Callable kQuantizationCalls{{"quantize_q8_0", call_quantize},

@@ -141,19 +141,16 @@ TEST(MatmulPacked, AnswersForTheNumbersThatAreThereNow) {
 
 // ---- fast ---------------------------------------------------------------------------------------
 
-// A single row waits for L2, so its bands end lower. On a Skylake core with a busy neighbour, our
-// answer reaches the last bands: 14 times the loop, and 27% of the peak.
-constexpr Band kBandsOfOneRow[] = {{4, 0.07}, {8, 0.10}, {10, 0.15}, {12, 0.20}};
-constexpr Band kBandsOfManyRows[] = {{4, 0.07}, {8, 0.15}, {12, 0.30}, {18, 0.45}};
-
 struct Size {
   std::size_t rows;
   std::size_t width;  // B is [width, width]
   std::size_t steps;
-  std::size_t textbook_steps;  // fewer: the loop is slow
+  std::size_t plain_steps;          // for the plain loop: fewer, because it is slow
+  std::vector<int> handouts_steps;  // that make it faster
 };
-constexpr Size kOneRow{1, 192, 12000, 1500};
-constexpr Size kManyRows{256, 512, 12, 2};
+// Tiles do not help a single row: step 3 is not among its steps.
+const Size kOneRow{1, 192, 12000, 1500, {1, 2, 4}};
+const Size kManyRows{256, 512, 12, 2, {1, 2, 3, 4}};
 
 double norm(std::span<const float> values) {
   double squares = 0.0;
@@ -205,35 +202,41 @@ Race race(const Size& size) {
   const Tensor b =
       inputs.tensor({size.width, size.width}, 1.0f / std::sqrt(static_cast<float>(size.width)));
   const Tensor noise = inputs.tensor({kNoise});
-  const auto request = [&](const char* function, std::size_t steps) {
+  const auto request = [&](const std::string& function, std::size_t steps) {
     return Request{
         function,
         {{"b", b}, {"noise", noise}},
         {{"rows", static_cast<double>(size.rows)}, {"steps", static_cast<double>(steps)}}};
   };
   const double product = 2.0 * static_cast<double>(size.rows * size.width * size.width);
-  return {request("matmul_packed, again and again", size.steps),
-          request("textbook, again and again", size.textbook_steps),
-          request("nothing, again and again", size.steps),
-          product * static_cast<double>(size.steps),
-          product * static_cast<double>(size.textbook_steps),
-          [=](const Response& response) { return problem_with_chain(size, b, noise, response); }};
+  const auto work = [&](const std::string& function, std::size_t steps) {
+    return Work{request(function, steps), request("nothing, again and again", steps),
+                product * static_cast<double>(steps)};
+  };
+  const Work mine = work("matmul_packed, again and again", size.steps);
+  std::vector<OurStep> ours = {{0, work("step 0 of simd, again and again", size.plain_steps)}};
+  for (const int step : size.handouts_steps) {
+    const std::string name = fmt::format("step {} of simd, again and again", step);
+    ours.push_back({step, step == 4 ? mine : work(name, size.steps)});
+  }
+  return {mine,
+          [=](const Response& response) { return problem_with_chain(size, b, noise, response); },
+          ours};
 }
 
 void one_row(std::size_t band) {
   judge_speed(
-      say("speed_one_row", kOneRow.width), [] { return race(kOneRow); }, kBandsOfOneRow[band]);
+      say("speed_one_row", kOneRow.width), [] { return race(kOneRow); }, band);
 }
 void many_rows(std::size_t band) {
   judge_speed(
       say("speed_many_rows", kManyRows.rows, kManyRows.width), [] { return race(kManyRows); },
-      kBandsOfManyRows[band]);
+      band);
 }
 
 TEST(SpeedOfOneRow, ReachesTheFirstBand) { one_row(0); }
 TEST(SpeedOfOneRow, ReachesTheSecondBand) { one_row(1); }
-TEST(SpeedOfOneRow, ReachesTheThirdBand) { one_row(2); }
-TEST(SpeedOfOneRow, ReachesTheLastBand) { one_row(3); }
+TEST(SpeedOfOneRow, ReachesTheLastBand) { one_row(2); }
 
 TEST(SpeedOfManyRows, ReachesTheFirstBand) { many_rows(0); }
 TEST(SpeedOfManyRows, ReachesTheSecondBand) { many_rows(1); }

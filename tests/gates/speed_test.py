@@ -32,9 +32,13 @@ class Speed(unittest.TestCase):
             self.assertEqual((group.status, group.earned), ("slow", 0), group.measured)
 
     def test_of_fast_code_earns_points_in_each_group(self):
-        for group in judged("intrinsics", STAGE.timed).values():
+        for group in judged("tile_of_dots", STAGE.timed).values():  # step 3
             self.assertIn(group.status, ("passed", "slow"), group.failures)
             self.assertGreater(group.earned, 0, group.measured)
+
+    def test_of_the_first_step_does_not_earn_all(self):
+        for group in judged("eight_sums", STAGE.timed).values():
+            self.assertEqual(group.status, "slow", group.measured)
 
     def test_of_wrong_code_is_not_measured(self):
         found = judged("added_to_c", None)

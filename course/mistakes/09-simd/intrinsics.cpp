@@ -1,4 +1,4 @@
-// Right: the intrinsics of AVX2, 4 x 16; elsewhere the textbook's loop.
+// Right: the intrinsics of AVX2, one row and one panel at a time; elsewhere plain loops.
 #include "operators/matmul_packed.h"
 
 #include <algorithm>
