@@ -27,25 +27,28 @@ void to_f32(StoredTensor piece, std::vector<float>& out, const std::string& wher
   read_row(piece, 0, out);
 }
 
-void to_half(std::span<const float> values, DType dtype, std::span<std::byte> out) {
+// first: the index of the first value, for messages; so in from_f32
+void to_half(std::span<const float> values, DType dtype, std::span<std::byte> out,
+             std::size_t first) {
   std::vector<std::uint16_t> bits(values.size());
   (dtype == DType::F16 ? f32_to_f16 : f32_to_bf16)(values, bits);
   for (std::size_t i = 0; i < bits.size(); ++i) {
     const unsigned largest = dtype == DType::F16 ? 0x7c00u : 0x7f80u;
     if ((bits[i] & 0x7fffu) < largest || !std::isfinite(values[i])) continue;
-    throw Error("element {}: expected a number that {} can hold, found {}", i, dtype_name(dtype),
-                values[i]);
+    throw Error("element {}: expected a number that {} can hold, found {}", first + i,
+                dtype_name(dtype), values[i]);
   }
   std::memcpy(out.data(), bits.data(), out.size());
 }
 
-void from_f32(std::span<const float> values, DType dtype, std::span<std::byte> out) {
+void from_f32(std::span<const float> values, DType dtype, std::span<std::byte> out,
+              std::size_t first) {
   if (dtype == DType::F32) {
     std::memcpy(out.data(), values.data(), out.size());
   } else if (dtype == DType::F16 || dtype == DType::BF16) {
-    to_half(values, dtype, out);
+    to_half(values, dtype, out, first);
   } else {
-    quantize(dtype, values, out);
+    quantize(dtype, values, out, first);
   }
 }
 
@@ -63,12 +66,11 @@ struct Piece {
     piece.bytes = tensor.bytes.subspan(at, std::min(n_bytes, tensor.bytes.size() - at));
     to_f32(piece, values, where);
     out.resize(bytes_as(piece, dtype));
+    const DTypeBlock block = dtype_block(tensor.dtype);
     try {
-      from_f32(values, dtype, out);
+      from_f32(values, dtype, out, at / block.bytes * block.elements);
     } catch (const Error& e) {
-      const DTypeBlock block = dtype_block(tensor.dtype);
-      throw Error("{}: tensor '{}': from element {} on: {}", where, printable(tensor.name),
-                  at / block.bytes * block.elements, e.what());
+      throw Error("{}: tensor '{}': {}", where, printable(tensor.name), e.what());
     }
   } catch (...) {
     error = std::current_exception();

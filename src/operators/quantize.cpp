@@ -90,19 +90,21 @@ OneBlock function_for(DType dtype) {
 
 // Throws Error, naming the worst element of a block that cannot be quantised: a NaN, or the largest
 // magnitude.
-[[noreturn]] void refuse(DType dtype, std::span<const float> values, std::size_t block) {
+[[noreturn]] void refuse(DType dtype, std::span<const float> values, std::size_t block,
+                         std::size_t first) {
   std::size_t worst = block;
   for (std::size_t i = block; i < block + kBlock; ++i) {
     if (std::isnan(values[worst])) break;
     if (!(std::abs(values[i]) <= std::abs(values[worst]))) worst = i;
   }
-  throw Error("quantize: element {}: expected a number that {} can hold, found {}", worst,
+  throw Error("quantize: element {}: expected a number that {} can hold, found {}", first + worst,
               dtype_name(dtype), values[worst]);
 }
 
 }  // namespace
 
-void quantize(DType dtype, std::span<const float> values, std::span<std::byte> blocks) {
+void quantize(DType dtype, std::span<const float> values, std::span<std::byte> blocks,
+              std::size_t first) {
   const OneBlock one_block = function_for(dtype);
   const std::size_t n_blocks = values.size() / kBlock;
   check_size("quantize", "values", n_blocks * kBlock, values.size());
@@ -111,7 +113,7 @@ void quantize(DType dtype, std::span<const float> values, std::span<std::byte> b
   for (std::size_t at = 0; at < values.size(); at += kBlock, block += dtype_block(dtype).bytes) {
     const Values x = values.subspan(at).first<kBlock>();
     const bool finite = std::ranges::all_of(x, [](float value) { return std::isfinite(value); });
-    if (!finite || !one_block(x, block)) refuse(dtype, values, at);
+    if (!finite || !one_block(x, block)) refuse(dtype, values, at, first);
   }
 }
 

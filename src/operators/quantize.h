@@ -21,9 +21,11 @@ namespace stagecraft {
 //   dtype   one of these three
 //   values  read: whole blocks of 32
 //   blocks  written: as stored, dtype_block(dtype).bytes each; must not overlap values
+//   first   the index of the first value, for messages
 //
 // Throws Error if dtype is not one of these or sizes disagree. Also throws Error, with the index of
 // the element, if a value is NaN or infinite, or so large that d or m becomes infinite as f16.
-void quantize(DType dtype, std::span<const float> values, std::span<std::byte> blocks);
+void quantize(DType dtype, std::span<const float> values, std::span<std::byte> blocks,
+              std::size_t first = 0);
 
 }  // namespace stagecraft

@@ -60,7 +60,7 @@ TEST(ConvertTensor, NamesTheFirstElementThatDoesNotFitForAnyNumberOfThreads) {
       ADD_FAILURE() << "nothing was thrown";
     } catch (const Error& error) {
       EXPECT_STREQ(error.what(),
-                   "file: tensor 'w': from element 65536 on: element 4464: expected a number that "
+                   "file: tensor 'w': element 70000: expected a number that "
                    "F16 can hold, found 1000000");
     }
   }
