@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/error.h"
 #include "course/judge/gate.h"
@@ -12,25 +13,51 @@
 namespace stagecraft::stages {
 namespace {
 
-constexpr double kEnough = 0.75;  // this part of our speed reaches a band
 constexpr double kGiga = 1e-9;
+// This part of our speed is always enough, also if two steps are equally fast.
+constexpr double kAlwaysEnough = 0.9;
 
-// The fastest results of all races of this process so far: other load only makes them slower.
+// The shortest times of a program in all races of this process so far: other load only makes them
+// longer.
+struct Times {
+  double operations = 0.0;
+  double seconds = std::numeric_limits<double>::infinity();
+  double besides = std::numeric_limits<double>::infinity();  // of Work::nothing
+
+  void add(const Work& work, double of_work, double of_nothing) {
+    operations = work.operations;
+    seconds = std::min(seconds, of_work);
+    besides = std::min(besides, of_nothing);
+  }
+  double speed() const { return operations / std::max(seconds - besides, 1e-4); }  // per second
+};
+
 struct Record {
   std::string problem;
   std::string unit;
   std::size_t tries = 0;
-  double mine = 0.0;           // operations per second
-  std::map<int, double> ours;  // the same, by the number of the step
+  Times mine;
+  std::map<int, Times> ours;  // by the number of the step
 
-  // The step that decides a band: its own, or a later one that is slower on this machine.
-  std::pair<int, double> decisive(std::size_t band) const {
-    const auto own = std::next(ours.begin(), static_cast<std::ptrdiff_t>(band) + 1);
-    return *std::ranges::min_element(own, ours.end(), {},
-                                     [](const auto& step) { return step.second; });
+  // Our speed at this place among the steps, or that of a later step that is slower here.
+  double ours_at(std::size_t place) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (auto step = std::next(ours.begin(), static_cast<std::ptrdiff_t>(place));
+         step != ours.end(); ++step) {
+      least = std::min(least, step->second.speed());
+    }
+    return least;
   }
-  double edge(std::size_t band) const { return kEnough * decisive(band).second; }
-  bool reaches(std::size_t band) const { return mine >= edge(band); }
+  int step_of(std::size_t band) const {
+    return std::next(ours.begin(), static_cast<std::ptrdiff_t>(band) + 1)->first;
+  }
+  double edge(std::size_t band) const {
+    const double before = ours_at(band), own = ours_at(band + 1);
+    return std::min((before + own) / 2.0, kAlwaysEnough * own);
+  }
+  bool reaches(std::size_t band) const { return mine.speed() >= edge(band); }
+  // If so, no further race can change anything.
+  bool reaches_all() const { return tries > 0 && reaches(ours.size() - 2); }
 };
 
 constexpr std::size_t kFewestTries = 3;
@@ -46,29 +73,23 @@ Record& record_of(const std::string& name) {
 }
 
 double yardstick(const Request& request) {
-  const Outcome outcome = run_worker(yardsticks(), request);
+  const Outcome outcome = run_in_race(yardsticks(), request);
   const std::string problem = broken_rule(outcome);
   if (!problem.empty()) throw Error("{}: {}", request.function, problem);
   return outcome.seconds;
 }
 
-// seconds: of the request
-double speed(const Work& work, double seconds) {
-  return work.operations / std::max(seconds - yardstick(work.nothing), 1e-4);
-}
-
 // False if the function is not written yet.
 bool run_race(const Race& race, Record& record) {
   record.unit = race.unit;
-  const Outcome outcome = run_worker(worker(), race.mine.request);
+  const Outcome outcome = run_in_race(worker(), race.mine.request);
   if (skips_unwritten(outcome)) return false;
   record.problem = broken_rule(outcome);
   if (record.problem.empty()) record.problem = race.find_problem(outcome.response);
   if (!record.problem.empty()) return true;
-  record.mine = std::max(record.mine, speed(race.mine, outcome.seconds));
-  for (const OurStep& step : race.ours) {
-    double& fastest = record.ours[step.number];
-    fastest = std::max(fastest, speed(step.work, yardstick(step.work.request)));
+  record.mine.add(race.mine, outcome.seconds, yardstick(race.mine.nothing));
+  for (const auto& [number, work] : race.ours) {
+    record.ours[number].add(work, yardstick(work.request), yardstick(work.nothing));
   }
   ++record.tries;
   return true;
@@ -77,9 +98,9 @@ bool run_race(const Race& race, Record& record) {
 // "step 0 1.6, step 1 9.4"
 std::string steps_in_words(const Record& record) {
   std::string words;
-  for (const auto& [number, speed] : record.ours) {
+  for (const auto& [number, times] : record.ours) {
     if (!words.empty()) words += say("speed_and");
-    words += say("speed_of_step", number, speed * kGiga);
+    words += say("speed_of_step", number, times.speed() * kGiga);
   }
   return words;
 }
@@ -112,7 +133,7 @@ void judge_speed(const std::string& name, const std::function<Race()>& new_race,
   if (is_wrong_elsewhere()) return skip("not-measured", say("speed_not_measured"));
   Record& record = record_of(name);
   while (record.problem.empty() && record.tries < most_tries() &&
-         (record.tries < kFewestTries || !record.reaches(band))) {
+         (record.tries < kFewestTries || !record.reaches_all())) {
     if (record.tries > 0) Inputs::next_round();  // nothing can be remembered
     if (!run_race(new_race(), record)) return;
   }
@@ -121,13 +142,12 @@ void judge_speed(const std::string& name, const std::function<Race()>& new_race,
     return;
   }
   const std::string measured =
-      say("speed_measured", name, record.mine * kGiga, record.unit, steps_in_words(record));
+      say("speed_measured", name, record.mine.speed() * kGiga, record.unit, steps_in_words(record));
   ::testing::Test::RecordProperty("measured", measured);
   if (record.reaches(band)) return;
   ::testing::Test::RecordProperty("too-slow", "yes");
   ADD_FAILURE() << measured << "\n  "
-                << say("speed_short", record.edge(band) * kGiga, record.unit,
-                       record.decisive(band).first);
+                << say("speed_short", record.step_of(band), record.edge(band) * kGiga, record.unit);
 }
 
 }  // namespace stagecraft::stages

@@ -9,10 +9,11 @@
 namespace stagecraft::stages {
 
 // Grades speed. Each step of a handout that makes the code faster is a band of points. The
-// student's code reaches it with three quarters of the speed of our code of that step, measured in
-// the same run. So the points say the same on every machine. The clock is the kernel's CPU time of
-// the process. So the student's code cannot turn it back, threads gain nothing, and other programs
-// on the machine do not count.
+// student's code reaches it if it is faster than the middle between our code of the step before and
+// our code of this step, measured in the same run; 90% of our speed are always enough. So the
+// points say the same on every machine. The clock is the kernel's CPU time of the process. So the
+// student's code cannot turn it back, threads gain nothing, and other programs on the machine do
+// not count.
 
 struct Work {
   Request request;
@@ -37,8 +38,9 @@ struct Race {
 };
 
 // Judges the running test: does the worker reach this band (0 is the first)? A later step that is
-// slower on this machine counts instead of the band's own. A race is run three to five times, until
-// the worker reaches the band; the fastest run of each program counts. Wrong code is not measured.
+// slower on this machine counts instead of an earlier one. The first test of a name runs the race
+// three to five times, until the worker reaches all bands; the fastest run of each program counts.
+// Wrong code is not measured.
 void judge_speed(const std::string& name, const std::function<Race()>& new_race, std::size_t band);
 
 // Skips the running test, with a message, if this processor lacks the instructions that the stage's

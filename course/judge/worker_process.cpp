@@ -183,15 +183,10 @@ bool Outcome::stopped_by_a_trap() const {
   return kind == Kind::Crashed && (detail == ::strsignal(SIGILL) || detail == ::strsignal(SIGTRAP));
 }
 
-Outcome run_worker(const fs::path& worker, const Request& request, std::size_t most) {
-  static unsigned hung = 0;
-  const unsigned seconds = seconds_for(hung, spent());
-  if (seconds == 0) {
-    Outcome late;
-    late.kind = Outcome::Kind::Hung;
-    late.detail = std::to_string(kMostInAll * seconds_of_a_worker());
-    return late;
-  }
+namespace {
+
+Outcome run_for(unsigned seconds, const fs::path& worker, const Request& request,
+                std::size_t most) {
   const ScratchFolder folder;
   const fs::path asked = folder / "request";
   const fs::path response = folder / "response";
@@ -207,18 +202,37 @@ Outcome run_worker(const fs::path& worker, const Request& request, std::size_t m
                         environment(is_script(worker)),
                         printed.get()};
   double used = 0.0;
-  const auto begin = std::chrono::steady_clock::now();
   const std::optional<int> status = run_confined(command, walls, &used);
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  count_as_spent(took.count());
   Outcome outcome = outcome_of(status, response, seconds, most);
   outcome.seconds = used;
-  hung += outcome.kind == Outcome::Kind::Hung;
   outcome.printed_too_much = status && WIFSIGNALED(*status) && WTERMSIG(*status) == SIGXFSZ &&
                              fs::file_size(folder / "printed") >= kMaxPrinted;
   outcome.printed = first_lines(folder / "printed",
                                 outcome.printed_too_much ? kLinesOfTooMany : kMaxPrintedLines);
   return outcome;
+}
+
+}  // namespace
+
+Outcome run_worker(const fs::path& worker, const Request& request, std::size_t most) {
+  static unsigned hung = 0;
+  const unsigned seconds = seconds_for(hung, spent());
+  if (seconds == 0) {
+    Outcome late;
+    late.kind = Outcome::Kind::Hung;
+    late.detail = std::to_string(kMostInAll * seconds_of_a_worker());
+    return late;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  Outcome outcome = run_for(seconds, worker, request, most);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  count_as_spent(took.count());
+  hung += outcome.kind == Outcome::Kind::Hung;
+  return outcome;
+}
+
+Outcome run_in_race(const fs::path& worker, const Request& request) {
+  return run_for(seconds_of_a_worker(), worker, request, kMostAnswerBytes);
 }
 
 }  // namespace stagecraft::stages

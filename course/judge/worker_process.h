@@ -33,6 +33,9 @@ struct Outcome {
 // inputs.
 Outcome run_worker(const std::filesystem::path& worker, const Request& request,
                    std::size_t most = kMostAnswerBytes);
+// The same for a race (speed.h): the worker gets its full seconds, however long all workers took so
+// far, and they do not count.
+Outcome run_in_race(const std::filesystem::path& worker, const Request& request);
 
 // Seconds of wall-clock time that workers took so far. If this gate starts another one, the other
 // continues from this number (STAGE_SPENT), and its time is added here.
