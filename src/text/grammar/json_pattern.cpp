@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/ascii.h"
 #include "base/error.h"
 #include "text/grammar/grammar_builder.h"
 #include "text/unicode.h"
@@ -183,15 +182,11 @@ class PatternParser {
 
   // nullopt if there is no digit.
   std::optional<std::size_t> count() {
-    const std::size_t begin = at_;
-    std::size_t value = 0;
-    for (; at_ < text_.size() && is_ascii_digit(text_[at_]); ++at_) {
-      value = value * 10 + static_cast<std::size_t>(text_[at_] - '0');
-      if (value > Grammar::kMaxRepeats) {
-        refuse_at(begin, fmt::format("expected at most {} repetitions", Grammar::kMaxRepeats));
-      }
+    try {
+      return take_repeats(text_, at_);
+    } catch (const Error& problem) {
+      refuse(problem.what());
     }
-    return at_ == begin ? std::nullopt : std::optional(value);
   }
 
   bool take(char c) {
