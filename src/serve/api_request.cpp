@@ -56,8 +56,8 @@ std::size_t parse_max_tokens(RequestFields& fields, bool chat, std::size_t other
   const std::size_t max_tokens = read("max_tokens");
   const std::size_t newer = chat ? read("max_completion_tokens") : 0;
   if (max_tokens != 0 && newer != 0 && max_tokens != newer) {
-    expected("max_tokens", fmt::format("{} (max_completion_tokens)", newer),
-             std::to_string(max_tokens));
+    const std::string other = fields.find("max_completion_tokens")->describe();
+    expected("max_tokens", other + " (max_completion_tokens)", fields.find("max_tokens"));
   }
   return max_tokens != 0 ? max_tokens : newer != 0 ? newer : otherwise;
 }

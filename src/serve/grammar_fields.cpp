@@ -78,6 +78,31 @@ std::optional<TokenGrammar> tool_rules(ToolForm form, const ChatTools& tools,
   }
 }
 
+// The rules for these tools. If they are too large, tools that are not strict may get any object as
+// parameters: first those whose own parameters are too large, then all.
+TokenGrammar fitting_tool_rules(ToolForm form, const ChatTools& tools, const GivenGrammar& given,
+                                TokenGrammars& grammars) {
+  std::string problem;
+  const auto rules_of = [&](const ChatTools& some) {
+    return tool_rules(form, some, given, grammars, problem);
+  };
+  if (auto rules = rules_of(tools)) return std::move(*rules);
+  ChatTools smaller = tools;
+  for (Tool& tool : smaller.callable) {
+    const ChatTools alone{.array = {}, .callable = {tool}, .forced = true};
+    if (rules_of(alone)) continue;
+    if (!tool.parameters) continue;  // what is too large is the rest of the grammar
+    if (tool.strict) throw Error("{}: {}", tool.parameters->where(), problem);
+    tool.parameters = any_object().root();
+  }
+  if (auto rules = rules_of(smaller)) return std::move(*rules);
+  for (Tool& tool : smaller.callable) {
+    if (!tool.strict && tool.parameters) tool.parameters = any_object().root();
+  }
+  if (auto rules = rules_of(smaller)) return std::move(*rules);
+  throw Error("{}: {}", place_of("tools"), problem);
+}
+
 }  // namespace
 
 GivenGrammar parse_grammar(RequestFields& fields) {
@@ -129,27 +154,8 @@ void set_tool_grammar(AnswerForm& request, TextOptions& options, const GivenGram
                  "this model, calls of tools are JSON, too");
   }
   set_grammar(request, options, given, grammars);  // refuses a schema that alone is too large
-  use(request, options, "tools", reading("tools", [&] {
-        std::string problem;
-        const auto rules_of = [&](const ChatTools& some) {
-          return tool_rules(form, some, given, grammars, problem);
-        };
-        if (auto rules = rules_of(tools)) return std::move(*rules);
-        ChatTools smaller = tools;
-        for (Tool& tool : smaller.callable) {
-          const ChatTools alone{.array = {}, .callable = {tool}, .forced = true};
-          if (rules_of(alone)) continue;
-          if (!tool.parameters) continue;  // what is too large is the rest of the grammar
-          if (tool.strict) throw Error("{}: {}", tool.parameters->where(), problem);
-          tool.parameters = any_object().root();
-        }
-        if (auto rules = rules_of(smaller)) return std::move(*rules);
-        for (Tool& tool : smaller.callable) {
-          if (!tool.strict && tool.parameters) tool.parameters = any_object().root();
-        }
-        if (auto rules = rules_of(smaller)) return std::move(*rules);
-        throw Error("{}: {}", place_of("tools"), problem);
-      }));
+  use(request, options, "tools",
+      reading("tools", [&] { return fitting_tool_rules(form, tools, given, grammars); }));
 }
 
 }  // namespace stagecraft

@@ -249,7 +249,8 @@ void HttpServer::receive(ConnectionId id) {
   char buffer[kReadBytes];
   const ssize_t n = ::recv(it->second.fd, buffer, sizeof buffer, 0);
   if (n < 0 && would_block()) return;
-  if (n == 0 && it->second.owes()) return half_close(id);
+  const bool is_owed = it->second.owes() || std::ranges::count(ready_, id) != 0;
+  if (n == 0 && is_owed) return half_close(id);
   if (n <= 0) return drop(id);
   parse(id, std::string_view(buffer, static_cast<std::size_t>(n)));
 }

@@ -248,7 +248,6 @@ ChatBody chat_body(JsonNode request) {
   }
   if (const auto choice = fields.find("tool_choice")) {
     body["tool_choice"] = nested_function(*choice);
-    chat.names["tool_choice.function"] = "tool_choice";
   }
   if (const auto tools = fields.find("tools")) {
     if (!tools->is_array()) expected("tools", "an array of functions", tools);

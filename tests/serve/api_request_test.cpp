@@ -368,6 +368,8 @@ TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
             "top_logprobs|request: 'top_logprobs': expected 'logprobs' to be true, found false");
   EXPECT_EQ(refused(with(hello, R"(, "max_tokens": 3, "max_completion_tokens": 4)"), true),
             "max_tokens|request: 'max_tokens': expected 4 (max_completion_tokens), found 3");
+  EXPECT_EQ(refused(with(hello, R"(, "max_tokens": 3, "max_completion_tokens": -1)"), true),
+            "max_tokens|request: 'max_tokens': expected -1 (max_completion_tokens), found 3");
   model_.chat = nullptr;
   model_.why_no_chat = "models/x: expected a chat template";
   EXPECT_EQ(refused(with(hello), true), "|models/x: expected a chat template");

@@ -256,6 +256,11 @@ TEST_F(HttpServerTest, AnswersAClientThatSendsNoMore) {
   const std::string all = client().get("/soon").get("/large").get("/soon").send_no_more().read();
   EXPECT_TRUE(all.ends_with("\r\n\r\nsoon"));
   EXPECT_GT(all.size(), Echo::kLarge);
+  std::string requests;
+  for (int i = 0; i < 20; ++i) requests += "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+  const int before = echo_.answered;
+  client().send(requests).send_no_more().read();
+  EXPECT_EQ(echo_.answered - before, 20);
   // HTTP/1.0 has no interim responses.
   const std::string old = client().send("GET /soon HTTP/1.0\r\n\r\n").send_no_more().read();
   EXPECT_TRUE(old.starts_with("HTTP/1.1 200 OK\r\n") && old.ends_with("\r\n\r\nsoon")) << old;

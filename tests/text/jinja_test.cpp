@@ -60,6 +60,26 @@ TEST(Jinja, WritesAndReadsNumbersWithAPointInEveryLocale) {
       "0.5 1e-07 1.25 2.67 [1.5]");
 }
 
+TEST(Jinja, RoundsWholeNumbersToPowersOfTenExactly) {
+  EXPECT_EQ(rendered("{{ 900000 | round(-5) }} {{ 900000.0 | round(-5) }}"), "900000 900000.0");
+  EXPECT_EQ(rendered("{{ 25 | round(-1) }} {{ -15 | round(-1) }} {{ 12345.678 | round(-2) }}"),
+            "20 -20 12300.0");
+}
+
+TEST(Jinja, NamesTheMissingTextOfIndexHoweverItWasGiven) {
+  EXPECT_EQ(refusal("{{ 'abc'.index(sub='z') }}"),
+            "template: line 1: index: the string does not contain 'z'");
+  EXPECT_EQ(refusal("{{ 'abc'.rfind(1) }}"),
+            "template: line 1: rfind: expected a string, found a number");
+}
+
+TEST(Jinja, SortsKeysOfJsonAsPythonDoes) {
+  EXPECT_EQ(rendered("{{ {10: 1, 9: 2} | tojson(sort_keys=true) }}"), R"({"9": 2, "10": 1})");
+  EXPECT_EQ(rendered("{{ {none: 1} | tojson(sort_keys=true) }}"), R"({"null": 1})");
+  EXPECT_EQ(refusal("{{ {'a': 1, 2: 3} | tojson(sort_keys=true) }}"),
+            "template: line 1: '<': cannot compare a number with a string");
+}
+
 TEST(Jinja, ComputesWithTheLargestWholeNumbers) {
   const std::string least = "(-9223372036854775807 - 1)";
   EXPECT_EQ(rendered("{{ " + least + " % 9223372036854775807 }}"), "9223372036854775806");

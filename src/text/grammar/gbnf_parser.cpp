@@ -30,7 +30,7 @@ class GbnfParser {
       while (at_ < text_.size()) read_rule();
     } catch (const Refusal&) {
       throw;
-    } catch (const Error& problem) {  // from the builder, which does not know the place
+    } catch (const Error& problem) {  // from grammar_builder.h, which does not know the place
       refuse_at(at_, problem.what());
     }
     return finish();
@@ -259,33 +259,20 @@ class GbnfParser {
   void read_counts(std::size_t& min, std::optional<std::size_t>& max) {
     ++at_;
     skip_blanks(false);
-    const std::optional<std::size_t> first = read_count();
+    const std::optional<std::size_t> first = take_repeats(text_, at_);
     min = first.value_or(0);
     max = first;
     skip_blanks(false);
     if (next_is(',')) {
       ++at_;
       skip_blanks(false);
-      max = read_count();
+      max = take_repeats(text_, at_);
       skip_blanks(false);
       if (!first && !max) expected("a number");
     } else if (!first) {
       expected("a number");
     }
     if (!next_is('}')) expected("'}'");
-  }
-
-  std::optional<std::size_t> read_count() {
-    if (at_ == text_.size() || !is_ascii_digit(text_[at_])) return std::nullopt;
-    const std::size_t begin = at_;
-    std::size_t value = 0;
-    for (; at_ < text_.size() && is_ascii_digit(text_[at_]); ++at_) {
-      value = value * 10 + static_cast<std::size_t>(text_[at_] - '0');
-      if (value > Grammar::kMaxRepeats) {
-        refuse_at(begin, fmt::format("expected at most {} repetitions", Grammar::kMaxRepeats));
-      }
-    }
-    return value;
   }
 
   std::string read_name() {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/number.h"
 #include "text/unicode.h"
 
 namespace stagecraft {
@@ -46,6 +47,17 @@ CharacterRanges all_but(CharacterRanges ranges) {
   }
   if (next <= kLastOfBytes[3]) result.emplace_back(next, kLastOfBytes[3]);
   return result;
+}
+
+std::optional<std::size_t> take_repeats(std::string_view text, std::size_t& at) {
+  const std::size_t end = std::min(text.find_first_not_of("0123456789", at), text.size());
+  if (end == at) return std::nullopt;
+  const auto count = integer_of<std::size_t>(text.substr(at, end - at));
+  if (!count || *count > Grammar::kMaxRepeats) {
+    throw Error("expected at most {} repetitions", Grammar::kMaxRepeats);
+  }
+  at = end;
+  return count;
 }
 
 std::uint32_t GrammarBuilder::add_rule() {

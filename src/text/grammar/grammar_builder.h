@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -16,6 +17,10 @@ using CharacterRanges = std::vector<CharacterRange>;
 
 // All characters except these.
 CharacterRanges all_but(CharacterRanges ranges);
+
+// Reads the digits of a repetition such as {2,5} from `at` on, and moves `at` behind them. nullopt
+// if there are none. Throws Error, with `at` as it was, if they are above Grammar::kMaxRepeats.
+std::optional<std::size_t> take_repeats(std::string_view text, std::size_t& at);
 
 // Collects the rules of a grammar while its text is read.
 class GrammarBuilder {

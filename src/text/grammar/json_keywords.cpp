@@ -82,6 +82,15 @@ bool has_word(JsonNode schema, const char* key, const char* type) {
   return value && value->is_string() && value->string() == type;
 }
 
+// Whether the schema has a keyword of a kind for which `is` holds.
+template <class Is>
+bool has_keyword(JsonNode schema, Is is) {
+  for (const JsonNode member : schema.members()) {
+    if (!member.is_null() && is(json_keyword(member.key()).kind)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 JsonKeyword json_keyword(std::string_view name) {
@@ -90,21 +99,20 @@ JsonKeyword json_keyword(std::string_view name) {
   return {name.starts_with("x-") ? KeywordKind::Annotation : KeywordKind::Unknown, false};
 }
 
-bool has_keywords_of(JsonNode schema, KeywordKind type) {
-  for (const JsonNode member : schema.members()) {
-    if (!member.is_null() && json_keyword(member.key()).kind == type) return true;
-  }
-  return false;
+bool restricts_one_type(KeywordKind kind) {
+  return kind == KeywordKind::Object || kind == KeywordKind::Array || kind == KeywordKind::String ||
+         kind == KeywordKind::Number;
+}
+
+bool has_keywords_of(JsonNode schema, KeywordKind kind) {
+  return has_keyword(schema, [&](KeywordKind one) { return one == kind; });
 }
 
 std::string_view deciding_keyword(JsonNode schema) {
   if (schema.member("const")) return "const";
   if (schema.find("enum")) return "enum";
   const bool has_type = schema.find("type").has_value();
-  for (const KeywordKind type :
-       {KeywordKind::Object, KeywordKind::Array, KeywordKind::String, KeywordKind::Number}) {
-    if (has_type && has_keywords_of(schema, type)) return "type";
-  }
+  if (has_type && has_keyword(schema, restricts_one_type)) return "type";
   for (const char* key : {"$ref", "anyOf", "oneOf", "allOf"}) {
     if (schema.find(key)) return key;
   }

@@ -24,11 +24,15 @@ struct JsonKeyword {
 };
 JsonKeyword json_keyword(std::string_view name);
 
-// Whether the schema has a keyword that restricts values of this type.
-bool has_keywords_of(JsonNode schema, KeywordKind type);
+// Whether keywords of this kind restrict only values of one type: Object, Array, String, Number.
+bool restricts_one_type(KeywordKind kind);
 
-// The keyword whose meaning a grammar expresses first: "const", "enum", "type", "$ref", "anyOf",
-// "oneOf", "allOf", or "" if there is none of them.
+// Whether the schema has a keyword of this kind.
+bool has_keywords_of(JsonNode schema, KeywordKind kind);
+
+// The keyword that a grammar follows: "const", "enum", "type", "$ref", "anyOf", "oneOf", "allOf",
+// or "" if there is none of them. "type" comes before "$ref" and the others only if the schema also
+// restricts values of one type: of {"type": "object", "anyOf": [...]} a grammar follows "anyOf".
 std::string_view deciding_keyword(JsonNode schema);
 
 // The keyword has a value that allows everything: "uniqueItems": false.

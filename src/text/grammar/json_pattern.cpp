@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/ascii.h"
 #include "base/error.h"
 #include "text/grammar/grammar_builder.h"
 #include "text/unicode.h"
@@ -92,7 +91,10 @@ class PatternParser {
     const char c = ++at_ < text_.size() ? text_[at_] : '\0';
     const CharacterRanges digits = {{'0', '9'}};
     const CharacterRanges word = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
-    const CharacterRanges blanks = {{'\t', '\r'}, {' ', ' '}};
+    const CharacterRanges blanks = {{'\t', '\r'},     {' ', ' '},       {0xa0, 0xa0},
+                                    {0x1680, 0x1680}, {0x2000, 0x200a}, {0x2028, 0x2029},
+                                    {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000},
+                                    {0xfeff, 0xfeff}};  // ECMA-262
     switch (c) {
       case 'd':
       case 'D':
@@ -183,15 +185,11 @@ class PatternParser {
 
   // nullopt if there is no digit.
   std::optional<std::size_t> count() {
-    const std::size_t begin = at_;
-    std::size_t value = 0;
-    for (; at_ < text_.size() && is_ascii_digit(text_[at_]); ++at_) {
-      value = value * 10 + static_cast<std::size_t>(text_[at_] - '0');
-      if (value > Grammar::kMaxRepeats) {
-        refuse_at(begin, fmt::format("expected at most {} repetitions", Grammar::kMaxRepeats));
-      }
+    try {
+      return take_repeats(text_, at_);
+    } catch (const Error& problem) {
+      refuse(problem.what());
     }
-    return at_ == begin ? std::nullopt : std::optional(value);
   }
 
   bool take(char c) {

@@ -117,7 +117,7 @@ class JsonGrammar::Writer {
     const auto type = key == "type" ? root.find("type") : std::nullopt;
     const auto is_object = [](std::string_view name) { return name == "object"; };
     if (!refuses && type && type->is_array() && any_type(*type, is_object)) {
-      open_ = check_keywords(root, "type");
+      others_allowed_ = check_keywords(root, "type");
       return end(object(root));
     }
     const std::string texts = end(expression(root));
@@ -151,7 +151,7 @@ class JsonGrammar::Writer {
   void begin(JsonNode root, BeyondGrammar beyond) {
     root_ = root;
     ignores_ = beyond == BeyondGrammar::Ignore;
-    open_ = false;
+    others_allowed_ = false;
     references_.clear();
     uses_.clear();
     user_ = "";
@@ -162,7 +162,7 @@ class JsonGrammar::Writer {
       const Reference reference = todo_.front();
       todo_.pop_front();
       user_ = reference.name;
-      open_ = reference.open;
+      others_allowed_ = reference.others_allowed;
       add_rule(reference.name, expression(reference.target));
     }
     refuse_circles();
@@ -173,10 +173,10 @@ class JsonGrammar::Writer {
     if (schema.is_boolean() && (schema.boolean() || ignores_)) return use("value");
     if (!schema.is_object()) schema.refuse("a schema (an object or true)");
     const std::string_view key = deciding_keyword(schema);
-    const bool was_open = open_;
-    open_ = check_keywords(schema, key) || was_open;
+    const bool was_open = others_allowed_;
+    others_allowed_ = check_keywords(schema, key) || was_open;
     std::string result = decided(schema, key);
-    open_ = was_open;
+    others_allowed_ = was_open;
     return result;
   }
 
@@ -226,27 +226,27 @@ class JsonGrammar::Writer {
     type.refuse("object, array, string, integer, number, boolean or null");
   }
 
-  // Checks each keyword besides the deciding one. Returns whether one was ignored that may say
-  // something about the members of objects.
+  // Refuses or ignores each keyword that the expression for the deciding one cannot contain.
+  // Returns whether it has ignored one that may say something about the members of objects.
   bool check_keywords(JsonNode schema, std::string_view deciding) {
     const bool by_type = deciding.empty() || deciding == "type";
+    const bool by_value = deciding == "const" || deciding == "enum";
     bool ignored = false;
     for (const JsonNode member : schema.members()) {
       const std::string_view key = member.key();
       const auto [kind, in_grammars] = json_keyword(key);
       if (kind == KeywordKind::Annotation || key == deciding || allows_everything(member)) continue;
-      if (key == "type" && (deciding == "const" || deciding == "enum")) continue;
-      const bool of_type = kind == KeywordKind::Object || kind == KeywordKind::Array ||
-                           kind == KeywordKind::String || kind == KeywordKind::Number;
-      // A keyword of another type says nothing about this one.
-      if (of_type && by_type && (in_grammars || !allows_type(schema, kind))) continue;
-      const bool combined = !by_type && deciding != "const" && deciding != "enum";
+      if (by_value && key == "type") continue;  // value_of() compares the values with it
+      // The expression for a type contains its keywords. Those of other types do not matter.
+      if (by_type && restricts_one_type(kind) && (in_grammars || !allows_type(schema, kind))) {
+        continue;
+      }
       if (!in_grammars) {
         not_supported(member);
-      } else if (combined && kind != KeywordKind::Combination) {
-        not_supported(schema.at(deciding), key);
-      } else {
+      } else if (by_type || by_value || kind == KeywordKind::Combination) {
         not_supported(member, deciding);
+      } else {
+        not_supported(schema.at(deciding), key);
       }
       ignored = ignored || kind != KeywordKind::Unknown;
     }
@@ -281,20 +281,20 @@ class JsonGrammar::Writer {
   struct Reference {
     std::string name;  // of the rule
     JsonNode target, ref;
-    bool open = false;  // see open_
+    bool others_allowed = false;  // see others_allowed_
   };
 
   std::string reference(JsonNode ref) {
     const std::string pointer(ref.string());
     if (ignores_ && pointer != "#" && !pointer.starts_with("#/")) return use("value");
-    const auto known = references_.find({pointer, open_});
+    const auto known = references_.find({pointer, others_allowed_});
     std::string name;
     if (known != references_.end()) {
       name = known->second;
     } else {
       const JsonNode target = json_at(*root_, ref);
-      name = references_[{pointer, open_}] = new_name("ref");
-      todo_.push_back({name, target, ref, open_});
+      name = references_[{pointer, others_allowed_}] = new_name("ref");
+      todo_.push_back({name, target, ref, others_allowed_});
       refs_.emplace(name, ref);
     }
     if (depth_ == 0) uses_.emplace(user_, name);
@@ -369,7 +369,7 @@ class JsonGrammar::Writer {
         if (!ignores_) {
           schemas.refuse("one schema (allOf with several schemas is not supported)");
         }
-        open_ = true;
+        others_allowed_ = true;
       }
       ways.push_back(expression(main_part(schemas)));
     } else {
@@ -382,18 +382,12 @@ class JsonGrammar::Writer {
     auto min = count(schema, "minLength"), max = count(schema, "maxLength");
     check_order(schema, "maxLength", min.value_or(0), max);
     const auto pattern = schema.find("pattern"), format = schema.find("format");
-    std::string text, by;
-    if (pattern) {
-      text = of_pattern(*pattern);
-      by = "pattern";
-    }
-    if (format) {
-      const std::string of = of_format(*format);
-      if (!of.empty() && !text.empty()) not_supported(*format, by);
-      if (text.empty() && !of.empty()) {
-        text = of;
-        by = "format";
-      }
+    std::string text = pattern ? of_pattern(*pattern) : "";
+    const std::string by = text.empty() ? "format" : "pattern";
+    if (const std::string other = format ? of_format(*format) : ""; text.empty()) {
+      text = other;
+    } else if (!other.empty()) {
+      not_supported(*format, by);
     }
     if (!text.empty()) {
       if (min.value_or(0) > 0) not_supported(schema.at("minLength"), by);
@@ -516,7 +510,7 @@ class JsonGrammar::Writer {
       prefix = items;
       items = schema.find("additionalItems");
     }
-    if (prefix && open_) prefix = items = std::nullopt;
+    if (prefix && others_allowed_) prefix = items = std::nullopt;
     std::string first;
     std::size_t n_first = 0;
     if (prefix) {
@@ -573,7 +567,7 @@ class JsonGrammar::Writer {
     const bool by_pattern = schema.find("patternProperties").has_value();  // is ignored
     const auto others = by_pattern ? std::nullopt : schema.find("additionalProperties");
     const bool closed = others && others->is_boolean() && !others->boolean();
-    const bool open = !closed && (others || by_pattern || open_ || members.empty());
+    const bool open = !closed && (others || by_pattern || others_allowed_ || members.empty());
     std::string extra = others && !closed ? inner(*others) : use("value");
     for (const std::string& name : required) {
       if (names.contains(name)) continue;
@@ -643,11 +637,12 @@ class JsonGrammar::Writer {
   std::optional<JsonNode> root_;  // of the schema being added
   bool ignores_ = false;          // keywords that a grammar cannot express
   // Objects may have members that the schema does not name: a keyword for them was ignored.
-  bool open_ = false;
+  bool others_allowed_ = false;
   std::string rules_;
   std::set<std::string_view> common_;
-  std::map<std::pair<std::string, bool>, std::string> references_;  // pointer, open: rule name
-  std::map<std::string, JsonNode> refs_;                            // rule name: its first $ref
+  // Rule names. Keys: pointer, others_allowed_.
+  std::map<std::pair<std::string, bool>, std::string> references_;
+  std::map<std::string, JsonNode> refs_;  // rule name: its first $ref
   std::deque<Reference> todo_;
   std::string user_;       // the rule that is being written; "" for the root
   std::size_t depth_ = 0;  // objects and arrays around the schema that is being written

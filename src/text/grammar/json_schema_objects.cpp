@@ -36,14 +36,12 @@ void check_object(JsonNode schema) {
     for (const JsonNode one : type->elements()) {
       if (one.string() != "object") one.refuse("\"object\"");
     }
-  } else if (!has_object_keywords(schema)) {
+  } else if (!has_keywords_of(schema, KeywordKind::Object)) {
     schema.refuse(kSchemaOfObjects, "one without a type");
   }
 }
 
 }  // namespace
-
-bool has_object_keywords(JsonNode schema) { return has_keywords_of(schema, KeywordKind::Object); }
 
 void check_objects(JsonNode root) {
   std::set<std::string, std::less<>> seen;  // pointers: a schema may refer to itself

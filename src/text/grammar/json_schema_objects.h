@@ -4,9 +4,6 @@
 
 namespace stagecraft {
 
-// Whether a schema without "type" says by other keywords that its values are objects.
-bool has_object_keywords(JsonNode schema);
-
 // Throws Error naming the first part of a schema that allows a value that is no object. The
 // keywords of the schema must have the right form, which JsonGrammar::add checks.
 void check_objects(JsonNode root);

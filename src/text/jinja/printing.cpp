@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "text/jinja/characters.h"
+#include "text/jinja/operations.h"
 #include "text/unicode.h"
 
 namespace stagecraft::jinja {
@@ -186,28 +187,29 @@ class JsonWriter {
   }
 
   void dict(const Dict& dict) {
-    std::vector<const std::pair<Value, Value>*> items;
-    items.reserve(dict.items.size());
-    for (const auto& item : dict.items) items.push_back(&item);
-    if (style_.sort_keys) {
-      std::ranges::stable_sort(items, {}, [](const auto* item) { return key_text(item->first); });
+    Values keys, values;
+    for (const auto& [key, value] : dict.items) {
+      keys.push_back(key);
+      values.push_back(value);
     }
-    members('{', items.size(), '}', [&](std::size_t i) {
-      const Value& key = items[i]->first;
+    if (style_.sort_keys) {
+      sort_by(runtime_, values, keys, false);
+      sort_by(runtime_, keys, Values(keys), false);
+    }
+    members('{', keys.size(), '}', [&](std::size_t i) {
+      const Value& key = keys[i];
       if (key.is(Kind::String)) {
         quoted(*key.text);
       } else {
         quoted(MarkedText(key_text(key)));
       }
       put(style_.key_end);
-      write(items[i]->second);
+      write(values[i]);
     });
   }
 
   static std::string key_text(const Value& key) {
     switch (key.kind) {
-      case Kind::String:
-        return key.bytes();
       case Kind::None:
         return "null";
       case Kind::Bool:

@@ -180,27 +180,29 @@ Value replace_method(Runtime& runtime, const Value& self, const Arguments& argum
                   given[2] ? whole_of(*given[2], "replace") : -1);
 }
 
-Value position(Runtime& runtime, const Value& self, const Arguments& arguments, bool first) {
-  const auto given = arguments.take("find", {"sub"}, 1);
-  const std::string& needle = text_of(*given[0], "find").bytes();
+// find, rfind and index, as `function` says.
+Value position(Runtime& runtime, const Value& self, const Arguments& arguments,
+               std::string_view function) {
+  const Value sub = *arguments.take(function, {"sub"}, 1)[0];
+  const std::string& needle = text_of(sub, function).bytes();
   const std::string& text = self.bytes();
   count_search(runtime, text, needle);
-  const std::size_t at = first ? text.find(needle) : text.rfind(needle);
-  if (at == std::string::npos) return Value::of_integer(-1);
-  return Value::of_integer(
-      static_cast<std::int64_t>(count_characters(std::string_view(text).substr(0, at))));
+  const std::size_t at = function == "rfind" ? text.rfind(needle) : text.find(needle);
+  if (at != std::string::npos) {
+    return Value::of_integer(
+        static_cast<std::int64_t>(count_characters(std::string_view(text).substr(0, at))));
+  }
+  if (function == "index") throw Failure("index: the string does not contain {}", describe(sub));
+  return Value::of_integer(-1);
 }
 Value find(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  return position(runtime, self, arguments, true);
+  return position(runtime, self, arguments, "find");
 }
 Value rfind(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  return position(runtime, self, arguments, false);
+  return position(runtime, self, arguments, "rfind");
 }
 Value index(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  const Value at = position(runtime, self, arguments, true);
-  if (at.integer < 0)
-    throw Failure("index: the string does not contain {}", describe(arguments.by_place[0]));
-  return at;
+  return position(runtime, self, arguments, "index");
 }
 
 Value count_method(Runtime& runtime, const Value& self, const Arguments& arguments) {

@@ -196,8 +196,9 @@ Value round(Runtime&, const Value& value, const Arguments& arguments) {
   if (method == "floor") return Value::of_number(std::floor(value.real() * scale) / scale);
   if (method != "common") throw Failure("round: expected common, ceil or floor");
   if (value.is_whole() && precision >= 0) return Value::of_integer(value.whole());
-  if (precision < 0) {
-    const double rounded = std::nearbyint(value.real() * scale) / scale;
+  if (precision < 0) {  // powers of ten are exact, their inverses are not
+    const double unit = std::pow(10.0, static_cast<double>(-precision));
+    const double rounded = std::nearbyint(value.real() / unit) * unit;
     return value.is_whole() && std::abs(rounded) < 9e18
                ? Value::of_integer(static_cast<std::int64_t>(rounded))
                : Value::of_number(rounded);

@@ -1,1 +1,0 @@
-stagecraft: /nonex/x: cannot be written: No such file or directory
