@@ -61,10 +61,10 @@ struct Record {
 };
 
 constexpr std::size_t kFewestTries = 3;
-// Five, unless STAGE_TRIES is set.
+// Four, unless STAGE_TRIES is set.
 std::size_t most_tries() {
   const std::string text = setting("STAGE_TRIES");
-  return text.empty() ? 5 : std::stoul(text);
+  return text.empty() ? 4 : std::stoul(text);
 }
 
 Record& record_of(const std::string& name) {

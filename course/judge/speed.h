@@ -39,7 +39,7 @@ struct Race {
 
 // Judges the running test: does the worker reach this band (0 is the first)? A later step that is
 // slower on this machine counts instead of an earlier one. The first test of a name runs the race
-// three to five times, until the worker reaches all bands; the fastest run of each program counts.
+// three or four times, until the worker reaches all bands; the fastest run of each program counts.
 // Wrong code is not measured.
 void judge_speed(const std::string& name, const std::function<Race()>& new_race, std::size_t band);
 

@@ -15,6 +15,9 @@ from rules import symbols
 from shared import course
 
 ANY_INCLUDE = re.compile(r'^[ \t]*(?:#|%:)[ \t]*include[ \t]*(["<]([^">\n]+)[">])', re.M)
+# Options for the compiler in a file, in place of those of the stage. Macros may stand between; likeness and viva show them.
+OPTIONS = re.compile(r'\bGCC\s+(optimize|target)\b|\[\[[^\]]*\b((?:optimize|target|target_clones)\b)|'
+                     r'\b__attribute(?:__)?\s*\(\s*\([^;{]*?\b((?:__)?(?:optimize|target|target_clones)(?:__)?)\b')
 MOST_LINES = 8  # shown to a student
 MOST_NAME = 200  # letters of a function's name
 COMPILERS_OWN = ("__clang_call_terminate",)
@@ -50,6 +53,12 @@ def headers_by_path(stage, text):
             line = without.count("\n", 0, include.start(1)) + 1
             found += [(line, path, include[1]) for path in sorted(paths & own_work.files_of_ours())]
     return found
+
+
+def options(text):
+    """[(line, word)] for each option for the compiler that a file sets."""
+    without = cpp_text.without_comments(text)
+    return [(without.count("\n", 0, found.start()) + 1, found[found.lastindex]) for found in OPTIONS.finditer(without)]
 
 
 # From the emulator, code may call the launch of a kernel and the functions that kernels need, but nothing that copies
@@ -124,6 +133,7 @@ def why(stage, texts, objects=(), ours=(), build=None):
              for line, header in foreign_headers(stage, text)]
     found += [("own_include_path", name, *include) for name, text in texts.items()
               for include in headers_by_path(stage, text)]
+    found += [("own_options", name, *option) for name, text in texts.items() for option in options(text)]
     if objects:
         try:
             for name, path in objects.items():

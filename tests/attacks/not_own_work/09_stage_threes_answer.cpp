@@ -1,7 +1,7 @@
 // Attack: multiplies with our answer to stage 3.
 // Stage: 9
 // Refused for: matmul_transb
-// Would earn: 10
+// Would earn: 12
 #include "operators/matmul_packed.h"
 
 namespace stagecraft {
