@@ -15,7 +15,7 @@ from rules import symbols
 from shared import course
 
 ANY_INCLUDE = re.compile(r'^[ \t]*(?:#|%:)[ \t]*include[ \t]*(["<]([^">\n]+)[">])', re.M)
-# Options for the compiler in a file, in place of those of the stage. Macros may stand between; likeness and viva show them.
+# Options for the compiler, in place of those of the stage: in a pragma, or in an attribute
 OPTIONS = re.compile(r'\bGCC\s+(optimize|target)\b|\[\[[^\]]*\b((?:optimize|target|target_clones)\b)|'
                      r'\b__attribute(?:__)?\s*\(\s*\([^;{]*?\b((?:__)?(?:optimize|target|target_clones)(?:__)?)\b')
 MOST_LINES = 8  # shown to a student
