@@ -153,6 +153,7 @@ class JsonGrammar::Writer {
     ignores_ = beyond == BeyondGrammar::Ignore;
     open_ = false;
     references_.clear();
+    arrays_.clear();
     uses_.clear();
     user_ = "";
   }
@@ -292,7 +293,7 @@ class JsonGrammar::Writer {
     if (known != references_.end()) {
       name = known->second;
     } else {
-      const JsonNode target = json_at(*root_, ref);
+      const JsonNode target = json_at(*root_, ref, arrays_);
       name = references_[{pointer, open_}] = new_name("ref");
       todo_.push_back({name, target, ref, open_});
       refs_.emplace(name, ref);
@@ -647,7 +648,8 @@ class JsonGrammar::Writer {
   std::string rules_;
   std::set<std::string_view> common_;
   std::map<std::pair<std::string, bool>, std::string> references_;  // pointer, open: rule name
-  std::map<std::string, JsonNode> refs_;                            // rule name: its first $ref
+  ArrayElements arrays_;
+  std::map<std::string, JsonNode> refs_;  // rule name: its first $ref
   std::deque<Reference> todo_;
   std::string user_;       // the rule that is being written; "" for the root
   std::size_t depth_ = 0;  // objects and arrays around the schema that is being written
