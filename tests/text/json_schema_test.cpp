@@ -1,8 +1,10 @@
 #include "text/grammar/json_schema.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -63,6 +65,9 @@ const SchemaCase kSchemas[] = {
     {R"({"type": "string", "pattern": "^[a-c]{2,3}-\\d+(x|yz)?$"})",
      {R"("ab-1")", R"("abc-123x")", R"("cc-0yz")"},
      {R"("a-1")", R"("ab-")", R"("ab-1y")", R"("xab-1")", R"("ab-1 ")"}},
+    {R"({"type": "string", "pattern": "^\\S[^\\s]$"})",
+     {R"("ab")", "\"\xc3\xa9\xe2\x82\xac\""},
+     {R"("a b")", R"("a ")", "\"a\xc2\xa0\"", "\"\xe2\x80\xa8z\"", "\"a\xe3\x80\x80\""}},
     {R"({"type": "string", "pattern": "b+"})", {R"("b")", R"("abba")"}, {R"("")", R"("aa")"}},
     {R"({"type": "string", "pattern": "^\"[^a]\\\\.\\n$"})",
      {R"("\"b\\c\n")", R"("\"\"\\\"\n")"},
@@ -96,8 +101,9 @@ const SchemaCase kSchemas[] = {
      {R"("1")", R"("1:2:3:4:5:6:7")", R"("1::2::3")", R"("12345::")", R"(":::")",
       R"("1:2:3:4:5:6:7:8:9")"}},
     {R"({"type": "string", "format": "duration"})",
-     {R"("P1D")", R"("PT5M")", R"("P1Y2M3DT4H5M6.5S")", R"("P2W")", R"("P1Y2D")"},
-     {R"("P")", R"("PT")", R"("1D")", R"("P1H")", R"("P1DT")"}},
+     {R"("P1D")", R"("PT5M")", R"("P1Y2M3DT4H5M6S")", R"("P2W")", R"("P1YT2H")"},
+     {R"("P")", R"("PT")", R"("1D")", R"("P1H")", R"("P1DT")", R"("P1Y2D")", R"("PT1H2S")",
+      R"("PT1.5S")"}},
     {R"({"type": "string", "format": "uri", "minLength": 2})", {R"("x:")"}, {R"("x")"}},
     {R"({"type": "integer", "format": "int32", "minLength": 5})", {"1"}, {"\"abcde\""}},
     {R"({"format": "int32"})", {"1", "\"x\""}, {"x"}},
@@ -406,6 +412,28 @@ TEST(JsonSchema, NamesAReferenceThatLeadsBackToItself) {
       }
     }
   }
+}
+
+// A path to an element of an array is an index as Python and JavaScript write it.
+TEST(JsonSchema, FollowsAReferenceIntoAnArray) {
+  const std::string begin = R"({"$ref": "#/examples/)", end = R"(", "examples": [7, true]})";
+  EXPECT_EQ(gbnf_of(begin + "1" + end).substr(0, 14), "root ::= ref-1");
+  for (const char* index : {"2", "01", "-1", "+1", "1 ", "", "a", "1.0", "99999999999999999999"}) {
+    EXPECT_THROW(gbnf_of(begin + index + end), Error) << index;
+  }
+}
+
+// One request of a client may contain both, and the server answers no other meanwhile.
+TEST(JsonSchema, FollowsManyReferencesIntoALongArrayInAShortTime) {
+  std::string schema = R"({"anyOf": [)", elements;
+  for (int i = 0; i < 30'000; ++i) {
+    schema += fmt::format(R"({}{{"$ref":"#/examples/{}"}})", i > 0 ? "," : "", i);
+    elements += i > 0 ? ",true" : "true";
+  }
+  schema += R"(], "examples": [)" + elements + "]}";
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_NE(gbnf_of(schema).find("\nref-30000 ::= value\n"), std::string::npos);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
 }
 
 // Keywords that a grammar cannot express are ignored on request. Every valid value stays possible.

@@ -34,11 +34,12 @@ std::string ipv6() {
   return "(" + ways + ")";
 }
 
-// ISO 8601. Days, hours ... may be left out, but not all of them.
+// RFC 3339, appendix A: units may be left out at either end, but not in between.
 std::string duration() {
-  const std::string n = R"(\d{1,9})", seconds = fmt::format(R"({0}(\.{0})?S)", n);
-  const std::string time = fmt::format("T({0}H({0}M)?({1})?|{0}M({1})?|{1})", n, seconds);
-  const std::string date = fmt::format("({0}Y({0}M)?({0}D)?|{0}M({0}D)?|{0}D)", n);
+  const std::string n = R"(\d{1,9})";
+  const std::string minutes = fmt::format("{0}M({0}S)?", n), days = fmt::format("{0}M({0}D)?", n);
+  const std::string time = fmt::format("T({0}H({1})?|{1}|{0}S)", n, minutes);
+  const std::string date = fmt::format("({0}Y({1})?|{1}|{0}D)", n, days);
   return fmt::format("P({}W|{}({})?|{})", n, date, time, time);
 }
 

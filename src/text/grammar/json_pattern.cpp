@@ -91,10 +91,10 @@ class PatternParser {
     const char c = ++at_ < text_.size() ? text_[at_] : '\0';
     const CharacterRanges digits = {{'0', '9'}};
     const CharacterRanges word = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
-    const CharacterRanges blanks = {{'\t', '\r'},     {' ', ' '},       {0xa0, 0xa0},
-                                    {0x1680, 0x1680}, {0x2000, 0x200a}, {0x2028, 0x2029},
-                                    {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000},
-                                    {0xfeff, 0xfeff}};  // ECMA-262
+    // White space of JavaScript, whose regular expressions JSON Schema uses.
+    const CharacterRanges blanks = {
+        {'\t', '\r'},     {' ', ' '},       {0xa0, 0xa0},     {0x1680, 0x1680}, {0x2000, 0x200a},
+        {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000}, {0xfeff, 0xfeff}};
     switch (c) {
       case 'd':
       case 'D':

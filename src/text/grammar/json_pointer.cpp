@@ -3,28 +3,38 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+#include "base/number.h"
 
 namespace stagecraft {
 namespace {
 
-JsonNode child(JsonNode ref, JsonNode node, const std::string& key) {
+// `way` names `node`, and no other one.
+JsonNode child(JsonNode ref, JsonNode node, const std::string& key, const std::string& way,
+               ArrayElements& known) {
   if (node.is_object()) {
     if (const auto found = node.find(key)) return *found;
   } else if (node.is_array()) {
-    std::size_t i = 0;
-    for (const JsonNode element : node.elements()) {
-      if (fmt::format("{}", i++) == key) return element;
+    const auto [elements, is_new] = known.try_emplace(way);
+    std::vector<JsonNode>& all = elements->second;
+    if (is_new) {
+      for (const JsonNode element : node.elements()) all.push_back(element);
     }
+    const auto index = integer_of<std::size_t>(key);
+    if (index && *index < all.size() && fmt::format("{}", *index) == key) return all[*index];
   }
   ref.refuse("a path to a value in this document");
 }
 
 }  // namespace
 
-JsonNode json_at(JsonNode root, JsonNode ref) {
+JsonNode json_at(JsonNode root, JsonNode ref, ArrayElements& known) {
   std::string_view pointer = ref.string();
   if (!pointer.starts_with("#")) ref.refuse("a path in this document, such as #/$defs/NAME");
   JsonNode node = root;
+  std::string way;
   pointer.remove_prefix(1);
   while (!pointer.empty()) {
     if (pointer[0] != '/') ref.refuse("a path in this document, such as #/$defs/NAME");
@@ -35,7 +45,8 @@ JsonNode json_at(JsonNode root, JsonNode ref) {
       key += !escaped ? pointer[i] : pointer[++i] == '1' ? '/' : '~';
     }
     pointer.remove_prefix(end);
-    node = child(ref, node, key);
+    node = child(ref, node, key, way, known);
+    way += fmt::format("{}:{}", key.size(), key);
   }
   return node;
 }

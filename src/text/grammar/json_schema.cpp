@@ -153,6 +153,7 @@ class JsonGrammar::Writer {
     ignores_ = beyond == BeyondGrammar::Ignore;
     others_allowed_ = false;
     references_.clear();
+    arrays_.clear();
     uses_.clear();
     user_ = "";
   }
@@ -292,7 +293,7 @@ class JsonGrammar::Writer {
     if (known != references_.end()) {
       name = known->second;
     } else {
-      const JsonNode target = json_at(*root_, ref);
+      const JsonNode target = json_at(*root_, ref, arrays_);
       name = references_[{pointer, others_allowed_}] = new_name("ref");
       todo_.push_back({name, target, ref, others_allowed_});
       refs_.emplace(name, ref);
@@ -642,6 +643,7 @@ class JsonGrammar::Writer {
   std::set<std::string_view> common_;
   // Rule names. Keys: pointer, others_allowed_.
   std::map<std::pair<std::string, bool>, std::string> references_;
+  ArrayElements arrays_;
   std::map<std::string, JsonNode> refs_;  // rule name: its first $ref
   std::deque<Reference> todo_;
   std::string user_;       // the rule that is being written; "" for the root

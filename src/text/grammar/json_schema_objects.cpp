@@ -45,6 +45,7 @@ void check_object(JsonNode schema) {
 
 void check_objects(JsonNode root) {
   std::set<std::string, std::less<>> seen;  // pointers: a schema may refer to itself
+  ArrayElements arrays;
   std::vector<JsonNode> todo = {root};
   while (!todo.empty()) {
     const JsonNode schema = todo.back();
@@ -52,7 +53,7 @@ void check_objects(JsonNode root) {
     if (!schema.is_object()) schema.refuse(kSchemaOfObjects);
     if (deciding_keyword(schema) == "$ref") {
       const auto ref = schema.find("$ref");
-      if (seen.emplace(ref->string()).second) todo.push_back(json_at(root, *ref));
+      if (seen.emplace(ref->string()).second) todo.push_back(json_at(root, *ref, arrays));
       continue;
     }
     const std::vector<JsonNode> parts = parts_of(schema);

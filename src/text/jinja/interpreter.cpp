@@ -208,6 +208,7 @@ Interpreter::Flow Interpreter::run_for(const ForStatement& statement, Scope& sco
   if (values.empty()) return run(statement.otherwise, new_scope(scope));
   const Value loop = runtime_.object<Loop>(values);
   Scope* turn = &new_scope(scope);
+  bool complete = false;  // whether a turn ran to its end
   for (std::size_t i = 0; i < values.size(); ++i) {
     runtime_.step();
     if (turn->is_kept()) turn = &new_scope(scope);
@@ -215,9 +216,12 @@ Interpreter::Flow Interpreter::run_for(const ForStatement& statement, Scope& sco
     static_cast<Loop*>(loop.object)->go_to(i);
     turn->set(runtime_, "loop", loop);
     assign(statement.target, values[i], *turn);
-    if (run(statement.body, *turn) == Flow::Break) break;
+    const Flow flow = run(statement.body, *turn);
+    if (flow == Flow::Break) break;
+    complete = complete || flow == Flow::Next;
   }
-  return Flow::Next;
+  // As in Jinja, whose {% else %} only knows of turns that no `break` or `continue` ended.
+  return complete ? Flow::Next : run(statement.otherwise, new_scope(scope));
 }
 
 void Interpreter::run_call(const CallStatement& statement, Scope& scope) {

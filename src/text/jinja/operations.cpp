@@ -90,7 +90,7 @@ bool is_true(const Value& value) {
       return !value.text->empty();
     case Kind::List:
     case Kind::Tuple:
-      return !value.list->empty();
+      return value.is_iterator || !value.list->empty();
     case Kind::Dict:
       return !value.dict->items.empty();
     case Kind::Object:

@@ -47,6 +47,12 @@ Value sort_key(Runtime& runtime, const Value& value, const std::optional<Value>&
   return key.is(Kind::String) && !case_sensitive ? in_case(runtime, *key.text, Case::Lower) : key;
 }
 
+Value iterator(Runtime& runtime, Values values) {
+  Value list = runtime.list(std::move(values));
+  list.is_iterator = true;
+  return list;
+}
+
 Value count(Runtime& runtime, const Value& value, const Arguments& arguments) {
   arguments.take("length", {});
   return Value::of_integer(static_cast<std::int64_t>(length(runtime, value)));
@@ -90,7 +96,7 @@ Value reverse(Runtime& runtime, const Value& value, const Arguments& arguments) 
   arguments.take("reverse", {});
   Values all = elements(runtime, value);
   std::ranges::reverse(all);
-  if (!value.is(Kind::String)) return runtime.list(std::move(all));
+  if (!value.is(Kind::String)) return iterator(runtime, std::move(all));
   return joined(runtime, all, {});
 }
 
@@ -142,7 +148,7 @@ Value unique(Runtime& runtime, const Value& value, const Arguments& arguments) {
     keys.push_back(key);
     chosen.push_back(one);
   }
-  return runtime.list(std::move(chosen));
+  return iterator(runtime, std::move(chosen));
 }
 
 Value extreme(Runtime& runtime, const Value& value, const Arguments& arguments, bool largest) {
@@ -179,16 +185,16 @@ Value sum(Runtime& runtime, const Value& value, const Arguments& arguments) {
 
 Value items(Runtime& runtime, const Value& value, const Arguments& arguments) {
   arguments.take("items", {});
-  if (value.is(Kind::Undefined)) return runtime.list({});
+  if (value.is(Kind::Undefined)) return iterator(runtime, {});
   if (!value.is(Kind::Dict)) throw Failure("items: expected a dict, found {}", kind_name(value));
   Values pairs;
   for (const auto& [key, one] : value.dict->items) pairs.push_back(runtime.tuple({key, one}));
-  return runtime.list(std::move(pairs));
+  return iterator(runtime, std::move(pairs));
 }
 
 // map('filter', arguments) or map(attribute='name', default=...).
 Value map(Runtime& runtime, const Value& value, const Arguments& arguments) {
-  if (!is_true(value)) return runtime.list({});  // also for None, as in Jinja
+  if (!is_true(value)) return iterator(runtime, {});  // also for None, as in Jinja
   Values values = elements(runtime, value);
   if (arguments.by_place.empty()) {
     const auto given = arguments.take("map", {"attribute", "default"}, 1);
@@ -196,19 +202,19 @@ Value map(Runtime& runtime, const Value& value, const Arguments& arguments) {
       runtime.step();
       one = attribute_path(runtime, one, *given[0], given[1]);
     }
-    return runtime.list(std::move(values));
+    return iterator(runtime, std::move(values));
   }
   const std::string& name = text_of(arguments.by_place[0], "map").bytes();
   Arguments rest = arguments;
   rest.by_place.erase(rest.by_place.begin());
   for (Value& one : values) one = apply_filter(runtime, name, one, rest);
-  return runtime.list(std::move(values));
+  return iterator(runtime, std::move(values));
 }
 
 // select('test', arguments) or, if `by_attribute`, selectattr('name', 'test', arguments).
 template <bool wanted, bool by_attribute>
 Value chosen(Runtime& runtime, const Value& value, const Arguments& arguments) {
-  if (!is_true(value)) return runtime.list({});  // also for None, as in Jinja
+  if (!is_true(value)) return iterator(runtime, {});  // also for None, as in Jinja
   Arguments rest = arguments;
   Value path;
   if (by_attribute) {
@@ -228,7 +234,7 @@ Value chosen(Runtime& runtime, const Value& value, const Arguments& arguments) {
     const bool passes = test.empty() ? is_true(tested) : apply_test(runtime, test, tested, rest);
     if (passes == wanted) result.push_back(one);
   }
-  return runtime.list(std::move(result));
+  return iterator(runtime, std::move(result));
 }
 
 }  // namespace

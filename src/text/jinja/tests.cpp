@@ -39,7 +39,8 @@ bool is_iterable(Runtime&, const Value& value, const Arguments& arguments) {
 
 bool is_callable(Runtime&, const Value& value, const Arguments& arguments) {
   arguments.take("callable", {});
-  return value.is(Kind::Object) && value.object->is_callable();
+  // What is not defined counts as callable in Python, too; a call of it is an error.
+  return value.is(Kind::Undefined) || (value.is(Kind::Object) && value.object->is_callable());
 }
 
 // The remainder of a division by 2, or by a given number.

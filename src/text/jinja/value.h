@@ -37,6 +37,8 @@ struct Value {
 
   Kind kind = Kind::Undefined;
   bool is_markup = false;  // a string for HTML (x | safe): text added to it is escaped
+  // A list that Python makes while it is read (x | select): true, even if it turns out to be empty.
+  bool is_iterator = false;
   union {
     bool boolean;
     std::int64_t integer = 0;
