@@ -14,6 +14,8 @@ namespace stagecraft::stages {
 namespace {
 
 constexpr double kGiga = 1e-9;
+// A step begins at this part of the way from our speed of the step before.
+constexpr double kPartOfTheWay = 1.0 / 3.0;
 // This part of our speed is always enough, also if two steps are equally fast.
 constexpr double kAlwaysEnough = 0.9;
 
@@ -53,7 +55,7 @@ struct Record {
   }
   double edge(std::size_t band) const {
     const double before = ours_at(band), own = ours_at(band + 1);
-    return std::min((before + own) / 2.0, kAlwaysEnough * own);
+    return std::min(before + kPartOfTheWay * (own - before), kAlwaysEnough * own);
   }
   bool reaches(std::size_t band) const { return mine.speed() >= edge(band); }
   // If so, no further race can change anything.

@@ -9,7 +9,7 @@
 namespace stagecraft::stages {
 
 // Grades speed. Each step of a handout that makes the code faster is a band of points. The
-// student's code reaches it if it is faster than the middle between our code of the step before and
+// student's code reaches it if its speed is a third of the way from our code of the step before to
 // our code of this step, measured in the same run; 90% of our speed are always enough. So the
 // points say the same on every machine. The clock is the kernel's CPU time of the process. So the
 // student's code cannot turn it back, threads gain nothing, and other programs on the machine do
