@@ -250,33 +250,52 @@ class Chat {
     line.remove_prefix(name.size());
     line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
     const std::string argument(line.substr(0, line.find_last_not_of(" \t") + 1));
-    Conversation& conversation = session_.conversation();
-    if (name == "/quit" || name == "/exit") {
-      done_ = true;
-    } else if (name == "/help") {
-      print_note(kHelp);
-    } else if (name == "/reset") {
-      conversation.exchanges.clear();
-      print_note("[forgotten; a new conversation]");
-    } else if (name == "/system") {
-      conversation.system = argument.empty() ? std::nullopt : std::optional(argument);
-      print_note(argument.empty() ? "[no system prompt]" : "[system prompt set]");
-    } else if (name == "/retry") {
-      answer([&](const ChatSession::Listener& listener) {
-        return session_.retry(options_, random_, listener);
-      });
-    } else if (name == "/undo") {
-      if (conversation.exchanges.empty()) throw Error("/undo: there is nothing to take back");
-      print_note(
-          fmt::format("[taken back: {}]", printable(conversation.exchanges.back().question, 50)));
-      conversation.exchanges.pop_back();
-    } else if (name == "/save") {
-      save(argument);
-    } else if (name == "/load") {
-      load(argument);
-    } else {
+    struct Command {
+      std::string_view name;
+      void (Chat::*run)(const std::string& argument);
+      bool has_argument = false;
+    };
+    static constexpr Command kCommands[] = {
+        {"/reset", &Chat::reset},     {"/system", &Chat::set_system, true},
+        {"/retry", &Chat::retry},     {"/undo", &Chat::undo},
+        {"/save", &Chat::save, true}, {"/load", &Chat::load, true},
+        {"/help", &Chat::help},       {"/quit", &Chat::quit},
+        {"/exit", &Chat::quit},
+    };
+    const auto command = std::ranges::find(kCommands, name, &Command::name);
+    if (command == std::end(kCommands)) {
       throw Error("{}: no such command; /help lists them", printable(name, 40));
     }
+    if (!command->has_argument && !argument.empty()) {
+      throw Error("{}: expected nothing after it, found '{}'", name, printable(argument, 40));
+    }
+    (this->*command->run)(argument);
+  }
+
+  void quit(const std::string&) { done_ = true; }
+  void help(const std::string&) { print_note(kHelp); }
+
+  void reset(const std::string&) {
+    session_.conversation().exchanges.clear();
+    print_note("[forgotten; a new conversation]");
+  }
+
+  void set_system(const std::string& text) {
+    session_.conversation().system = text.empty() ? std::nullopt : std::optional(text);
+    print_note(text.empty() ? "[no system prompt]" : "[system prompt set]");
+  }
+
+  void retry(const std::string&) {
+    answer([&](const ChatSession::Listener& listener) {
+      return session_.retry(options_, random_, listener);
+    });
+  }
+
+  void undo(const std::string&) {
+    auto& exchanges = session_.conversation().exchanges;
+    if (exchanges.empty()) throw Error("/undo: there is nothing to take back");
+    print_note(fmt::format("[taken back: {}]", printable(exchanges.back().question, 50)));
+    exchanges.pop_back();
   }
 
   static std::filesystem::path file_named(std::string_view command, const std::string& argument) {

@@ -212,6 +212,7 @@ TEST_F(ChatCommand, SaysWhatIsWrongAndGoesOnWithTheNextLine) {
       {"caf\xe9", "stagecraft: stdin, line 1: expected UTF-8, found the byte 0xe9 at offset 3"},
       {std::string(600, 'x'), "expected at most 512 tokens (the context), found "},
       {"/undo", "nothing to take back"},
+      {"/reset now", "stagecraft: /reset: expected nothing after it, found 'now'"},
       {"/retry", "no answer to repeat"},
       {"/save", "/save: expected the name of a file"},
       {"/load", "/load: expected the name of a file"},
