@@ -26,8 +26,8 @@ struct Times {
   double seconds = std::numeric_limits<double>::infinity();
   double besides = std::numeric_limits<double>::infinity();  // of Work::nothing
 
-  void add(const Work& work, double of_work, double of_nothing) {
-    operations = work.operations;
+  void add(double n_operations, double of_work, double of_nothing) {
+    operations = n_operations;
     seconds = std::min(seconds, of_work);
     besides = std::min(besides, of_nothing);
   }
@@ -58,7 +58,6 @@ struct Record {
     return std::min(before + kPartOfTheWay * (own - before), kAlwaysEnough * own);
   }
   bool reaches(std::size_t band) const { return mine.speed() >= edge(band); }
-  // If so, no further race can change anything.
   bool reaches_all() const { return tries > 0 && reaches(ours.size() - 2); }
 };
 
@@ -89,9 +88,12 @@ bool run_race(const Race& race, Record& record) {
   record.problem = broken_rule(outcome);
   if (record.problem.empty()) record.problem = race.find_problem(outcome.response);
   if (!record.problem.empty()) return true;
-  record.mine.add(race.mine, outcome.seconds, yardstick(race.mine.nothing));
-  for (const auto& [number, work] : race.ours) {
-    record.ours[number].add(work, yardstick(work.request), yardstick(work.nothing));
+  const double operations = race.mine.operations, besides = yardstick(race.mine.nothing);
+  record.mine.add(operations, outcome.seconds, besides);
+  record.ours[race.first_number].add(race.first.operations, yardstick(race.first.request),
+                                     yardstick(race.first.nothing));
+  for (const auto& [number, request] : race.steps) {
+    record.ours[number].add(operations, yardstick(request), besides);
   }
   ++record.tries;
   return true;

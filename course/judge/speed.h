@@ -1,19 +1,18 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
-#include <vector>
 
 #include "course/worker/exchange.h"
 
 namespace stagecraft::stages {
 
-// Grades speed. Each step of a handout that makes the code faster is a band of points. The
-// student's code reaches it if its speed is a third of the way from our code of the step before to
-// our code of this step, measured in the same run; 90% of our speed are always enough. So the
-// points say the same on every machine. The clock is the kernel's CPU time of the process. So the
-// student's code cannot turn it back, threads gain nothing, and other programs on the machine do
-// not count.
+// Grades speed. Each step of a handout that makes the code faster is a band of points. It begins a
+// third of the way from the speed of our code of the step before to that of our code of this step,
+// both measured in the same run; 90% of the second is always enough. So the points say the same on
+// every machine. The clock is the kernel's CPU time of the process. So the student's code cannot
+// turn it back, threads gain nothing, and other programs on the machine do not count.
 
 struct Work {
   Request request;
@@ -21,19 +20,15 @@ struct Work {
   double operations;
 };
 
-// Our code of one step of the handout.
-struct OurStep {
-  int number;  // in the handout
-  Work work;   // slow code may have fewer operations
-};
-
-// The same kind of work for the student's worker and for our steps, with new numbers each time.
+// The same kind of work for the student's worker and for our code, with new numbers each time.
 struct Race {
   Work mine;
   std::function<std::string(const Response&)> find_problem;  // "" if the answer to `mine` is right
-  // In the handout's order. The first is the code that earns no points for speed; each of the
-  // others is a band.
-  std::vector<OurStep> ours;
+  int first_number;  // of our step that earns no points for speed
+  Work first;        // slow code may have fewer operations
+  // The later steps of the handout that make the code faster, by their numbers: each is a band. The
+  // work is the student's.
+  std::map<int, Request> steps;
   std::string unit = "GFLOP/s";  // 10^9 operations per second, and of which kind
 };
 

@@ -34,18 +34,20 @@ def may_call(symbol, allowed):
     return name in allowed or any(one.startswith(f"{name}::") for one in allowed)  # typeinfo of a class
 
 
-def foreign_headers(stage, text):
+# In these three, `without` is the text of a file without comments.
+
+
+def foreign_headers(stage, without):
     """[(line, header of ours)] for each header that a file includes and its stage may not."""
-    without = cpp_text.without_comments(text)
     foreign = own_work.included(without) - own_work.rules(stage.number)["headers"]
     return [(without.count("\n", 0, found.start(1)) + 1, found[1]) for found in own_work.INCLUDE.finditer(without)
             if found[1] in foreign]
 
 
-def headers_by_path(stage, text):
+def headers_by_path(stage, without):
     """[(line, its right spelling, the spelling)] for each header of ours that a file includes by its path from another
     folder, such as "../../src/operators/silu.h". The grader has only copies of headers, in another place."""
-    without, found = cpp_text.without_comments(text), []
+    found = []
     for include in ANY_INCLUDE.finditer(without):
         if ".." in include[2].split("/") or include[2].startswith("/"):
             paths = {os.path.relpath(os.path.join(folder, include[2]), own_work.SRC)
@@ -55,9 +57,8 @@ def headers_by_path(stage, text):
     return found
 
 
-def options(text):
+def options(without):
     """[(line, word)] for each option for the compiler that a file sets."""
-    without = cpp_text.without_comments(text)
     return [(without.count("\n", 0, found.start()) + 1, found[found.lastindex]) for found in OPTIONS.finditer(without)]
 
 
@@ -129,11 +130,12 @@ def why(stage, texts, objects=(), ours=(), build=None):
     texts: {name: text}. objects: {name: path of the object}, once they are compiled. ours: the objects and archives
     that they are to be linked with, in the folder `build`; without these, symbols are not checked.
     """
-    found = [("own_include", name, line, stage.id, header) for name, text in texts.items()
-             for line, header in foreign_headers(stage, text)]
-    found += [("own_include_path", name, *include) for name, text in texts.items()
-              for include in headers_by_path(stage, text)]
-    found += [("own_options", name, *option) for name, text in texts.items() for option in options(text)]
+    bare = {name: cpp_text.without_comments(text) for name, text in texts.items()}
+    found = [("own_include", name, line, stage.id, header) for name, without in bare.items()
+             for line, header in foreign_headers(stage, without)]
+    found += [("own_include_path", name, *include) for name, without in bare.items()
+              for include in headers_by_path(stage, without)]
+    found += [("own_options", name, *option) for name, without in bare.items() for option in options(without)]
     if objects:
         try:
             for name, path in objects.items():

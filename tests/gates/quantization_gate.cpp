@@ -502,9 +502,9 @@ Race race() {
   const Work mine = work("dot_q8_0, again and again");
   return {mine,
           [=](const Response& response) { return problem_with_chain(weight, noise, response); },
-          {{3, work("step 3 of quantization, again and again")},
-           {4, work("step 4 of quantization, again and again")},
-           {5, mine}},
+          3,
+          work("step 3 of quantization, again and again"),
+          {{4, request("step 4 of quantization, again and again")}, {5, mine.request}},
           "GOP/s"};
 }
 

@@ -145,21 +145,27 @@ struct Size {
   std::size_t rows;
   std::size_t width;  // B is [width, width]
   std::size_t steps;
-  std::size_t plain_steps;          // for the plain loop: fewer, because it is slow
-  std::vector<int> handouts_steps;  // that make it faster
+  std::size_t plain_steps;  // for the plain loop: fewer, because it is slow
+  std::vector<int> bands;   // steps of the handout; the last band, step 4, is our answer
 };
 // The size differs from one run to the next, so that no code can be fast for this size alone. All
 // are multiples of the usual tiles, also of 4 panels: what remains is not measured.
-std::size_t drawn(std::size_t least, std::size_t most) { return 64 * Inputs().size(least, most); }
-// Tiles do not help a single row: step 3 is not among its steps.
+constexpr std::size_t kMultiple = 64;
 const Size& one_row() {
-  constexpr std::size_t kProducts = 900'000'000;
-  static const std::size_t width = drawn(2, 3), steps = kProducts / (width * width);
-  static const Size size{1, width, steps, steps / 8, {1, 2, 4}};
+  static const Size size = [] {
+    constexpr std::size_t kProducts = 900'000'000;
+    const std::size_t width = kMultiple * Inputs().size(2, 3);
+    const std::size_t steps = kProducts / (width * width);
+    return Size{1, width, steps, steps / 8, {1, 2}};  // tiles, step 3, do not help a single row
+  }();
   return size;
 }
 const Size& many_rows() {
-  static const Size size{drawn(3, 5), drawn(7, 9), 24, 3, {1, 2, 3, 4}};
+  static const Size size = [] {
+    Inputs inputs;
+    const std::size_t rows = kMultiple * inputs.size(3, 5);
+    return Size{rows, kMultiple * inputs.size(7, 9), 24, 3, {1, 2, 3}};
+  }();
   return size;
 }
 
@@ -225,14 +231,14 @@ Race race(const Size& size) {
                 product * static_cast<double>(steps)};
   };
   const Work mine = work("matmul_packed, again and again", size.steps);
-  std::vector<OurStep> ours = {{0, work("step 0 of simd, again and again", size.plain_steps)}};
-  for (const int step : size.handouts_steps) {
-    const std::string name = fmt::format("step {} of simd, again and again", step);
-    ours.push_back({step, step == 4 ? mine : work(name, size.steps)});
+  std::map<int, Request> steps;
+  for (const int step : size.bands) {
+    steps[step] = request(fmt::format("step {} of simd, again and again", step), size.steps);
   }
+  steps[4] = mine.request;
   return {mine,
-          [=](const Response& response) { return problem_with_chain(size, b, noise, response); },
-          ours};
+          [=](const Response& response) { return problem_with_chain(size, b, noise, response); }, 0,
+          work("step 0 of simd, again and again", size.plain_steps), steps};
 }
 
 void judge_one_row(std::size_t band) {
