@@ -11,13 +11,13 @@
 namespace stagecraft {
 namespace {
 
-// `way` names `node`, and no other one.
-JsonNode child(JsonNode ref, JsonNode node, const std::string& key, const std::string& way,
+// `path` names `node`, and no other one.
+JsonNode child(JsonNode ref, JsonNode node, const std::string& key, const std::string& path,
                ArrayElements& known) {
   if (node.is_object()) {
     if (const auto found = node.find(key)) return *found;
   } else if (node.is_array()) {
-    const auto [elements, is_new] = known.try_emplace(way);
+    const auto [elements, is_new] = known.try_emplace(path);
     std::vector<JsonNode>& all = elements->second;
     if (is_new) {
       for (const JsonNode element : node.elements()) all.push_back(element);
@@ -34,7 +34,7 @@ JsonNode json_at(JsonNode root, JsonNode ref, ArrayElements& known) {
   std::string_view pointer = ref.string();
   if (!pointer.starts_with("#")) ref.refuse("a path in this document, such as #/$defs/NAME");
   JsonNode node = root;
-  std::string way;
+  std::string path;
   pointer.remove_prefix(1);
   while (!pointer.empty()) {
     if (pointer[0] != '/') ref.refuse("a path in this document, such as #/$defs/NAME");
@@ -45,8 +45,8 @@ JsonNode json_at(JsonNode root, JsonNode ref, ArrayElements& known) {
       key += !escaped ? pointer[i] : pointer[++i] == '1' ? '/' : '~';
     }
     pointer.remove_prefix(end);
-    node = child(ref, node, key, way, known);
-    way += fmt::format("{}:{}", key.size(), key);
+    node = child(ref, node, key, path, known);
+    path += fmt::format("{}:{}", key.size(), key);
   }
   return node;
 }

@@ -8,7 +8,7 @@
 
 namespace stagecraft {
 
-// The elements of the arrays that a reference has led into, by the way from the root. A schema may
+// The elements of the arrays that a reference has led into, by the path from the root. A schema may
 // have thousands of references into one long array, which should not be read for each of them.
 using ArrayElements = std::map<std::string, std::vector<JsonNode>>;
 

@@ -220,7 +220,7 @@ Interpreter::Flow Interpreter::run_for(const ForStatement& statement, Scope& sco
     if (flow == Flow::Break) break;
     complete = complete || flow == Flow::Next;
   }
-  // As in Jinja, whose {% else %} only knows of turns that no `break` or `continue` ended.
+  // As in Jinja, {% else %} runs if `break` or `continue` ended every turn.
   return complete ? Flow::Next : run(statement.otherwise, new_scope(scope));
 }
 
