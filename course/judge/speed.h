@@ -34,8 +34,8 @@ struct Race {
 
 // Judges the running test: does the worker reach this band (0 is the first)? A later step that is
 // slower on this machine counts instead of an earlier one. The first test of a name runs the race
-// three or four times, until the worker reaches all bands; the fastest run of each program counts.
-// Wrong code is not measured.
+// three times, and up to ten times while the worker is just below the next band; the fastest run of
+// each program counts. Wrong code is not measured.
 void judge_speed(const std::string& name, const std::function<Race()>& new_race, std::size_t band);
 
 // Skips the running test, with a message, if this processor lacks the instructions that the stage's

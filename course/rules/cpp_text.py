@@ -16,6 +16,9 @@ SPELLED = {"<:": "[", ":>": "]", "<%": "{", "%>": "}", "%:": "#", "%:%:": "##", 
 SIGN = r"<:(?!:(?![:>]))|:>|<%|%>|%:(?:%:)?|<<=|>>=|<=>|->|::|[-+*/%&|^<>=!]=|&&|\|\||\+\+|--|##|\S"
 TOKEN = re.compile(f"(?P<comment>{COMMENT})|(?P<raw>{RAW})|(?P<text>{TEXT})|(?P<header>{HEADER})|(?P<word>{WORD})|"
                    f"(?P<sign>{SIGN})", re.S)
+# Code up to the next comment or text, or to what may be a raw text: one match instead of one per token.
+CODE = rf"""[^\w$.\x80-\U0010ffff/"']+|/(?![/*])|{HEADER}|(?!(?:u8|[uUL])?R")(?:{WORD})|\."""
+PARTS = re.compile(f"(?P<code>(?:{CODE}){{1,1000}})|{TOKEN.pattern}", re.S)
 BLANK = r"[ \t\v\f\r]*"
 DIRECTIVE = rf"{BLANK}(?:#|%:){BLANK}"
 NEVER = re.compile(rf"{DIRECTIVE}if\b{BLANK}0{BLANK}$")  # but not "#if 0 < 1", and "false" may be a macro
@@ -30,9 +33,9 @@ def blanks(text):
 def without_comments(text, texts=True):
     """The text with blanks in place of comments and raw texts; texts: blanks in place of other texts, too."""
     def kept(found):
-        is_kept = found.lastgroup in ("word", "sign", "header") or texts and found.lastgroup == "text"
+        is_kept = found.lastgroup in ("code", "word", "sign") or texts and found.lastgroup == "text"
         return found[0] if is_kept else blanks(found[0])
-    return TOKEN.sub(kept, text)
+    return PARTS.sub(kept, text)
 
 
 def compiled_lines(text):
