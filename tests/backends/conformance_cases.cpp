@@ -114,7 +114,8 @@ class Builder {
   void show_selected(BufferId x) {
     const std::size_t width = made_.plan.buffer(x).width;
     made_.plan.logits = w_.buffer("logits", width);
-    w_.step("logits", LinearStep{made_.plan.logits, x, weight("identity", {width, width})});
+    const WeightId identity = weight(std::string(kIdentity), {width, width});
+    w_.step("logits", LinearStep{made_.plan.logits, x, identity});
   }
 
   void embed_case() {
@@ -599,7 +600,7 @@ class Builder {
       std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
       for (std::size_t r = 0; r < values.rows(); ++r) {
         for (std::size_t c = 0; c < values.cols(); ++c) {
-          values.view()(r, c) = one.name == "identity" ? (r == c ? 1.0f : 0.0f) : uniform(random_);
+          values.view()(r, c) = one.name == kIdentity ? (r == c ? 1.0f : 0.0f) : uniform(random_);
           if (one.name != "scores") continue;
           float& score = values.view()(r, c);
           score = std::nearbyint(score * 1024.0f) / 1024.0f;

@@ -2,11 +2,15 @@
 
 #include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "backends/textbook/plan_walker.h"
 
 namespace stagecraft {
+
+// A weight of this name is the identity matrix.
+inline constexpr std::string_view kIdentity = "identity";
 
 // Computes any plan in double precision, with one formula per step. All backends are compared with
 // it. It is slow, and computes one text from its beginning.

@@ -6,6 +6,7 @@
 #include "base/file_kind.h"
 #include "base/mapped_file.h"
 #include "base/number.h"
+#include "text/formats/description_parts.h"
 #include "text/formats/sentencepiece_model.h"
 #include "text/formats/sentencepiece_normalizer.h"
 #include "text/pipeline/metaspace.h"
