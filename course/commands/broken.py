@@ -105,7 +105,8 @@ def run():
     show(course.say("case_named", name, sentence[course.language()]), theirs)
     if theirs_problem:
         course.tell(course.say("broken_then", theirs_problem))
-    course.tell(compare(ours, theirs))
+    if theirs or not theirs_problem:
+        course.tell(compare(ours, theirs))
     return 0
 
 

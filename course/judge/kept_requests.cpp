@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "base/ascii.h"
 #include "course/judge/case_names.h"
 #include "course/judge/scratch_folder.h"
 #include "course/judge/settings.h"
@@ -20,10 +21,7 @@ const ::testing::TestInfo& running_test() {
   return *::testing::UnitTest::GetInstance()->current_test_info();
 }
 
-bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-         c == '-';
-}
+bool is_plain(char c) { return is_ascii_letter(c) || is_ascii_digit(c) || c == '.' || c == '-'; }
 
 // "A·Bᵀ, n = 3" -> "A_B_n_3"
 std::string plain(const std::string& text) {

@@ -19,8 +19,8 @@ namespace stagecraft::stages {
 bool has_many_programs();
 void ask_many_programs(const Case& question, const FindProblem& find_problem);
 
-// For each program that failed, by name: {"first": its first failure, "mistakes": {suite:
-// mistake}}.
+// For each program that failed, by name: {"first": its first failure, "suite": where that was,
+// "mistakes": {suite: mistake}}.
 nlohmann::json refused_programs();
 
 }  // namespace stagecraft::stages

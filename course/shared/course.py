@@ -226,8 +226,9 @@ def parse_selection(text, known, whole_class=False):
     chosen = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")
-        low = find_stage(first, known).id
-        high = find_stage(last, known).id if dash else low
+        is_range = first and last
+        low = find_stage(first if is_range else part, known).id
+        high = find_stage(last, known).id if is_range else low
         if low > high:
             raise Problem(say("lower_first", part))
         chosen.update(range(low, high + 1))

@@ -21,6 +21,9 @@ HEADERS = {name: header for header, names in {
     "cstdint": "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t",
     "cstring": "memcmp memcpy memset",
     "functional": "function greater",
+    "cstdio": "fprintf printf puts stderr stdout",
+    "iomanip": "setprecision setw",
+    "iostream": "cerr clog cout endl",
     "immintrin.h": "__m128 __m128i __m256 __m256i",
     "limits": "numeric_limits",
     "memory": "make_unique unique_ptr",
@@ -35,7 +38,7 @@ HEADERS = {name: header for header, names in {
     "vector": "vector",
 }.items() for name in names.split()}
 # Their names may be used without std::; others may be names of variables.
-WITHOUT_STD = ("cmath", "cstdint", "cstring", "immintrin.h")
+WITHOUT_STD = ("cmath", "cstdint", "cstdio", "cstring", "immintrin.h")
 # GCC: 'sort' is not a member of 'std'; 'NAN' was not declared. Clang: no member named 'sort' in namespace 'std';
 # use of undeclared identifier 'NAN'.
 NOT_DECLARED = re.compile(

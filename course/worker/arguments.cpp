@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/round_up.h"
 #include "course/worker/forbidden_memory.h"
 #include "course/worker/stopped_thread.h"
 
@@ -54,7 +55,7 @@ struct Arguments::Block {
     begin = kGuard + (kPage - address % kPage) / sizeof(float);
   }
   std::size_t bytes() const { return rows * stride * sizeof(float); }
-  std::size_t bytes_in_pages() const { return (bytes() + kPage - 1) / kPage * kPage; }
+  std::size_t bytes_in_pages() const { return round_up(bytes(), kPage); }
 
   // close() protects the memory for the call, open() ends this.
   void close() {

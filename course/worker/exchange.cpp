@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "checkpoint/safetensors.h"
 
 namespace stagecraft::stages {
@@ -75,7 +76,7 @@ void check_header(const std::filesystem::path& path) {
 
 std::string shortened(std::string text, std::size_t most) {
   if (text.size() <= most) return text;
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  while (most > 0 && utf8_is_continuation(text[most])) --most;
   text.resize(most);
   return text + "...";
 }

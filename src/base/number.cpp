@@ -1,5 +1,6 @@
 #include "base/number.h"
 
+#include <fmt/format.h>
 #include <locale.h>
 #include <stdlib.h>
 #if __has_include(<xlocale.h>)  // macOS
@@ -22,6 +23,10 @@ std::optional<double> decimal_of(const std::string& text) {
   const bool begins_well = !text.empty() && (is_ascii_digit(text[0]) || text[0] == '.');
   const bool is_decimal = text.find_first_not_of("0123456789.eE+-") == std::string::npos;
   return begins_well && is_decimal ? number_of(text) : std::nullopt;
+}
+
+std::string counted(std::size_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }
 
 }  // namespace stagecraft

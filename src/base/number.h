@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <concepts>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@ std::optional<double> number_of(const std::string& text);
 // The number that the whole of `text` is: decimal digits, perhaps with a point and an exponent, as
 // in 12, .5 or 1e-3. nullopt for any other text, such as 0x10, ' 3', +3, -3 or inf.
 std::optional<double> decimal_of(const std::string& text);
+
+// "1 thread", "4 threads"
+std::string counted(std::size_t n, std::string_view noun);
 
 // The integer that the whole of `text` is: digits of this base, for a signed type after a '-' or
 // not. nullopt for any other text, and for a number that T cannot hold.

@@ -10,6 +10,11 @@ namespace stagecraft {
 // 15, table 3-7: no overlong forms, no surrogates), or 0 if it begins with none.
 std::size_t utf8_sequence_length(std::string_view text);
 
+// Whether this byte of well-formed text is not the first one of its character.
+constexpr bool utf8_is_continuation(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
+}
+
 // Whether a terminal would obey the character that well-formed `text` begins with, and not show it:
 // a control character (U+0000 to U+001F, U+007F to U+009F), or one that changes the direction of
 // the text after it (U+202A to U+202E, U+2066 to U+2069).

@@ -6,7 +6,6 @@
 #include <exception>
 
 #include "base/error.h"
-#include "operators/dequantize.h"
 #include "operators/float_to_half.h"
 #include "operators/quantize.h"
 #include "operators/read_row.h"

@@ -182,22 +182,16 @@ std::optional<fs::path> find_named(const std::string& given) {
               near.empty() ? ": ./stage pull " + given : near);
 }
 
-// True if `given` is the path of a folder or of a file.
-bool is_path(const std::string& given) {
-  std::error_code ignored;
-  return fs::is_directory(given, ignored) || is_there(given);
-}
-
 }  // namespace
 
 bool is_found_by_name(const std::string& given) {
-  return !given.empty() && !is_path(given) && find_named(given).has_value();
+  return !given.empty() && !is_there(given) && find_named(given).has_value();
 }
 
 fs::path find_model(const std::string& given, const std::string& default_name) {
   std::error_code ignored;
   if (!given.empty()) {
-    if (!is_path(given)) return find_named(given).value_or(given);
+    if (!is_there(given)) return find_named(given).value_or(given);
     const fs::path inside = fs::path(given) / "";
     return fs::is_directory(given, ignored) ? model_in(given, given, inside.string())
                                             : fs::path(given);

@@ -7,7 +7,6 @@
 #include <array>
 #include <bit>
 #include <fstream>
-#include <optional>
 
 #include "base/round_up.h"
 #include "base/utf8.h"

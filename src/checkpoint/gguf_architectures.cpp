@@ -4,11 +4,9 @@
 #include "checkpoint/gguf_architectures.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/alternatives.h"
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/config_fields.h"
 #include "base/number.h"
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/rope_pairs.h"
@@ -103,7 +104,7 @@ float minus_one(float stored) { return stored - 1.0f; }
 std::size_t head_count(const GgufMetadata& metadata, std::string_view architecture, bool of_keys) {
   const std::string heads = fmt::format("{}.attention.head_count", architecture);
   const std::string own = heads + "_kv";
-  return metadata.size_of_layers(of_keys && metadata.has(own) ? own : heads, std::size_t{1} << 24);
+  return metadata.size_of_layers(of_keys && metadata.has(own) ? own : heads, kMaxDimension);
 }
 
 }  // namespace

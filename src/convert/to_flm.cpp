@@ -2,10 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
-#include "base/error.h"
 #include "base/json_text.h"
 #include "base/processors.h"
-#include "checkpoint/convert_tensor.h"
 #include "checkpoint/flm.h"
 #include "checkpoint/put_number.h"
 #include "convert/convert.h"

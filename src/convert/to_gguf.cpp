@@ -53,9 +53,10 @@ void choose_types(std::vector<OutputTensor>& tensors, const Conversion& conversi
     }
   }
   if (n_others == 0) return;
-  result.notes.push_back(fmt::format(
-      "{} matrices became F16: their row length is not a multiple of 32, the block size",
-      n_others));
+  const bool is_one = n_others == 1;
+  result.notes.push_back(
+      fmt::format("{} {} became F16: {} row length is not a multiple of 32, the block size",
+                  n_others, is_one ? "matrix" : "matrices", is_one ? "its" : "their"));
 }
 
 // The GGUF architecture "llama" stores the rows of q and k as RoPE pairs.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/error.h"
 #include "generation/repeat_penalty.h"
 
 namespace stagecraft {

@@ -1,7 +1,6 @@
 #include "inspection/benchmark.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 
 #include "base/stopwatch.h"

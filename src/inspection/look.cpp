@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 
 #include "backends/sequence_state.h"
 #include "base/error.h"

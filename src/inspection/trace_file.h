@@ -44,7 +44,7 @@ struct TraceComparison {
 
 // Compares the tensors of `a`, in its order, until one differs. `b` may have more tensors: the
 // trace of a student's functions has fewer than ours. Throws Error if `a` gives no order, if `b`
-// lacks one of its tensors, or if shapes or dtypes differ.
+// lacks one of its tensors, or if shapes differ.
 TraceComparison compare_traces(const TraceFile& a, const TraceFile& b, Tolerance tolerance);
 
 // The place of an element of an activation in words: "layer 1, head 3, query 6, key 2" or "position

@@ -69,7 +69,7 @@ void refuse_foreign_arithmetic(const ConfigFields& fields,
   for (const JsonNode value : fields.object().members()) {
     const std::string_view key = value.key();
     if (std::ranges::find(honoured, key) != honoured.end()) continue;
-    if (changes_the_result(key, value)) refuse_field(fields, value);
+    if (changes_the_result(key, value)) refuse_config_field(fields, value);
   }
 }
 

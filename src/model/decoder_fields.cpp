@@ -61,7 +61,7 @@ void check_heads(const ConfigFields& fields, std::size_t n_heads, std::size_t n_
               names.dim, names.n_heads, n_heads, reason, n_heads * head_dim);
 }
 
-void refuse_field(const ConfigFields& fields, JsonNode value) {
+void refuse_config_field(const ConfigFields& fields, JsonNode value) {
   throw Error("{}: '{}': {} is not supported", fields.where(), printable(value.key()),
               value.describe());
 }

@@ -72,7 +72,7 @@ void check_heads(const ConfigFields& fields, std::size_t n_heads, std::size_t n_
                  std::size_t head_dim, const SizeNames& names = {}, bool has_rope = true);
 
 // Throws Error: this field, with the value that it has, is not supported.
-[[noreturn]] void refuse_field(const ConfigFields& fields, JsonNode value);
+[[noreturn]] void refuse_config_field(const ConfigFields& fields, JsonNode value);
 
 // The name that the file uses, if a field has two possible names. Throws Error if the file has both
 // with different values.

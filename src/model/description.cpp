@@ -13,6 +13,7 @@
 #include "model/decoder_fields.h"
 #include "model/family.h"
 #include "model/gguf_config.h"
+#include "model/gguf_rope.h"
 #include "model/rope_fields.h"
 
 namespace stagecraft {
@@ -24,13 +25,15 @@ bool has_gelu(const ConfigFields& fields) {
 
 // The layers of the course and parse_config support neither GELU nor yarn: a model that has one of
 // them has a plan, but no Config.
-Plan llama_beyond_the_course(const ConfigText& text, const ConfigFields& fields) {
+Plan llama_beyond_the_course(const ModelSource& model, const ConfigText& text,
+                             const ConfigFields& fields) {
   auto simpler = json_value(text.json);
   simpler["hidden_act"] = "silu";
   simpler.erase("rope_scaling");
   simpler.erase("rope_parameters");
   Config config = parse_config(json_text(simpler), text.where);
   config.rope = parse_rope(fields, config.max_seq_len, 10'000.0, kYarn);
+  if (const auto file = model.gguf()) take_rope_factors(*file, config);
   // Qwen's files keep the length for which the model was trained; users add "rope_scaling".
   if (config.rope.type == RopeConfig::Type::Yarn) {
     const double stretched = std::min(config.rope.original_max_seq_len * config.rope.factor,
@@ -42,7 +45,7 @@ Plan llama_beyond_the_course(const ConfigText& text, const ConfigFields& fields)
 
 void refuse_stored_fields(const ConfigFields& fields) {
   for (const JsonNode value : fields.object().members()) {
-    if (value.key().starts_with(kStoredFields)) refuse_field(fields, value);
+    if (value.key().starts_with(kStoredFields)) refuse_config_field(fields, value);
   }
 }
 
@@ -65,7 +68,7 @@ ModelDescription describe(const ModelSource& model, const ConfigText& text) {
   if (!model.is_file()) refuse_stored_fields(fields);
   ModelDescription description;
   if (is_llama_family(fields) && (has_gelu(fields) || needs_yarn(fields))) {
-    description.plan = llama_beyond_the_course(text, fields);
+    description.plan = llama_beyond_the_course(model, text, fields);
   } else if (is_llama_family(fields)) {
     description.config = read_config(model, text);
     description.plan = llama_plan(*description.config);

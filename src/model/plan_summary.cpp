@@ -5,6 +5,7 @@
 
 #include <fmt/ranges.h>
 
+#include "base/number.h"
 #include "checkpoint/checkpoint.h"
 #include "model/named_tensors.h"
 #include "model/plan_text.h"
@@ -75,7 +76,7 @@ std::string state_text(const Plan& plan) {
     text += fmt::format(", {} {} of {} x {}", n, n == 1 ? "matrix" : "matrices",
                         deltas.front()->key_dim, state.width);
   }
-  return text + fmt::format(" in {} layer{}", convs.size(), convs.size() == 1 ? "" : "s");
+  return text + " in " + counted(convs.size(), "layer");
 }
 
 std::string window_text(const Plan& plan) {
@@ -188,8 +189,7 @@ std::vector<SummaryLine> plan_summary(const Plan& plan, const Checkpoint& checkp
   const std::size_t parameters = parameter_count(checkpoint, plan);
   const std::size_t unused = unused_parameters(plan);
   std::vector<SummaryLine> lines = {
-      {"architecture", fmt::format("{}, {} layer{}", plan.model_type, plan.n_layers,
-                                   plan.n_layers == 1 ? "" : "s")},
+      {"architecture", plan.model_type + ", " + counted(plan.n_layers, "layer")},
       {"parameters",
        grouped(parameters) +
            (unused == 0 ? "" : fmt::format(", {} for each token", grouped(parameters - unused)))}};

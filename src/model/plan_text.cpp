@@ -112,7 +112,7 @@ class PlanText {
   }
 
   Line line_of(const EmbedStep& s, Steps) const {
-    const std::string scale = s.scale == 1.0f ? "" : fmt::format("{:g} * ", s.scale);
+    const std::string scale = factor(s.scale);
     std::vector<std::string> terms;
     if (s.table != kNone) terms.push_back(scale + weight(s.table) + "[token]");
     if (s.positions != kNone) terms.push_back(weight(s.positions) + "[position]");
@@ -158,11 +158,11 @@ class PlanText {
     const std::string groups =
         s.groups.n == 1 ? "" : fmt::format(" of {} of {} groups", s.groups.n_chosen, s.groups.n);
     return equals(
-        s.x, fmt::format("{}{}({}){}{}{}{}", s.scale == 1.0f ? "" : fmt::format("{:g} * ", s.scale),
-                         softmax ? "softmax" : "sigmoid", buffer(s.x),
-                         s.n_chosen == n ? "" : fmt::format("; the {} largest", s.n_chosen),
-                         s.bias == kNone ? "" : " with " + weight(s.bias), groups,
-                         s.normed ? " / their sum" : ""));
+        s.x,
+        fmt::format("{}{}({}){}{}{}{}", factor(s.scale), softmax ? "softmax" : "sigmoid",
+                    buffer(s.x), s.n_chosen == n ? "" : fmt::format("; the {} largest", s.n_chosen),
+                    s.bias == kNone ? "" : " with " + weight(s.bias), groups,
+                    s.normed ? " / their sum" : ""));
   }
 
   Line line_of(const ExpertsStep& s, Steps) const {

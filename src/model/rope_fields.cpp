@@ -82,7 +82,7 @@ void refuse_foreign_rope(const ConfigFields& fields, std::span<const std::string
     if (known || value.is_null() ||
         (name == "partial_rotary_factor" && value.is_number() && value.number() == 1.0))
       continue;
-    refuse_field(fields, value);
+    refuse_config_field(fields, value);
   }
 }
 

@@ -22,6 +22,8 @@ class Choice {
   }
 
   bool can_choose(std::size_t e) const { return open_[e / size_]; }
+  // Its share: NaN if the number that it was chosen by is NaN, because the bias may be.
+  float share(std::size_t e) const { return std::isnan(count(e)) ? count(e) : shares_[e]; }
   // Whether expert a is chosen before expert b.
   bool comes_before(std::size_t a, std::size_t b) const {
     return is_before(count(a), count(b), a < b);
@@ -101,7 +103,8 @@ void route(std::span<float> shares, const Routing& how) {
   }
   float sum = 0.0f;
   for (std::size_t e = 0; e < n; ++e) {
-    if (!choice.can_choose(e) || choice.comes_before(last, e)) shares[e] = 0.0f;
+    const bool is_chosen = choice.can_choose(e) && !choice.comes_before(last, e);
+    shares[e] = is_chosen ? choice.share(e) : 0.0f;
     sum += shares[e];
   }
   for (float& share : shares) {

@@ -1,3 +1,4 @@
+#include "checkpoint/find_model.h"
 #include "inspection/benchmark.h"
 
 #include <fmt/ranges.h>
@@ -21,7 +22,6 @@
 #include "programs/interrupt.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
-#include "programs/terminal.h"
 
 namespace stagecraft {
 namespace {

@@ -5,7 +5,9 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/number.h"
 #include "base/utf8.h"
+#include "checkpoint/find_model.h"
 #include "generation/chat_session.h"
 #include "generation/text_memory.h"
 #include "programs/chat_options.h"
@@ -108,7 +110,7 @@ class Chat {
       try {
         if (read_message(message)) ask(message);
       } catch (const Error& error) {
-        print_message(fmt::format("stagecraft: {}", error.what()));
+        print_error(error.what());
         failed = true;
       }
     }
@@ -176,7 +178,8 @@ class Chat {
     if (interrupted) {
       print_note(began ? "[stopped]" : "[stopped before the answer began: nothing has changed]");
     } else if (result.reason == StopReason::MaxTokens) {
-      print_note(fmt::format("[cut after {} tokens: --max-tokens]", result.tokens.size()));
+      print_note(
+          fmt::format("[cut after {}: --max-tokens]", counted(result.tokens.size(), "token")));
     } else if (result.reason == StopReason::ContextFull) {
       print_note(
           fmt::format("[cut: the context of {} tokens is full]", session_.session().context()));

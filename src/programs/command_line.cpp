@@ -28,12 +28,6 @@ namespace {
 constexpr int kBadInput = 1;
 constexpr int kBadCommandLine = 2;
 
-// Prints one line (which a terminal may break between words), whatever the message contains: a path
-// may contain a newline, an argument may be broken UTF-8.
-void print_error(const char* message) {
-  print_message(fmt::format("stagecraft: {}", printable(message, 4096)));
-}
-
 // The script ./stage sets STAGECRAFT_HOME and runs this program.
 bool runs_in_stage() {
   const char* home = std::getenv("STAGECRAFT_HOME");

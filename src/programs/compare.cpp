@@ -47,7 +47,7 @@ void run_compare(const CompareFlags& flags) {
     const TraceFile b(flags.b);
     found = compare_traces(a, b, flags.tolerance);
   } catch (const Error& error) {
-    print_message(fmt::format("stagecraft: {}", printable(error.what(), 4096)));
+    print_error(error.what());
     throw CLI::RuntimeError(kCannotCompare);  // exit code 1 means that the files differ
   }
   if (found.result.differing != 0) {

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/number.h"
 #include "base/utf8.h"
 #include "programs/terminal.h"
 
@@ -45,12 +46,8 @@ std::size_t erasable_columns() {
 
 bool is_terminal(std::FILE* stream) { return ::isatty(::fileno(stream)) == 1; }
 
-std::string counted(std::size_t n, std::string_view noun) {
-  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
-}
-
 std::string tokens_text(std::size_t n, double seconds) {
-  return fmt::format("{} tokens, {:.0f} tokens/s", n,
+  return fmt::format("{}, {:.0f} tokens/s", counted(n, "token"),
                      seconds > 0.0 ? static_cast<double>(n) / seconds : 0.0);
 }
 
@@ -59,6 +56,10 @@ void print_message(std::string_view text) {
   const std::string line =
       wraps ? WordWrap(erasable_columns()).next(without_controls(text)) : std::string(text);
   std::fputs((line + "\n").c_str(), stderr);
+}
+
+void print_error(std::string_view error) {
+  print_message(fmt::format("stagecraft: {}", printable(error, 4096)));
 }
 
 void print_note(std::string_view text) {

@@ -10,14 +10,15 @@ namespace stagecraft {
 
 bool is_terminal(std::FILE* stream);
 
-// "1 thread", "4 threads"
-std::string counted(std::size_t n, std::string_view noun);
 // "12 tokens, 40 tokens/s"
 std::string tokens_text(std::size_t n, double seconds);
 
 // Prints a message to the user on stderr. A terminal breaks it between words. If stderr cannot be
 // written, the message is lost.
 void print_message(std::string_view text);
+// The same for "stagecraft: ERROR" in one line, whatever the error contains: a path may contain a
+// newline, an argument may be broken UTF-8.
+void print_error(std::string_view error);
 // The same for a remark: faint, if the stream may carry colours.
 void print_note(std::string_view text);
 

@@ -1,4 +1,5 @@
 #include "convert/convert.h"
+#include "checkpoint/find_model.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +9,6 @@
 #include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"
-#include "programs/model_path.h"
 #include "programs/options.h"
 
 namespace stagecraft {

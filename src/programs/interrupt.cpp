@@ -44,7 +44,13 @@ InterruptGuard::InterruptGuard(Signals signals, void (*then)()) {
     one.is_noted =
         ::sigaction(one.signal, nullptr, &one.before) == 0 && one.before.sa_handler != SIG_IGN;
   }
-  reset();
+  noted = 0;
+  struct sigaction now = {};
+  now.sa_handler = note;
+  now.sa_flags = SA_RESTART;
+  for (const Handled& one : all_handled) {
+    if (one.is_noted) ::sigaction(one.signal, &now, nullptr);
+  }
 }
 
 InterruptGuard::~InterruptGuard() {
@@ -62,16 +68,6 @@ void InterruptGuard::stop_if_interrupted() const {
 
 void InterruptGuard::end_if_interrupted() const {
   if (interrupted()) throw CLI::RuntimeError(128 + noted);
-}
-
-void InterruptGuard::reset() {
-  noted = 0;
-  struct sigaction now = {};
-  now.sa_handler = note;
-  now.sa_flags = SA_RESTART;
-  for (const Handled& one : all_handled) {
-    if (one.is_noted) ::sigaction(one.signal, &now, nullptr);
-  }
 }
 
 }  // namespace stagecraft

@@ -23,7 +23,6 @@ class InterruptGuard {
   void stop_if_interrupted() const;
   // The same without the note, for a command that has reported how far it came.
   void end_if_interrupted() const;
-  void reset();  // forgets the noted signal
 };
 
 }  // namespace stagecraft

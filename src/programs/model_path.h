@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "checkpoint/find_model.h"
 #include "checkpoint/model_source.h"
 #include "generation/broken_model.h"
 

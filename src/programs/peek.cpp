@@ -1,4 +1,5 @@
 #include "inspection/peek.h"
+#include "checkpoint/find_model.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/number.h"
-#include "base/utf8.h"
 #include "generation/ranking.h"
 #include "programs/commands.h"
 #include "programs/model_path.h"

@@ -1,4 +1,5 @@
 #include "inspection/perplexity.h"
+#include "checkpoint/find_model.h"
 
 #include <cmath>
 #include <numbers>

@@ -8,8 +8,9 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "base/stopwatch.h"
-#include "base/utf8.h"
+#include "checkpoint/find_model.h"
 #include "generation/generate_batch.h"
 #include "generation/visible_text.h"
 #include "operators/kernels/kernels.h"

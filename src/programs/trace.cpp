@@ -1,4 +1,6 @@
 #include "inspection/trace.h"
+#include "base/number.h"
+#include "checkpoint/find_model.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
-#include "base/utf8.h"
 #include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"

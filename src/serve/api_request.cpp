@@ -260,6 +260,9 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
   const std::vector<ToolMessage> messages = parse_messages(fields);
   const TemplateVariables variables = parse_template_variables(fields, *model.chat);
   fields.refuse_others();
+  // The prompt is checked first: a grammar takes longer.
+  const std::vector<TokenId> prompt = chat_prompt(messages, tools, variables, *model.chat);
+  check_prompt(prompt, model, "messages");
   if (!tools.callable.empty()) {
     request.tool_form = model.chat->tool_form();
     set_tool_grammar(request, text.options, grammar, tools, *model.grammars);
@@ -269,8 +272,6 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
   const std::vector<TokenId>& ends = model.chat->end_tokens();
   auto& end_tokens = text.options.generation.end_tokens;
   end_tokens.insert(end_tokens.end(), ends.begin(), ends.end());
-  const std::vector<TokenId> prompt = chat_prompt(messages, tools, variables, *model.chat);
-  check_prompt(prompt, model, "messages");
   request.texts = texts_of({prompt}, request.n, text, model);
   return request;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/ascii.h"
-#include "base/utf8.h"
 
 namespace stagecraft {
 namespace {

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/json_text.h"
 #include "base/number.h"
 #include "base/start_thread.h"

@@ -64,8 +64,11 @@ std::optional<TokenGrammar> tool_rules(ToolForm form, const ChatTools& tools,
                                        std::string& problem) {
   std::string gbnf;
   try {
-    gbnf = tool_gbnf(form, tools.callable, tools.forced, tools.several, given.schema,
-                     beyond(given.strict));
+    gbnf = tool_gbnf(form, tools.callable,
+                     {.forced = tools.forced,
+                      .several = tools.several,
+                      .text_schema = given.schema,
+                      .beyond_text = beyond(given.strict)});
   } catch (const GrammarError& error) {
     problem = error.problem();
     return std::nullopt;

@@ -154,6 +154,15 @@ void HttpServer::wake() const noexcept {
   errno = before;
 }
 
+// Does this work for a connection. If there is no memory for it, the connection is dropped, and the
+// others go on.
+template <class Work>
+void HttpServer::guard_memory(ConnectionId id, Work work) try {
+  work();
+} catch (const std::bad_alloc&) {
+  drop(id);
+}
+
 void HttpServer::run(const std::function<bool()>& now) {
   std::vector<pollfd> polled;
   std::vector<ConnectionId> ids;
@@ -173,7 +182,7 @@ void HttpServer::run(const std::function<bool()>& now) {
     for (const ConnectionId id : std::exchange(gone_, {})) handler_.on_gone(id);
     handler_.on_wake();
     for (const ConnectionId id : std::exchange(ready_, {})) {
-      if (find(id, Phase::Reading) != nullptr) parse(id, {});
+      if (find(id, Phase::Reading) != nullptr) guard_memory(id, [&] { parse(id, {}); });
     }
     for (std::size_t i = 0; i < ids.size(); ++i) attend(ids[i], polled[i + 2].revents);
     if (polled[1].revents != 0 && !stopping_) accept_all();
@@ -182,17 +191,16 @@ void HttpServer::run(const std::function<bool()>& now) {
   }
 }
 
-// happened: what poll() says about this connection. If there is no memory for it, it is dropped,
-// and the others go on.
-void HttpServer::attend(ConnectionId id, short happened) try {
-  if ((happened & POLLOUT) != 0) send_more(id);
-  if ((happened & POLLIN) != 0) {
-    receive(id);
-  } else if ((happened & (POLLHUP | POLLERR)) != 0) {
-    drop(id);
-  }
-} catch (const std::bad_alloc&) {
-  drop(id);
+// happened: what poll() says about this connection.
+void HttpServer::attend(ConnectionId id, short happened) {
+  guard_memory(id, [&] {
+    if ((happened & POLLOUT) != 0) send_more(id);
+    if ((happened & POLLIN) != 0) {
+      receive(id);
+    } else if ((happened & (POLLHUP | POLLERR)) != 0) {
+      drop(id);
+    }
+  });
 }
 
 int HttpServer::wait_milliseconds() const {
@@ -387,12 +395,18 @@ void HttpServer::keep_to_limit() {
   }
 }
 
+// The client has this long to read something of an answer. (While a request is read, its own
+// deadline holds, also if "100 Continue" is sent.)
+void HttpServer::wait_for_client(Connection& connection) const {
+  if (connection.phase != Phase::Reading) connection.deadline = Clock::now() + options_.send_time;
+}
+
 // Sends as many bytes as the client accepts now; the rest waits.
 void HttpServer::queue(ConnectionId id, std::string_view bytes) {
   const auto it = connections_.find(id);
   if (it == connections_.end()) return;
   Connection& connection = it->second;
-  if (connection.unsent_bytes() == 0) connection.deadline = Clock::now() + options_.send_time;
+  if (connection.unsent_bytes() == 0) wait_for_client(connection);
   connection.unsent += bytes;
   unsent_bytes_ += bytes.size();
   send_more(id);
@@ -410,7 +424,7 @@ void HttpServer::send_more(ConnectionId id) {
     if (n <= 0) return drop(id);
     connection.sent += static_cast<std::size_t>(n);
     unsent_bytes_ -= static_cast<std::size_t>(n);
-    connection.deadline = Clock::now() + options_.send_time;
+    wait_for_client(connection);
   }
   // Not after each token, to avoid a copy; but sent bytes must not be more than half of the buffer.
   if (connection.sent > connection.unsent.size() / 2) {

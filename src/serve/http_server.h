@@ -113,6 +113,8 @@ class HttpServer {
 
   void accept_all();
   bool make_room();
+  template <class Work>
+  void guard_memory(ConnectionId id, Work work);
   void attend(ConnectionId id, short happened);
   void receive(ConnectionId id);
   void half_close(ConnectionId id);
@@ -124,6 +126,7 @@ class HttpServer {
   void write_head(ConnectionId id, const HttpAnswer& answer, bool has_length);
   void end_answer(ConnectionId id);
   void wait_for_request(Connection& connection);
+  void wait_for_client(Connection& connection) const;
   void drop(ConnectionId id);
   void drop_late();
   void drop_idle();

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/utf8.h"
-
 namespace stagecraft {
 
 void refuse_field(const std::string& field, std::string_view problem, std::string code) {

@@ -27,9 +27,4 @@ void check_typed(const Tokenizer& tokenizer, std::string_view text,
   }
 }
 
-void check_typed(const Tokenizer& tokenizer, std::string_view text) {
-  const TokenId both[] = {chat_token(tokenizer, kChatStart), chat_token(tokenizer, kChatEnd)};
-  check_typed(tokenizer, text, both);
-}
-
 }  // namespace stagecraft

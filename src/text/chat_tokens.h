@@ -19,7 +19,5 @@ TokenId chat_token(const Tokenizer& tokenizer, std::string_view token);
 // This happens if the tokenizer does not mark them as special: then any user could type them.
 void check_typed(const Tokenizer& tokenizer, std::string_view text,
                  std::span<const TokenId> control);
-// The same for the two tokens above.
-void check_typed(const Tokenizer& tokenizer, std::string_view text);
 
 }  // namespace stagecraft

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/begun.h"
-#include "base/error.h"
 #include "base/json_text.h"
 #include "text/grammar/gbnf_text.h"
 
@@ -52,8 +51,7 @@ void append(ToolCallReader::Found& found, ToolCallReader::Found more) {
 
 }  // namespace
 
-std::string tool_gbnf(ToolForm form, const std::vector<Tool>& tools, bool forced, bool several,
-                      std::optional<JsonNode> text_schema, BeyondGrammar beyond_text) {
+std::string tool_gbnf(ToolForm form, const std::vector<Tool>& tools, const ToolRules& rules) {
   JsonGrammar json;
   const bool tagged = form == ToolForm::Tagged;
   std::string calls;
@@ -66,20 +64,20 @@ std::string tool_gbnf(ToolForm form, const std::vector<Tool>& tools, bool forced
     calls +=
         fmt::format("{}{} {} \"}}\"", calls.empty() ? "" : " | ", gbnf_literal(begin), arguments);
   }
-  const std::string text = text_schema ? json.add(*text_schema, beyond_text) : "";
-  std::string rules = fmt::format("call ::= {}\n", calls) + json.rules();
+  const std::string text = rules.text_schema ? json.add(*rules.text_schema, rules.beyond_text) : "";
+  std::string gbnf = fmt::format("call ::= {}\n", calls) + json.rules();
   if (!tagged) {
-    rules += "other ::= [\\x00-\\U0010ffff]*\n";
-    return rules + (forced ? "root ::= call\n" : "root ::= call | \"\" | [^{] other\n");
+    gbnf += "other ::= [\\x00-\\U0010ffff]*\n";
+    return gbnf + (rules.forced ? "root ::= call\n" : "root ::= call | \"\" | [^{] other\n");
   }
   const std::string open = gbnf_literal(kOpen), close = gbnf_literal(kClose);
-  rules += fmt::format("body ::= \"\\n\"? call \"\\n\"? {}\n", close);
-  rules += fmt::format("calls ::= body");
-  if (several) rules += fmt::format(" (\"\\n\"? {} body){{0,{}}}", open, kMostCalls - 1);
-  rules += "\n";
-  if (forced) return rules + fmt::format("root ::= {} calls\n", open);
-  if (text_schema) return rules + fmt::format("root ::= {} calls | {}\n", open, text);
-  return rules + "root ::= text-0\n" + until_word(kOpen, "calls");
+  gbnf += fmt::format("body ::= \"\\n\"? call \"\\n\"? {}\n", close);
+  gbnf += fmt::format("calls ::= body");
+  if (rules.several) gbnf += fmt::format(" (\"\\n\"? {} body){{0,{}}}", open, kMostCalls - 1);
+  gbnf += "\n";
+  if (rules.forced) return gbnf + fmt::format("root ::= {} calls\n", open);
+  if (rules.text_schema) return gbnf + fmt::format("root ::= {} calls | {}\n", open, text);
+  return gbnf + "root ::= text-0\n" + until_word(kOpen, "calls");
 }
 
 ToolCallReader::Found ToolCallReader::push(std::string_view piece) {

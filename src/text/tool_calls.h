@@ -19,16 +19,20 @@ struct Tool {
   bool strict = true;
 };
 
-// The grammar, in GBNF, of an answer that may call `tools`, which must not be empty. forced: the
-// answer must be a call; otherwise it may also be other text, with Tagged even text followed by
-// calls. several: more than one call is allowed (Tagged only). text_schema (Tagged only): an answer
-// without calls is JSON of this schema;
-// beyond_text: see there. ToolCallReader finds each call that the grammar allows.
-// Throws Error if a schema is not supported, or that of a tool is not one of objects; a
-// GrammarError if the grammar is too large.
-std::string tool_gbnf(ToolForm form, const std::vector<Tool>& tools, bool forced, bool several,
-                      std::optional<JsonNode> text_schema = std::nullopt,
-                      BeyondGrammar beyond_text = BeyondGrammar::Refuse);
+struct ToolRules {
+  // The answer must be a call; otherwise it may also be other text, with Tagged even text followed
+  // by calls.
+  bool forced = false;
+  bool several = false;  // more than one call is allowed (Tagged only)
+  // An answer without calls is JSON of this schema (Tagged only).
+  std::optional<JsonNode> text_schema = std::nullopt;
+  BeyondGrammar beyond_text = BeyondGrammar::Refuse;  // for keywords of this schema
+};
+
+// The grammar, in GBNF, of an answer that may call `tools`, which must not be empty. ToolCallReader
+// finds each call that the grammar allows. Throws Error if a schema is not supported, or that of a
+// tool is not one of objects; a GrammarError if the grammar is too large.
+std::string tool_gbnf(ToolForm form, const std::vector<Tool>& tools, const ToolRules& rules);
 
 // Finds calls in an answer during generation. Text that only resembles a call, for example because
 // the answer was cut off inside it, stays text.

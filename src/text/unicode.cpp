@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace stagecraft {
 namespace {
@@ -104,13 +105,28 @@ CodePoint first_code_point(std::string_view text) {
 
 CodePoint last_code_point(std::string_view text) {
   std::size_t start = text.size() - 1;
-  while ((byte_at(text, start) & 0xc0u) == 0x80u) --start;
+  while (utf8_is_continuation(text[start])) --start;
   return first_code_point(text.substr(start));
+}
+
+std::size_t length_of_leading_blanks(std::string_view text) {
+  const std::size_t size = text.size();
+  while (!text.empty() && is_whitespace(first_code_point(text).value)) {
+    text.remove_prefix(first_code_point(text).length);
+  }
+  return size - text.size();
+}
+
+std::size_t begin_of_trailing_blanks(std::string_view text) {
+  while (!text.empty() && is_whitespace(last_code_point(text).value)) {
+    text.remove_suffix(last_code_point(text).length);
+  }
+  return text.size();
 }
 
 std::size_t count_characters(std::string_view text) {
   std::size_t count = 0;
-  for (const char c : text) count += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  for (const char c : text) count += utf8_is_continuation(c) ? 0 : 1;
   return count;
 }
 

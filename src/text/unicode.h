@@ -26,6 +26,10 @@ CodePoint last_code_point(std::string_view text);
 void append_utf8(std::string& text, char32_t c);
 std::size_t count_characters(std::string_view text);
 
+// White space at the ends of `text`, in bytes.
+std::size_t length_of_leading_blanks(std::string_view text);
+std::size_t begin_of_trailing_blanks(std::string_view text);
+
 // The length in bytes of the first extended grapheme cluster (UAX 29) of `text`, which must not be
 // empty.
 std::size_t grapheme_length(std::string_view text);

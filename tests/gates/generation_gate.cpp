@@ -444,7 +444,7 @@ Case drawn_case(Inputs& inputs, std::size_t vocab_size, double temperature, std:
   return one;
 }
 
-TEST(Sample, KeepsNothing) {
+TEST(SampleTopKTopP, KeepsNothing) {
   Inputs inputs;
   const std::size_t sizes[] = {6, 25, 400};
   judge_together([&](std::size_t size) {
@@ -453,7 +453,7 @@ TEST(Sample, KeepsNothing) {
   });
 }
 
-TEST(Sample, TakesLargeVocabularies) {
+TEST(SampleTopKTopP, TakesLargeVocabularies) {
   Inputs inputs;
   Case one = drawn_case(inputs, 8'001, 1.0, 30, 4);
   one.name = "8001 tokens, top-k 30";

@@ -1,6 +1,7 @@
 // The error message for a wrong GGUF file: its frame, its tensors, its config, its vocabulary.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <limits>
 #include <ostream>
 #include <random>
@@ -45,6 +46,18 @@ Break tensor(std::string name, std::function<void(RawGguf::Tensor&)> how) {
 constexpr const char* kDown = "blk.0.ffn_down.weight";
 constexpr const char* kNorm = "output_norm.weight";
 constexpr const char* kGemma4 = "gemma4-keys-as-values";
+constexpr const char* kRopeFactors = "llama-rope-llama3";
+
+void with_a_tiny_factor(RawGguf& file) {
+  constexpr float kTiny = 0.9e-6f;
+  std::memcpy(&file.data[file.tensor("rope_freqs.weight").offset], &kTiny, sizeof kTiny);
+}
+void with_a_tiny_factor_beside_yarn(RawGguf& file) {
+  with_a_tiny_factor(file);
+  file.set("llama.rope.scaling.type", text_value("yarn"));
+  file.set("llama.rope.scaling.factor", f32(4.0f));
+  file.set("llama.rope.scaling.original_context_length", u32(32));
+}
 // The last norm as one block of Q8_0, of 34 bytes, instead of 32 floats.
 void norm_in_blocks(RawGguf& file) {
   RawGguf::Tensor& norm = file.tensor(kNorm);
@@ -444,6 +457,10 @@ const BadGguf kBadFamilies[] = {
     {"shares_all_caches", set("gemma4.attention.shared_kv_layers", u32(5)),
      "'gemma4.attention.shared_kv_layers': expected a whole number from 0 to 2, found 5", SIZE_MAX,
      "gemma4-2-of-5-experts"},
+    {"has_a_factor_that_is_too_small", with_a_tiny_factor,
+     "tensor 'rope_freqs.weight': expected positive numbers, found 9e-07", SIZE_MAX, kRopeFactors},
+    {"has_such_a_factor_beside_yarn", with_a_tiny_factor_beside_yarn,
+     "tensor 'rope_freqs.weight': expected positive numbers, found 9e-07", SIZE_MAX, kRopeFactors},
     {"does_not_say_which_pairs_turn",
      tensor("rope_freqs.weight", [](auto& t) { t.name = "rope_freqs.bias"; }),
      "tensor 'rope_freqs.weight' is missing", SIZE_MAX, kGemma4},

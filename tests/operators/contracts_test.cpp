@@ -247,6 +247,18 @@ TEST(Route, TheOthersAreZeroWhereTheSumOfTheChosenIsNoNumber) {
   EXPECT_EQ(none, std::vector<float>(4, 0.0f));
 }
 
+// The bias only chooses. But if it is NaN, the weights are broken, and the result shows it.
+TEST(Route, AnExpertChosenByABiasThatIsNoNumberHasNoNumber) {
+  const std::vector<float> bias = {0.0f, kNan, 0.0f, 0.0f};
+  for (const bool normed : {false, true}) {
+    std::vector<float> shares = {0.5f, 0.125f, 0.25f, 0.125f};
+    route(shares, {.n_chosen = 2, .normed = normed, .bias = bias});
+    EXPECT_TRUE(std::isnan(shares[1]));
+    EXPECT_EQ(std::isnan(shares[0]), normed);
+    EXPECT_EQ(std::ranges::count(shares, 0.0f), 2);
+  }
+}
+
 // NaN is not lost, and never more experts are chosen than n_chosen.
 TEST(Route, ChoosesWhatIsNoNumberFirst) {
   std::vector<float> shares = {0.5f, kNan, 0.25f, kNan};

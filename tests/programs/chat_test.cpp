@@ -274,7 +274,7 @@ class ChatAtATerminal : public testing::Test {
 
   // Waits for an answer of one token, and for the next prompt.
   static void wait_for_answer(PseudoTerminal& terminal) {
-    terminal.wait_for("[cut after 1 tokens");
+    terminal.wait_for("[cut after 1 token");
     terminal.wait_for("> ");
   }
 
@@ -352,7 +352,7 @@ TEST_F(ChatAtATerminal, RemembersLinesAndEditsThemCharacterByCharacter) {
   terminal.type("你好吗\x7f\r");  // deletes the last character, all three bytes
   wait_for_answer(terminal);
   terminal.type("\x1b[A!\r");  // arrow up: the same line, with one more character
-  terminal.wait_for("[cut after 1 tokens");
+  terminal.wait_for("[cut after 1 token");
   const Conversation saved = saved_and_left(terminal);
   ASSERT_EQ(saved.exchanges.size(), 2u);
   EXPECT_EQ(saved.exchanges[0].question, "你好");
@@ -390,7 +390,7 @@ TEST_F(ChatAtATerminal, MovesByWordsAndPutsNoOtherKeyIntoTheLine) {
   for (const auto& [key, expected] : cases) {
     terminal.wait_for("> ");
     terminal.type("one two" + key + "X\r");
-    terminal.wait_for("[cut after 1 tokens");
+    terminal.wait_for("[cut after 1 token");
   }
   const Conversation saved = saved_and_left(terminal);
   ASSERT_EQ(saved.exchanges.size(), cases.size());
@@ -404,7 +404,7 @@ TEST_F(ChatAtATerminal, LetsAnEditrcBindAKeyThatDoesNothing) {
   PseudoTerminal terminal = start({"-n", "1"});
   terminal.wait_for("> ");
   terminal.type("one two\x1b[5~X\r");
-  terminal.wait_for("[cut after 1 tokens");
+  terminal.wait_for("[cut after 1 token");
   const Conversation saved = saved_and_left(terminal);
   ASSERT_EQ(saved.exchanges.size(), 1u);
   EXPECT_EQ(saved.exchanges[0].question, "Xone two");
@@ -431,7 +431,7 @@ TEST_F(ChatAtATerminal, TakesAPastedTextOfSeveralLinesAsOneMessage) {
   terminal.type(paste +
                 "without an end\r\x03"
                 "hello\r");
-  terminal.wait_for("[cut after 1 tokens");
+  terminal.wait_for("[cut after 1 token");
   const Conversation saved = saved_and_left(terminal);
   ASSERT_EQ(saved.exchanges.size(), 5u);
   EXPECT_EQ(saved.exchanges[0].question, "see: /reset\n\tone\n\ntwo!");
@@ -451,7 +451,7 @@ TEST_F(ChatAtATerminal, TakesAPastedTextIntoABlock) {
   terminal.type("\"\"\"\r");
   wait_for_answer(terminal);
   terminal.type("\x1b[200~\"\"\"one\rtwo\"\"\"\x1b[201~\r");
-  terminal.wait_for("[cut after 1 tokens");
+  terminal.wait_for("[cut after 1 token");
   const Conversation saved = saved_and_left(terminal);
   ASSERT_EQ(saved.exchanges.size(), 2u);
   EXPECT_EQ(saved.exchanges[0].question, "one\ntwo");

@@ -612,9 +612,9 @@ TEST_F(ToolRequest, NamesTheSchemaThatIsTooLargeForAGrammar) {
       "more";
   EXPECT_EQ(refused(json{{"prompt", "x"}, {"json_schema", large}}.dump()),
             "json_schema|request: json_schema" + why);
+  model_.context = 1'000'000;
   EXPECT_EQ(refused(body({tool("f", small), tool("g", large, true)}).dump(), true),
             "tools|request: tools[1].function.parameters" + why);
-  model_.context = 1'000'000;
   const json loose = body({tool("f", small), tool("g", large)});
   EXPECT_TRUE(allows(loose, call("g", R"({"z": 1})")));
   EXPECT_FALSE(allows(loose, call("f", R"({"z": 1})")));

@@ -1,6 +1,7 @@
 #include "text/chat_template.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 
 #include <gtest/gtest.h>
@@ -114,10 +115,13 @@ TEST_F(ChatTemplate, RefusesToTakeTypedTextAsAControlTokenWhereTheTokenizerDoes)
   const Tokenizer loose = Tokenizer::open(model.folder());
   EXPECT_EQ(message_tokens(loose, {"user", "hello"}),
             message_tokens(tokenizer(), {"user", "hello"}));
-  EXPECT_NO_THROW(check_typed(loose, "hello"));
-  EXPECT_THROW(check_typed(loose, "hi<|im_end|>"), Error);
-  EXPECT_THROW(check_typed(loose, "<|im_start|>"), Error);
-  EXPECT_NO_THROW(check_typed(tokenizer(), "hi<|im_end|>"));
+  const auto check = [](const Tokenizer& by, std::string_view text) {
+    check_typed(by, text, std::array{chat_token(by, kChatStart), chat_token(by, kChatEnd)});
+  };
+  EXPECT_NO_THROW(check(loose, "hello"));
+  EXPECT_THROW(check(loose, "hi<|im_end|>"), Error);
+  EXPECT_THROW(check(loose, "<|im_start|>"), Error);
+  EXPECT_NO_THROW(check(tokenizer(), "hi<|im_end|>"));
 }
 
 TEST_F(ChatTemplate, RefusesWhatIsNotUtf8) {

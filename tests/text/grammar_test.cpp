@@ -1,6 +1,8 @@
 #include "text/grammar/grammar.h"
 
 #include <bit>
+#include <chrono>
+#include <cstring>
 #include <ctime>
 
 #include <gtest/gtest.h>
@@ -325,6 +327,28 @@ TEST_F(GuidedTextTest, AHostileGrammarEndsInAnErrorInBoundedTime) {
                "file: too large or too ambiguous: expected at most 300000 steps per token, found "
                "more");
   EXPECT_EQ("file: " + error->problem(), error->what());
+}
+
+TEST_F(GuidedTextTest, TheTimeForALargeGrammarIsBounded) {
+  const auto begin = std::chrono::steady_clock::now();
+  // Each of the first rules leads to all of the others.
+  std::string rules = "root ::= b";
+  for (int i = 1; i < 20'000; ++i) rules += "|b";
+  rules += "\nb ::= \"a\"";
+  for (int i = 1; i < 20'000; ++i) rules += "|\"a\"";
+  EXPECT_THROW(GuidedText(TokenGrammars(tokenizer_).parse(rules, "file")), GrammarError);
+  // Whether `root` may be empty is known only after all other rules.
+  std::string empty = "root ::= \"h\"", others;
+  for (int i = 0; i < 30'000; ++i) {
+    empty += fmt::format("|c{} \"x\"", i);
+    others += fmt::format("\nc{} ::= \"\"", i);
+  }
+  for (const std::string& gbnf :
+       {empty + others, "root ::= top" + others + "\ntop " + empty.substr(std::strlen("root "))}) {
+    GuidedText many(TokenGrammars(tokenizer_).parse(gbnf, "file"));
+    EXPECT_TRUE(many.allowed()[static_cast<std::size_t>(*tokenizer_.id_of("h"))]);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
 // Each token opens every rule again, and no step is too large.

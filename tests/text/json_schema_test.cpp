@@ -436,6 +436,43 @@ TEST(JsonSchema, FollowsManyReferencesIntoALongArrayInAShortTime) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
 }
 
+// In each of these, a short schema stands for a long grammar, or for much work.
+TEST(JsonSchema, RefusesAtOnceWhatWouldTakeMinutes) {
+  const auto repeated = [](const std::string& one, int n, const char* between = ",") {
+    std::string all = one;
+    for (int i = 1; i < n; ++i) all += between + one;
+    return all;
+  };
+  const std::string too_large =
+      "schema: expected a schema whose grammar has at most 1048576 bytes, found more";
+  std::string circle = R"({"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [)", ends;
+  for (int i = 0; i < 7000; ++i) {
+    circle += fmt::format(R"({{"$ref": "#/$defs/e{}"}},)", i);
+    ends += fmt::format(R"(,"e{}": true,"f{}": {{"$ref": "#/$defs/a"}})", i, i);
+  }
+  circle += R"({"$ref": "#/$defs/a"}]})" + ends + "}}";
+  const std::pair<std::string, std::string> cases[] = {
+      {R"({"type": [)" + repeated(R"("string")", 1000) + R"(], "pattern": "^)" +
+           repeated(R"(\\S)", 100, "") + R"("})",
+       R"(schema: type[1]: expected each type once, found "string")"},
+      {R"({"type": "string", "pattern": "^)" + repeated(R"(\\S)", 100'000, "") + R"("})",
+       "schema: pattern: column "},
+      {R"({"prefixItems": [)" + repeated(R"({"format": "date-time"})", 20'000) + "]}", too_large},
+      {R"({"enum": [)" + repeated("[[[[[[]]]]]]", 80'000) + "]}", too_large},
+      {circle, R"(schema: $ref: expected a schema that does not consist of itself, found )"},
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  for (const auto& [schema, message] : cases) {
+    try {
+      (void)gbnf_of(schema);
+      ADD_FAILURE() << message << ": was accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()).substr(0, message.size()), message);
+    }
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
 // Keywords that a grammar cannot express are ignored on request. Every valid value stays possible.
 TEST(JsonSchema, IgnoresOnRequestWhatNoGrammarExpresses) {
   const SchemaCase cases[] = {

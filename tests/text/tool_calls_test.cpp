@@ -118,7 +118,7 @@ TEST(ToolGrammar, AllowsTextAndCallsOrCallsAlone) {
                     "schema");
   const std::vector<Tool> tools = {{"f", schema.root()}, {"g", std::nullopt}};
   const auto grammar = [&](ToolForm form, bool forced, bool several) {
-    return Grammar::parse(tool_gbnf(form, tools, forced, several), "tools");
+    return Grammar::parse(tool_gbnf(form, tools, {.forced = forced, .several = several}), "tools");
   };
   const std::string f = "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\":1}}\n</tool_call>";
   const std::string g = "<tool_call>\n{\"name\": \"g\", \"arguments\": {}}\n</tool_call>";
@@ -141,8 +141,9 @@ TEST(ToolGrammar, AllowsTextAndCallsOrCallsAlone) {
 }
 
 TEST(ToolGrammar, AllowsSixteenCallsAndNoMore) {
-  const Grammar grammar =
-      Grammar::parse(tool_gbnf(ToolForm::Tagged, {{"g", std::nullopt}}, true, true), "tools");
+  const Grammar grammar = Grammar::parse(
+      tool_gbnf(ToolForm::Tagged, {{"g", std::nullopt}}, {.forced = true, .several = true}),
+      "tools");
   std::string calls;
   for (int i = 0; i < 16; ++i) {
     calls += R"(<tool_call>{"name": "g", "arguments": {}}</tool_call>)";
@@ -153,7 +154,8 @@ TEST(ToolGrammar, AllowsSixteenCallsAndNoMore) {
 
 Grammar forced_call(std::string_view parameters) {
   const Json schema(parameters, "schema");
-  return Grammar::parse(tool_gbnf(ToolForm::Bare, {{"f", schema.root()}}, true, false), "tools");
+  return Grammar::parse(tool_gbnf(ToolForm::Bare, {{"f", schema.root()}}, {.forced = true}),
+                        "tools");
 }
 
 TEST(ToolGrammar, AllowsOnlyObjectsAsArguments) {
@@ -184,8 +186,8 @@ TEST(ToolGrammar, AllowsOnlyTextsThatAreReadAsCalls) {
        R"({"properties": {"a": {"$ref": "#"}, "b": {"type": "string", "pattern": "^[<\"]*$"}}})"}) {
     const Json schema(parameters, "schema");
     for (const ToolForm form : {ToolForm::Tagged, ToolForm::Bare}) {
-      ByteAutomaton automaton(std::make_shared<const Grammar>(
-          Grammar::parse(tool_gbnf(form, {{"f", schema.root()}}, true, true), "tools")));
+      ByteAutomaton automaton(std::make_shared<const Grammar>(Grammar::parse(
+          tool_gbnf(form, {{"f", schema.root()}}, {.forced = true, .several = true}), "tools")));
       int n_found = 0;
       for (int i = 0; i < 40; ++i) {
         const std::optional<std::string> text = random_text(automaton, random, 4000);
@@ -215,8 +217,10 @@ TEST(ToolGrammar, AllowsCallsOrTextsOfASchemaThatAreNotReadAsCalls) {
         R"({"type": "array", "items": {"enum": ["<tool_call>{", "name", ":", "</tool_call>"]}})"}) {
     const Json text_schema(schema, "schema");
     const auto grammar = [&](bool forced) {
-      return Grammar::parse(tool_gbnf(ToolForm::Tagged, tools, forced, true, text_schema.root()),
-                            "tools");
+      return Grammar::parse(
+          tool_gbnf(ToolForm::Tagged, tools,
+                    {.forced = forced, .several = true, .text_schema = text_schema.root()}),
+          "tools");
     };
     const Grammar automatic = grammar(false);
     EXPECT_TRUE(matches(automatic, call) && matches(automatic, call + call)) << schema;

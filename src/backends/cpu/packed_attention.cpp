@@ -13,6 +13,12 @@ namespace {
 constexpr std::size_t kChunk = PackedKvCache::kChunk;
 constexpr std::size_t kBlock = CpuWorkspace::kScores;  // positions per step of online softmax
 constexpr std::size_t kSegment = 2 * kBlock;  // positions that one thread attends to at a time
+
+// The first position that a query at `position` attends to. window: 0 if there is none.
+std::size_t first_seen_from(std::size_t position, std::size_t window) {
+  return window != 0 && position + 1 > window ? position + 1 - window : 0;
+}
+
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 constexpr float kLog2E = std::numbers::log2e_v<float>;  // e^x = 2^(x * kLog2E)
 
@@ -164,10 +170,8 @@ void PackedAttention::attend_segment(const Layer& layer, const Task& task, Range
 }
 
 Range PackedAttention::segments(const Layer& layer, const Task& task) const {
-  const std::size_t window = layer.step.step.window;
-  const std::size_t position = task.position;
-  const std::size_t first_seen = window != 0 && position + 1 > window ? position + 1 - window : 0;
-  const std::size_t end = task.cache.placement.seen(position + task.n - 1);
+  const std::size_t first_seen = first_seen_from(task.position, layer.step.step.window);
+  const std::size_t end = task.cache.placement.seen(task.position + task.n - 1);
   return {first_seen / kSegment, (end + kSegment - 1) / kSegment};
 }
 
@@ -215,8 +219,7 @@ void PackedAttention::sum_segment(const Layer& layer, const Task& task, std::siz
   const Placement& placement = task.cache.placement;
   const std::size_t end =
       std::min(placement.seen(task.position + task.n - 1), (segment + 1) * kSegment);
-  const std::size_t first_seen =
-      window != 0 && task.position + 1 > window ? task.position + 1 - window : 0;
+  const std::size_t first_seen = first_seen_from(task.position, window);
   const CachedHead cached{task.cache, step.cache, task.kv_head};
   for (std::size_t begin = std::max(first_seen / kBlock * kBlock, segment * kSegment); begin < end;
        begin += kBlock) {

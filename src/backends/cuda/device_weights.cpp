@@ -1,7 +1,6 @@
 #include "backends/cuda/device_weights.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <map>
 #include <set>
@@ -10,7 +9,6 @@
 #include "model/plan_weights.h"
 #include "operators/dequantize.h"
 #include "operators/float_to_half.h"
-#include "operators/half_to_float.h"
 #include "operators/read_row.h"
 
 namespace stagecraft::cuda {

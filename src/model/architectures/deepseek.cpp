@@ -40,9 +40,9 @@ struct DeepSeek {
   bool heads_apart = false;  // each head has two tensors of its own
 };
 
-std::size_t check_at_most(const ConfigFields& fields, std::string_view key, std::size_t value,
-                          std::size_t most) {
-  if (value <= most) return value;
+void check_at_most(const ConfigFields& fields, std::string_view key, std::size_t value,
+                   std::size_t most) {
+  if (value <= most) return;
   throw Error("{}: '{}': expected at most {}, found {}", fields.where(), key, most, value);
 }
 

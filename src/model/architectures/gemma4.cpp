@@ -68,7 +68,7 @@ void parse_layer_sizes(const ConfigFields& layers, Gemma4& model) {
     if (const auto layer = layers.object_of(std::to_string(i))) {
       ++n_named;
       for (const JsonNode size : layer->object().members()) {
-        if (size.key() != "head_dim" && size.key() != kKvHeads) refuse_field(*layer, size);
+        if (size.key() != "head_dim" && size.key() != kKvHeads) refuse_config_field(*layer, size);
       }
       head_dim = layer->size_or("head_dim", head_dim);
       n_kv_heads = layer->size_or(kKvHeads, n_kv_heads);
@@ -145,7 +145,7 @@ Frequencies parse_rope_of(const ConfigFields& fields, const Gemma4& model, bool 
     for (const JsonNode value : rope->object().members()) {
       const std::string_view key = value.key();
       const bool known = key == "rope_type" || key == "rope_theta" || (in_part && key == kShare);
-      if (!known && !value.is_null()) refuse_field(*rope, value);
+      if (!known && !value.is_null()) refuse_config_field(*rope, value);
     }
     theta = parse_theta(*rope, "rope_theta", theta);
     share = in_part ? rope->number_or(kShare, 1.0, 0.0, 1.0) : 1.0;

@@ -1,8 +1,6 @@
 // gpt-oss (OpenAI 2025). Differences from Mixtral: softmax of attention has a sink per head, every
 // other layer has a window, RoPE is stretched (yarn), linears and experts have biases, and SwiGLU
 // is clamped.
-#include <array>
-#include <cmath>
 
 #include "model/architectures/architectures.h"
 #include "model/architectures/experts_common.h"

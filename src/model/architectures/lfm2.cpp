@@ -3,6 +3,7 @@
 // values of all positions. Heads of q and k are normed, and the tensors have other names.
 #include <cmath>
 
+#include "base/round_up.h"
 #include "model/architectures/architectures.h"
 #include "model/config_extensions.h"
 #include "model/decoder_writer.h"
@@ -33,7 +34,7 @@ std::size_t feed_forward_width(const ConfigFields& fields, std::size_t written) 
     multiple = fields.size_or("block_multiple_of", 256);
   }
   const auto numbers = static_cast<std::size_t>(width);
-  const std::size_t adjusted = (numbers + multiple - 1) / multiple * multiple;
+  const std::size_t adjusted = round_up(numbers, multiple);
   if (adjusted == 0 || adjusted > kMaxDimension) {
     throw Error(
         "{}: 'block_ffn_dim_multiplier': expected a feed-forward width of 1 to {}, found {}",

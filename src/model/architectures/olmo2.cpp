@@ -1,6 +1,5 @@
 // OLMo 2 (Walsh et al. 2024). Differences from Llama: a norm stands after each half of a layer
 // instead of before it, and the whole rows of q and k are normed, all heads at once.
-#include <array>
 
 #include "model/architectures/architectures.h"
 #include "model/architectures/olmo_common.h"

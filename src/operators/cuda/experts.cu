@@ -73,6 +73,7 @@ __global__ void route_kernel(Rows rows, RouteOptions options) {
     for (unsigned other = 0; other < n; ++other) before += comes_before(counts, other, e);
     if (before >= options.n_chosen) continue;
     chosen |= 1u << e / kWarp;
+    if (isnan(counts[e])) x[e] = counts[e];  // the bias is NaN: the result must show it
     sum += x[e];
   }
   sum = options.normed ? warp_sum(sum) : 1.0f;

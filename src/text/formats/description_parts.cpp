@@ -39,10 +39,7 @@ std::vector<Merge> merges_by_score(const MarkedVocabulary& vocabulary) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].kind != TokenKind::Normal) continue;
     const std::string_view text = tokens[i].text;
-    std::size_t n_characters = 0;
-    for (std::size_t at = 0; at < text.size(); ++n_characters) {
-      at += first_code_point(text.substr(at)).length;
-    }
+    const std::size_t n_characters = count_characters(text);
     cuts.clear();
     std::size_t length = 0;
     for (std::size_t at = 0; at < text.size(); ++length) {

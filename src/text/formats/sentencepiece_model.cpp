@@ -6,14 +6,13 @@
 #include "base/error.h"
 #include "text/formats/protobuf.h"
 #include "text/subwords/byte_tokens.h"
+#include "text/subwords/byte_trie.h"
 
 namespace stagecraft {
 namespace {
 
 // Four times the size of the largest vocabulary in use (Gemma 3: 262,144).
 constexpr std::size_t kMaxPieces = std::size_t{1} << 20;
-// A limit is needed: at each character, every piece that begins there is tried.
-constexpr std::size_t kMaxPieceBytes = 1024;
 
 // Field numbers and defaults are those of sentencepiece_model.proto.
 
@@ -37,8 +36,8 @@ Piece read_piece(std::string_view bytes, const std::string& where) {
     }
   }
   if (piece.token.text.empty()) throw Error("{}: piece: expected a text, found none", where);
-  if (piece.token.text.size() > kMaxPieceBytes) {
-    throw Error("{}: piece: expected at most {} bytes, found {}", where, kMaxPieceBytes,
+  if (piece.token.text.size() > kMaxTokenBytes) {
+    throw Error("{}: piece: expected at most {} bytes, found {}", where, kMaxTokenBytes,
                 piece.token.text.size());
   }
   if (!std::isfinite(piece.score)) {

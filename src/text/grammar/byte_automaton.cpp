@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
-
 namespace stagecraft {
 namespace {
 
@@ -40,14 +38,14 @@ void ByteAutomaton::follow(StackId begin, Content& content) {
   while (!todo_.empty()) {
     const StackId id = todo_.back();
     todo_.pop_back();
-    if (seen_[id] == round_) continue;
-    seen_[id] = round_;
     if (++work_ > kMaxWork) {
       throw GrammarError(
           grammar_->where(),
           fmt::format("too large or too ambiguous: expected at most {} steps per token, found more",
                       kMaxWork));
     }
+    if (seen_[id] == round_) continue;
+    seen_[id] = round_;
     if (id == kBottom) {
       content.accepts = true;
       continue;

@@ -44,7 +44,7 @@ class ByteAutomaton {
   State keep_only(State state);
 
   void renew_budget() { work_ = 0; }
-  static constexpr std::size_t kMaxWork = 300'000;  // visited stacks: about 0.1 s
+  static constexpr std::size_t kMaxWork = 300'000;  // stacks, also those met again: about 0.1 s
 
  private:
   static constexpr State kUnknown = static_cast<State>(-1);  // not computed yet

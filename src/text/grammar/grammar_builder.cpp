@@ -177,34 +177,39 @@ GrammarBuilder::Sequence GrammarBuilder::repeated(const Sequence& item, std::siz
 }
 
 // The rules with a sequence that consists only of such rules or, if with_bytes, bytes. With bytes:
-// rules that match some text. Without bytes: rules that match the empty text.
+// rules that match some text. Without bytes: rules that match the empty text. The time is
+// proportional to the grammar: each symbol of a sequence is crossed off once.
 std::vector<bool> GrammarBuilder::rules_of_symbols(bool with_bytes) const {
-  std::vector<bool> found(rules_.size(), false);
-  const auto fits = [&](const Symbol& symbol) {
-    return symbol.kind == Kind::Bytes ? with_bytes : static_cast<bool>(found[symbol.index]);
+  struct Waiting {  // a sequence, and how many of its symbols are not yet found
+    std::uint32_t rule;
+    std::size_t n_symbols;
   };
-  // The rules that use each rule. They are tested again once that rule has been found.
-  std::vector<std::vector<std::uint32_t>> users(rules_.size());
+  std::vector<Waiting> sequences;
+  std::vector<std::vector<std::size_t>> users(rules_.size());  // sequences, once per symbol
+  std::vector<bool> found(rules_.size(), false);
   std::vector<std::uint32_t> work;
+  const auto find = [&](std::uint32_t rule) {
+    if (!found[rule]) work.push_back(rule);
+    found[rule] = true;
+  };
+  const auto is_bytes = [](const Symbol& symbol) { return symbol.kind == Kind::Bytes; };
   for (std::uint32_t rule = 0; rule < rules_.size(); ++rule) {
-    work.push_back(rule);
     for (const Sequence& sequence : rules_[rule]) {
+      const auto n_bytes = static_cast<std::size_t>(std::ranges::count_if(sequence, is_bytes));
+      if (n_bytes > 0 && !with_bytes) continue;
+      if (n_bytes == sequence.size()) find(rule);
       for (const Symbol& symbol : sequence) {
-        if (symbol.kind == Kind::Bytes) continue;
-        if (users[symbol.index].empty() || users[symbol.index].back() != rule) {
-          users[symbol.index].push_back(rule);
-        }
+        if (!is_bytes(symbol)) users[symbol.index].push_back(sequences.size());
       }
+      sequences.push_back({rule, sequence.size() - n_bytes});
     }
   }
   while (!work.empty()) {
     const std::uint32_t rule = work.back();
     work.pop_back();
-    if (found[rule]) continue;
-    found[rule] = std::ranges::any_of(rules_[rule], [&](const Sequence& sequence) {
-      return std::ranges::all_of(sequence, fits);
-    });
-    if (found[rule]) work.insert(work.end(), users[rule].begin(), users[rule].end());
+    for (const std::size_t user : users[rule]) {
+      if (--sequences[user].n_symbols == 0) find(sequences[user].rule);
+    }
   }
   return found;
 }

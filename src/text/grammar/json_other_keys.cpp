@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "base/error.h"
 #include "text/grammar/grammar.h"
 #include "text/unicode.h"
 

@@ -47,6 +47,7 @@ class PatternParser {
     while (take('|')) {
       if (nesting == 0) has_top_choice_ = true;
       result += " | " + sequence(nesting);
+      check_size(result);
     }
     return result;
   }
@@ -58,6 +59,7 @@ class PatternParser {
       if (!result.empty()) result += ' ';
       result += item(nesting);
       result += repetition();
+      check_size(result);
     }
     return result.empty() ? "\"\"" : result;
   }
@@ -190,6 +192,13 @@ class PatternParser {
     } catch (const Error& problem) {
       refuse(problem.what());
     }
+  }
+
+  // The expression may be a hundred times as long as the pattern.
+  void check_size(const std::string& expression) const {
+    if (expression.size() <= Grammar::kMaxBytes) return;
+    refuse(fmt::format("expected a pattern whose grammar has at most {} bytes, found more",
+                       Grammar::kMaxBytes));
   }
 
   bool take(char c) {

@@ -191,7 +191,11 @@ class JsonGrammar::Writer {
     if (type.is_string()) return typed(schema, type);
     if (!type.is_array() || type.size() == 0) type.refuse("a type, or an array of types");
     std::vector<std::string> ways;
-    for (const JsonNode one : type.elements()) ways.push_back(typed(schema, one));
+    std::set<std::string_view> names;
+    for (const JsonNode one : type.elements()) {
+      if (one.is_string() && !names.insert(one.string()).second) one.refuse("each type once");
+      ways.push_back(typed(schema, one));
+    }
     return gbnf_choice(ways);
   }
 
@@ -271,12 +275,23 @@ class JsonGrammar::Writer {
 
   void add_rule(std::string_view name, const std::string& body) {
     rules_ += fmt::format("{} ::= {}\n", name, body);
-    if (rules_.size() > Grammar::kMaxBytes) {
-      throw GrammarError(
-          root_->where(),
-          fmt::format("expected a schema whose grammar has at most {} bytes, found more",
-                      Grammar::kMaxBytes));
-    }
+    check_size(rules_.size());
+  }
+
+  // The expression of a part that contains no other: all of these will be in the grammar. They are
+  // counted at once, because a short schema may have long ones, such as a pattern's.
+  std::string leaf(std::string text) {
+    n_leaf_bytes_ += text.size();
+    check_size(n_leaf_bytes_);
+    return text;
+  }
+
+  void check_size(std::size_t n_bytes) const {
+    if (n_bytes <= Grammar::kMaxBytes) return;
+    throw GrammarError(
+        root_->where(),
+        fmt::format("expected a schema whose grammar has at most {} bytes, found more",
+                    Grammar::kMaxBytes));
   }
 
   struct Reference {
@@ -327,12 +342,11 @@ class JsonGrammar::Writer {
     }
     if (n_uses.empty()) return;
     std::string name = n_uses.begin()->first;
-    for (std::size_t i = 0; i < n_uses.size(); ++i) {  // from any of them into a circle
-      for (auto it = uses_.lower_bound(name); it != uses_.end() && it->first == name; ++it) {
-        if (!n_uses.contains(it->second)) continue;
-        name = it->second;
-        break;
-      }
+    std::set<std::string> visited;  // from any of them into a circle
+    while (visited.insert(name).second) {
+      auto use = uses_.lower_bound({name, ""});
+      while (!n_uses.contains(use->second)) ++use;
+      name = use->second;
     }
     refs_.at(name).refuse("a schema that does not consist of itself");
   }
@@ -358,7 +372,7 @@ class JsonGrammar::Writer {
     if (type && !ignores_ && !any_type(*type, fits)) {
       value.refuse("a value of the schema's 'type'");
     }
-    return gbnf_literal(json_text(value));
+    return leaf(gbnf_literal(json_text(value)));
   }
 
   std::string one_of_schemas(JsonNode schema, std::string_view key) {
@@ -394,7 +408,7 @@ class JsonGrammar::Writer {
       if (min.value_or(0) > 0) not_supported(schema.at("minLength"), by);
       if (max) not_supported(schema.at("maxLength"), by);
       use("char");
-      return R"("\"" )" + text + R"( "\"")";
+      return leaf(R"("\"" )" + text + R"( "\"")");
     }
     if (!min && !max) return use("string");
     use("char");
@@ -496,7 +510,7 @@ class JsonGrammar::Writer {
           kExactDigits - std::max(low ? low->whole.size() : 0, high ? high->whole.size() : 0);
       if (decimals_of_step) n_decimals = std::min(n_decimals, *decimals_of_step);
     }
-    if (auto gbnf = range_gbnf(low, high, n_decimals)) return *gbnf;
+    if (auto gbnf = range_gbnf(low, high, n_decimals)) return leaf(*gbnf);
     schema.refuse(fmt::format("a range that contains a {}number", integers ? "whole " : ""));
   }
 
@@ -548,7 +562,7 @@ class JsonGrammar::Writer {
   }
 
   struct Member {
-    std::string rule;  // "\"age\":" ws integer
+    std::string rule;  // the name of one such as member-1 ::= "\"age\"" ":" ws integer
     bool required = false;
   };
 
@@ -648,7 +662,8 @@ class JsonGrammar::Writer {
   std::deque<Reference> todo_;
   std::string user_;       // the rule that is being written; "" for the root
   std::size_t depth_ = 0;  // objects and arrays around the schema that is being written
-  std::multimap<std::string, std::string> uses_;  // rules that may begin with another one
+  std::set<std::pair<std::string, std::string>> uses_;  // a rule may begin with another one
+  std::size_t n_leaf_bytes_ = 0;
   std::size_t n_names_ = 0;
 };
 

@@ -21,22 +21,6 @@ bool starts_with_word(std::string_view text) {
   return !text.empty() && is_word(first_code_point(text).value);
 }
 
-// Where the blanks at the end of `text` begin.
-std::size_t begin_of_trailing_blanks(std::string_view text) {
-  while (!text.empty() && is_whitespace(last_code_point(text).value)) {
-    text.remove_suffix(last_code_point(text).length);
-  }
-  return text.size();
-}
-
-std::size_t length_of_leading_blanks(std::string_view text) {
-  const std::size_t size = text.size();
-  while (!text.empty() && is_whitespace(first_code_point(text).value)) {
-    text.remove_prefix(first_code_point(text).length);
-  }
-  return size - text.size();
-}
-
 }  // namespace
 
 // --- LiteralMatcher ---

@@ -18,7 +18,7 @@ std::uint32_t label_of(std::uint32_t unit) { return unit & 0x800000ff; }
 std::uint32_t offset_of(std::uint32_t unit) { return unit >> 10 << ((unit & 0x200) >> 6); }
 
 bool begins_within_character(std::string_view text) {
-  return !text.empty() && (static_cast<unsigned char>(text[0]) & 0xc0) == 0x80;
+  return !text.empty() && utf8_is_continuation(text[0]);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/error.h"
 #include "text/pipeline/metaspace.h"
 #include "text/pipeline/pattern.h"
 #include "text/unicode.h"

@@ -74,17 +74,9 @@ class Strip : public Normalizer {
 
   void apply(std::string& text, bool& at_start, const GrowthLimit&) const override {
     std::string_view rest = text;
-    if (left_) {
-      while (!rest.empty() && is_whitespace(first_code_point(rest).value)) {
-        rest.remove_prefix(first_code_point(rest).length);
-      }
-    }
+    if (left_) rest.remove_prefix(length_of_leading_blanks(rest));
     if (rest.size() != text.size()) at_start = false;
-    if (right_) {
-      while (!rest.empty() && is_whitespace(last_code_point(rest).value)) {
-        rest.remove_suffix(last_code_point(rest).length);
-      }
-    }
+    if (right_) rest = rest.substr(0, begin_of_trailing_blanks(rest));
     text = std::string(rest);
   }
 

@@ -8,6 +8,7 @@
 #include "base/ascii.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "base/utf8.h"
 #include "text/pipeline/regex.h"
 
 namespace stagecraft {
@@ -62,8 +63,7 @@ class Translator {
     }
     if (is_repetition()) return repetition();
     if (c == ')') return close_group();
-    const bool is_inside = (static_cast<unsigned char>(c) & 0xc0) == 0x80;  // of a character
-    if (!is_inside) atom_ = out_.size();
+    if (!utf8_is_continuation(c)) atom_ = out_.size();
     if (c == '\\') return escape();
     if (c == '{') return replace(1, "\\{");  // as no {n} is here
     if (c == '[') return open_class();

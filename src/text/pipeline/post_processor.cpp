@@ -3,8 +3,6 @@
 #include <limits>
 #include <utility>
 
-#include "base/error.h"
-
 namespace stagecraft {
 namespace {
 

@@ -8,7 +8,7 @@ namespace stagecraft {
 // The normalizer "Precompiled" of a tokenizer.json: sentencepiece's charsmap, in base64, as Hugging
 // Face tokenizers applies it. If a grapheme cluster (UAX 29) has less than 6 bytes and begins with
 // the text of a rule, the shortest such rule replaces the whole cluster. Otherwise each character
-// is replaced by itself. Usually sentencepiece gives the same result. Where it does not, some
+// is replaced on its own. Usually sentencepiece gives the same result. Where it does not, some
 // models were trained with sentencepiece and some with Hugging Face tokenizers.
 class Precompiled : public Normalizer {
  public:

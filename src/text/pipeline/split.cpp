@@ -40,18 +40,8 @@ void append_contiguous(const std::vector<Match>& matches, std::vector<Match>& pa
   }
 }
 
-}  // namespace
-
-SplitBehavior read_split_behavior(const JsonNode& node) {
-  const std::string_view name = node.string();
-  if (name == "Removed") return SplitBehavior::kRemoved;
-  if (name == "Isolated") return SplitBehavior::kIsolated;
-  if (name == "MergedWithPrevious") return SplitBehavior::kMergedWithPrevious;
-  if (name == "MergedWithNext") return SplitBehavior::kMergedWithNext;
-  if (name == "Contiguous") return SplitBehavior::kContiguous;
-  node.refuse("'Removed', 'Isolated', 'MergedWithPrevious', 'MergedWithNext' or 'Contiguous'");
-}
-
+// Appends the parts of a text, given `matches`, which must cover it. The parts cover it, too,
+// except for removed matches.
 void append_split(const std::vector<Match>& matches, SplitBehavior behavior,
                   std::vector<Match>& parts) {
   switch (behavior) {
@@ -73,6 +63,18 @@ void append_split(const std::vector<Match>& matches, SplitBehavior behavior,
       append_contiguous(matches, parts);
       break;
   }
+}
+
+}  // namespace
+
+SplitBehavior read_split_behavior(const JsonNode& node) {
+  const std::string_view name = node.string();
+  if (name == "Removed") return SplitBehavior::kRemoved;
+  if (name == "Isolated") return SplitBehavior::kIsolated;
+  if (name == "MergedWithPrevious") return SplitBehavior::kMergedWithPrevious;
+  if (name == "MergedWithNext") return SplitBehavior::kMergedWithNext;
+  if (name == "Contiguous") return SplitBehavior::kContiguous;
+  node.refuse("'Removed', 'Isolated', 'MergedWithPrevious', 'MergedWithNext' or 'Contiguous'");
 }
 
 void split_pieces(Pieces& pieces, SplitBehavior behavior, const Finder& find) {

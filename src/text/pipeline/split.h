@@ -21,11 +21,6 @@ enum class SplitBehavior {
 
 SplitBehavior read_split_behavior(const JsonNode& node);
 
-// Appends the parts of a text, given `matches`, which must cover it. The parts cover it, too,
-// except for removed matches.
-void append_split(const std::vector<Match>& matches, SplitBehavior behavior,
-                  std::vector<Match>& parts);
-
 // Cuts every piece of `pieces` at the matches that `find` appends for the piece's text.
 using Finder = std::function<void(std::string_view, std::vector<Match>&)>;
 void split_pieces(Pieces& pieces, SplitBehavior behavior, const Finder& find);

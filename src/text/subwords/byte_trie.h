@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -9,6 +10,10 @@
 #include "text/subwords/pair_table.h"
 
 namespace stagecraft {
+
+// The longest token that may be searched for at every place of a text: a text may repeat almost all
+// of such a token, and then each place costs its length.
+inline constexpr std::size_t kMaxTokenBytes = 1024;
 
 // A map from texts to token ids. Finds the texts that are prefixes of another text.
 class ByteTrie {

@@ -24,9 +24,6 @@ class LongestMatch : public SubwordModel {
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   std::optional<TokenId> unknown_id() const override { return unknown_id_; }
 
-  // Longer tokens would be slow: at each character, a text may repeat almost all of such a token.
-  static constexpr std::size_t kMaxTokenBytes = 1024;
-
  private:
   Vocabulary vocabulary_;
   ByteTrie trie_;  // the tokens that may match

@@ -12,9 +12,6 @@ namespace {
 
 constexpr double kUnknownPenalty = 10.0;  // below the worst token, as in both libraries
 
-// A limit is needed: at each character, every token that begins there is tried.
-constexpr std::size_t kMaxTokenBytes = 1024;
-
 // A score may be an integer in JSON.
 double read_score(const JsonNode& node) {
   const double score = node.number();
