@@ -9,9 +9,9 @@
 #include "base/json_text.h"
 #include "base/quoted_names.h"
 #include "checkpoint/gguf_architectures.h"
+#include "model/architecture_keys.h"
 #include "model/config_fields.h"
 #include "model/config_file.h"
-#include "model/gguf_keys.h"
 #include "model/gguf_layer_kinds.h"
 #include "model/gguf_rope.h"
 

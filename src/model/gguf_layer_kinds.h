@@ -4,7 +4,7 @@
 
 #include "checkpoint/gguf.h"
 #include "checkpoint/gguf_architectures.h"
-#include "model/gguf_keys.h"
+#include "model/architecture_keys.h"
 
 namespace stagecraft {
 

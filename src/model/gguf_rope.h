@@ -6,8 +6,8 @@
 
 #include "checkpoint/gguf.h"
 #include "checkpoint/gguf_architectures.h"
+#include "model/architecture_keys.h"
 #include "model/config.h"
-#include "model/gguf_keys.h"
 
 namespace stagecraft {
 

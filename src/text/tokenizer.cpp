@@ -273,7 +273,7 @@ Tokenizer Tokenizer::open(const ModelSource& model) {
     if (const auto description = describe_tokenizer(model)) return read(*description);
   } catch (const Error& error) {
     if (!model.gguf()) throw;
-    throw Error("{}", with_gguf_keys(error.what(), model.name()));
+    throw Error("{}", with_gguf_token_keys(error.what(), model.name()));
   }
   const auto file = tokenizer_file(model.path());
   if (!file) {

@@ -223,7 +223,7 @@ Json describe_gguf_tokenizer(const GgufMetadata& metadata) {
                           : describe_gemma4(metadata, tokens);
 }
 
-std::string with_gguf_keys(std::string_view message, std::string_view file) {
+std::string with_gguf_token_keys(std::string_view message, std::string_view file) {
   const std::size_t begin = message.starts_with(file) ? file.size() : 0;
   std::string text(message.substr(begin));
   for (const auto& [path, key] : {std::pair{std::string_view("model.vocab"), kTokens},

@@ -20,6 +20,6 @@ Json describe_gguf_tokenizer(const GgufMetadata& metadata);
 
 // An error message about this description, with the keys of the GGUF file in place of the fields of
 // a tokenizer.json. Nothing is replaced in the file's name, with which it may begin.
-std::string with_gguf_keys(std::string_view message, std::string_view file);
+std::string with_gguf_token_keys(std::string_view message, std::string_view file);
 
 }  // namespace stagecraft

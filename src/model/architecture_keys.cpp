@@ -1,4 +1,4 @@
-#include "model/gguf_keys.h"
+#include "model/architecture_keys.h"
 
 #include <algorithm>
 #include <array>
