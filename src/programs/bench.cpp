@@ -133,8 +133,10 @@ class Bench {
                          100.0 * reached / ceilings_.operations[static_cast<int>(cost_->rows)]);
     }
     const double reached = rate / static_cast<double>(batch) * cost_->bytes;
-    return fmt::format("{:.1f} GB/s, {:.0f}% of the memory's speed", reached * 1e-9,
-                       100.0 * reached / ceilings_.read);
+    const double percent = 100.0 * reached / ceilings_.read;
+    return fmt::format("{:.1f} GB/s, {}", reached * 1e-9,
+                       percent > 100.0 ? "more than the memory's speed: from a cache"
+                                       : fmt::format("{:.0f}% of the memory's speed", percent));
   }
 
   const BenchFlags& flags_;

@@ -162,6 +162,15 @@ TEST_F(HttpServerTest, ClosesAConnectionWhoseRequestComesTooSlowly) {
   EXPECT_FALSE(sent_all);
 }
 
+TEST_F(HttpServerTest, ABodyThatMayComeMustComeInTime) {
+  options_.request_time = 300ms;
+  Client slow = client();
+  const auto begin = std::chrono::steady_clock::now();
+  slow.send("POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+  EXPECT_EQ(slow.read(), "HTTP/1.1 100 Continue\r\n\r\n");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, options_.send_time);
+}
+
 TEST_F(HttpServerTest, DropsAClientThatReadsNothingOfItsAnswer) {
   options_.send_time = 300ms;
   Client silent = client();

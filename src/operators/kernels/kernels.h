@@ -194,8 +194,8 @@ struct Kernels {
   float (*dot[3])(const float* a, const float* b, std::size_t n);
 };
 
-// The tables of all instruction sets that this program was compiled for; and of those, the ones
-// that this processor and its operating system can run. The best one is last.
+// The tables of all instruction sets that this program was compiled for, for tests; and of those,
+// the ones that this processor and its operating system can run. The best one is last.
 std::vector<const Kernels*> compiled_kernels();
 std::vector<const Kernels*> runnable_kernels();
 
