@@ -346,7 +346,8 @@ TEST_F(GuidedTextTest, TheTimeForALargeGrammarIsBounded) {
   for (const std::string& gbnf :
        {empty + others, "root ::= top" + others + "\ntop " + empty.substr(std::strlen("root "))}) {
     GuidedText many(TokenGrammars(tokenizer_).parse(gbnf, "file"));
-    EXPECT_TRUE(many.allowed()[static_cast<std::size_t>(*tokenizer_.id_of("h"))]);
+    const auto id = static_cast<std::size_t>(*tokenizer_.id_of("h"));
+    EXPECT_EQ(many.allowed()[id / 64] >> id % 64 & 1, 1u);
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
