@@ -32,7 +32,7 @@ BEGIN, END = "<!-- own work: python3 course rules.own_work --write -->", "<!-- e
 HANDOUT = {
     "en": "**Your own work.** You may use all of the C++ standard library, except `std::execution`, which needs another "
           "library. Of our functions, your code for this stage may call {calls} (`print` shows values, `printed` "
-          "returns the same text, and `printable` prepares a text for an error message: it shortens it, and escapes control characters); it may include the headers that "
+          "returns the same text, and `printable` shortens a text for an error message and escapes its control characters); it may include the headers that "
           "declare them. It may also use our types `Error`, `Matrix` and `MatrixView`. If your code calls another function, "
           "the test refuses it and names the function: see [docs/confinement.md](../../docs/confinement.md#your-own-work).",
     "zh": "**可以用的代码。** C++ 标准库可以随意使用，只有 `std::execution` 除外，它需要另一个库。"

@@ -225,7 +225,7 @@ def parse_selection(text, known, whole_class=False):
         return [stage for stage in known if whole_class or stage.is_expected]
     chosen = set()
     for part in text.split(","):
-        first, dash, last = part.partition("-")
+        first, _, last = part.partition("-")
         is_range = first and last
         low = find_stage(first if is_range else part, known).id
         high = find_stage(last, known).id if is_range else low

@@ -26,7 +26,11 @@ std::optional<double> decimal_of(const std::string& text) {
 }
 
 std::string counted(std::size_t n, std::string_view noun) {
-  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+  return counted(n, noun, std::string(noun) + "s");
+}
+
+std::string counted(std::size_t n, std::string_view one, std::string_view several) {
+  return fmt::format("{} {}", n, n == 1 ? one : several);
 }
 
 }  // namespace stagecraft

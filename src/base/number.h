@@ -19,6 +19,8 @@ std::optional<double> decimal_of(const std::string& text);
 
 // "1 thread", "4 threads"
 std::string counted(std::size_t n, std::string_view noun);
+// "1 matrix", "4 matrices"
+std::string counted(std::size_t n, std::string_view one, std::string_view several);
 
 // The integer that the whole of `text` is: digits of this base, for a signed type after a '-' or
 // not. nullopt for any other text, and for a number that T cannot hold.

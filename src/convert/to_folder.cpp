@@ -11,6 +11,7 @@
 #include "base/file_kind.h"
 #include "base/json_text.h"
 #include "base/mapped_file.h"
+#include "base/number.h"
 #include "base/processors.h"
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/safetensors.h"
@@ -272,8 +273,8 @@ Converted convert_to_folder(const Conversion& conversion) {
   }
   for (const auto& [dtype, n] : n_quantized) {
     result.notes.push_back(
-        fmt::format("{} {} became F32: a folder cannot hold {} (--type bf16 halves the size)", n,
-                    n == 1 ? "matrix" : "matrices", dtype_name(dtype)));
+        fmt::format("{} became F32: a folder cannot hold {} (--type bf16 halves the size)",
+                    counted(n, "matrix", "matrices"), dtype_name(dtype)));
   }
   if (conversion.with_tokenizer && conversion.tokenizer) {
     check_tokenizer(conversion, Tokenizer::open(*conversion.tokenizer).vocab_size(), plan);

@@ -4,6 +4,7 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "base/processors.h"
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/gguf_architectures.h"
@@ -53,10 +54,9 @@ void choose_types(std::vector<OutputTensor>& tensors, const Conversion& conversi
     }
   }
   if (n_others == 0) return;
-  const bool is_one = n_others == 1;
   result.notes.push_back(
-      fmt::format("{} {} became F16: {} row length is not a multiple of 32, the block size",
-                  n_others, is_one ? "matrix" : "matrices", is_one ? "its" : "their"));
+      fmt::format("{} became F16: {} row length is not a multiple of 32, the block size",
+                  counted(n_others, "matrix", "matrices"), n_others == 1 ? "its" : "their"));
 }
 
 // The GGUF architecture "llama" stores the rows of q and k as RoPE pairs.

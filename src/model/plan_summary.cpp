@@ -73,7 +73,7 @@ std::string state_text(const Plan& plan) {
   if (const auto deltas = steps_of<DeltaStep>(plan); !deltas.empty()) {
     const StateShape& state = plan.state(deltas.front()->state);
     const std::size_t n = state.rows / deltas.front()->key_dim;
-    text += fmt::format(", {} {} of {} x {}", n, n == 1 ? "matrix" : "matrices",
+    text += fmt::format(", {} of {} x {}", counted(n, "matrix", "matrices"),
                         deltas.front()->key_dim, state.width);
   }
   return text + " in " + counted(convs.size(), "layer");

@@ -13,14 +13,14 @@ namespace {
 constexpr std::size_t kChunk = PackedKvCache::kChunk;
 constexpr std::size_t kBlock = CpuWorkspace::kScores;  // positions per step of online softmax
 constexpr std::size_t kSegment = 2 * kBlock;  // positions that one thread attends to at a time
-
-// The first position that a query at `position` attends to. window: 0 if there is none.
-std::size_t first_seen_from(std::size_t position, std::size_t window) {
-  return window != 0 && position + 1 > window ? position + 1 - window : 0;
-}
-
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 constexpr float kLog2E = std::numbers::log2e_v<float>;  // e^x = 2^(x * kLog2E)
+
+// The first position that a query attends to. end: the position behind its last. window: 0 if there
+// is none.
+std::size_t first_seen(std::size_t end, std::size_t window) {
+  return window != 0 && end > window ? end - window : 0;
+}
 
 }  // namespace
 
@@ -170,9 +170,9 @@ void PackedAttention::attend_segment(const Layer& layer, const Task& task, Range
 }
 
 Range PackedAttention::segments(const Layer& layer, const Task& task) const {
-  const std::size_t first_seen = first_seen_from(task.position, layer.step.step.window);
+  const std::size_t first = first_seen(task.position + 1, layer.step.step.window);
   const std::size_t end = task.cache.placement.seen(task.position + task.n - 1);
-  return {first_seen / kSegment, (end + kSegment - 1) / kSegment};
+  return {first / kSegment, (end + kSegment - 1) / kSegment};
 }
 
 void PackedAttention::prepare_queries(const Layer& layer, const Task& task) {
@@ -219,15 +219,15 @@ void PackedAttention::sum_segment(const Layer& layer, const Task& task, std::siz
   const Placement& placement = task.cache.placement;
   const std::size_t end =
       std::min(placement.seen(task.position + task.n - 1), (segment + 1) * kSegment);
-  const std::size_t first_seen = first_seen_from(task.position, window);
+  const std::size_t first_of_all = first_seen(task.position + 1, window);
   const CachedHead cached{task.cache, step.cache, task.kv_head};
-  for (std::size_t begin = std::max(first_seen / kBlock * kBlock, segment * kSegment); begin < end;
-       begin += kBlock) {
-    const Block block{begin, std::min(begin + kBlock, end), std::max(begin, first_seen) / kChunk};
+  for (std::size_t begin = std::max(first_of_all / kBlock * kBlock, segment * kSegment);
+       begin < end; begin += kBlock) {
+    const Block block{begin, std::min(begin + kBlock, end), std::max(begin, first_of_all) / kChunk};
     score(cached, block, {&scratch_.queries, queries}, n_queries);
     for_queries(layer, task, [&](std::size_t i, std::size_t r, std::size_t head) {
       const std::size_t last = placement.seen(task.position + r);
-      const std::size_t first = window != 0 && last > window ? last - window : 0;
+      const std::size_t first = first_seen(last, window);
       const float slope = step.slopes.empty() ? 0.0f : step.slopes[head];
       softmax(layer, i, block, first, last, slope, sums);
     });

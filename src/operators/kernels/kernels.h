@@ -194,9 +194,9 @@ struct Kernels {
   float (*dot[3])(const float* a, const float* b, std::size_t n);
 };
 
-// The tables of all instruction sets that this program was compiled for, for tests; and of those,
-// the ones that this processor and its operating system can run. The best one is last.
+// The tables of all instruction sets that this program was compiled for. Only tests need it.
 std::vector<const Kernels*> compiled_kernels();
+// Of those, the ones that this processor and its operating system can run. The best one is last.
 std::vector<const Kernels*> runnable_kernels();
 
 // The kernels that this program uses: the fastest that this processor can run, or those that the
