@@ -200,7 +200,8 @@ void renew(Region& region, std::uint32_t serial) {
 // Null for a constant without a name.
 Region* region_of(Address address, std::size_t bytes, bool write, Address pc) {
   Block& block = *current->block;
-  Region* region = find_in(block.shared, address);
+  const bool is_allocated = in_device_arena(address);
+  Region* region = is_allocated ? nullptr : find_in(block.shared, address);
   if (region != nullptr) {
     if (region->generation != block.serial) {
       renew(*region, block.serial);
@@ -213,12 +214,11 @@ Region* region_of(Address address, std::size_t bytes, bool write, Address pc) {
     fatal(
         "out of bounds", pc,
         describe(*current) + (write ? " writes " : " reads ") + region->name + ", which was freed");
-  if (region != nullptr && write && is_read_only(address))
+  if (region != nullptr && write && !is_allocated && is_read_only(address))
     fatal("out of bounds", pc,
           describe(*current) + " writes " + region->name + ", which is constant");
   // The kernels of a guest may read the variables of the program, but not write them.
-  if (region != nullptr && write && is_guarded() && region->space == Space::global &&
-      !in_device_arena(address))
+  if (region != nullptr && write && !is_allocated && is_guarded() && region->space == Space::global)
     region = nullptr;
   if (region == nullptr && !write && is_constant(address) && is_constant(address + bytes - 1))
     return nullptr;
@@ -375,6 +375,15 @@ void read_of_unwritten(Thread& thread, const Region& region, Address address, un
   finding("unwritten", pc, 0, text);
 }
 
+// Memory outside all regions that a kernel may access, and that is not checked further.
+bool may_always(Address address, std::size_t bytes, bool write) {
+  const auto parameters = reinterpret_cast<Address>(launch->parameters);
+  if (!write && address >= parameters && address + bytes <= parameters + launch->parameters->size())
+    return true;
+  if (!write && is_own(address)) return true;  // blockDim, threadIdx, ...
+  return is_guard(address);
+}
+
 }  // namespace
 
 void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, Address pc) {
@@ -382,7 +391,7 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
   if (current == nullptr) return host_access(address, bytes, write, pc);
   Thread& thread = *current;
   ++accesses;
-  report_lost_change(thread);
+  if (thread.overwrites.bytes != 0) report_lost_change(thread);
   if (address >= thread.stack_low && address + bytes <= thread.stack_high) {
     if (write && !frames_allow_write(address, bytes))
       fatal("out of bounds", pc, describe(thread) + " overwrites the return address of a function");
@@ -390,11 +399,7 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
   }
   const bool again = std::exchange(thread.last_address, address) == address;
   const bool spins = std::exchange(thread.last_pc, pc) == pc && again;
-  const auto parameters = reinterpret_cast<Address>(launch->parameters);
-  if (!write && address >= parameters && address + bytes <= parameters + launch->parameters->size())
-    return;
-  if (!write && is_own(address)) return;  // blockDim, threadIdx, ...
-  if (is_guard(address)) return;
+  if (!in_device_arena(address) && may_always(address, bytes, write)) return;
   Region* found = region_of(address, bytes, write, pc);
   if (found == nullptr) return;
   Region& region = *found;

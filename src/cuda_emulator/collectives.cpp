@@ -8,6 +8,18 @@ namespace cuda_emulator {
 
 namespace {
 
+std::uint32_t bit_of(const Thread& thread) { return 1u << thread.lane(); }
+
+void set_waiting(Thread& thread, State state) {
+  thread.state = state;
+  warp_of(thread).waiting |= bit_of(thread);
+}
+
+void set_ready(Thread& thread) {
+  thread.state = State::ready;
+  warp_of(thread).waiting &= ~bit_of(thread);
+}
+
 // ---- the barrier of a block
 
 // After a barrier, each thread knows everything that any thread of the block knew before it.
@@ -140,7 +152,7 @@ template <class Test>
 std::uint32_t lanes_where(const Participants& all, Test test) {
   std::uint32_t lanes = 0;
   for (int i = 0; i < all.count; ++i)
-    if (test(all.lanes[i]->value)) lanes |= 1u << all.lanes[i]->lane();
+    if (test(all.lanes[i]->value)) lanes |= bit_of(*all.lanes[i]);
   return lanes;
 }
 
@@ -213,24 +225,18 @@ void join_clocks(const Participants& all) {
   }
 }
 
-// Have all lanes of the mask that have not exited come to the same operation? Lanes run in order,
-// so the last lane is usually the missing one, and is checked first.
-bool all_there(const Thread& thread, Participants& all) {
-  Thread* lanes[warp_size];
-  for (unsigned lane = warp_size; lane-- > 0;) {
-    lanes[lane] = nullptr;
-    if (!(thread.mask >> lane & 1)) continue;
-    Thread* other = lane_of(*thread.block, thread.index / warp_size, lane);
-    if (other == nullptr || other->state == State::exited) continue;
-    if (other->state != State::at_collective || other->mask != thread.mask ||
-        other->collective != thread.collective)
-      return false;
-    lanes[lane] = other;
-  }
+// Have all lanes of the mask that have not exited come to the same operation?
+bool all_there(Thread& thread, Participants& all) {
+  const Warp& warp = warp_of(thread);
+  all.mask = thread.mask & warp.live;
+  if ((all.mask & ~warp.waiting) != 0) return false;
   for (unsigned lane = 0; lane < warp_size; ++lane) {
-    if (lanes[lane] == nullptr) continue;
-    all.lanes[all.count++] = lanes[lane];
-    all.mask |= 1u << lane;
+    if (!(all.mask >> lane & 1)) continue;
+    Thread& other = *lane_of(*thread.block, thread.index / warp_size, lane);
+    if (other.state != State::at_collective || other.mask != thread.mask ||
+        other.collective != thread.collective)
+      return false;
+    all.lanes[all.count++] = &other;
   }
   return true;
 }
@@ -251,17 +257,17 @@ bool release_barrier(Block& block) {
   join_clocks(block);
   set_votes(block);
   for (Thread& thread : block.threads)
-    if (thread.state == State::at_barrier) thread.state = State::ready;
+    if (thread.state == State::at_barrier) set_ready(thread);
   block.waiting = 0;
   return true;
 }
 
 void release_active(Thread& thread) {
+  const Warp& warp = warp_of(thread);
+  if ((warp.live & ~warp.waiting) != 0) return;
   Thread* lanes[warp_size];
-  for (unsigned lane = 0; lane < warp_size; ++lane) {
+  for (unsigned lane = 0; lane < warp_size; ++lane)
     lanes[lane] = lane_of(*thread.block, thread.index / warp_size, lane);
-    if (lanes[lane] != nullptr && lanes[lane]->state == State::ready) return;
-  }
   auto waits = [](const Thread* lane) {
     return lane != nullptr && lane->state == State::at_collective &&
            lane->collective == Collective::active;
@@ -270,10 +276,10 @@ void release_active(Thread& thread) {
     if (!waits(lane)) continue;
     lane->result = 0;
     for (const Thread* other : lanes)
-      if (waits(other) && other->wait_pc == lane->wait_pc) lane->result |= 1u << other->lane();
+      if (waits(other) && other->wait_pc == lane->wait_pc) lane->result |= bit_of(*other);
   }
   for (Thread* lane : lanes)
-    if (waits(lane)) lane->state = State::ready;
+    if (waits(lane)) set_ready(*lane);
 }
 
 bool release_lanes(Thread& thread) {
@@ -284,7 +290,7 @@ bool release_lanes(Thread& thread) {
   if (thread.collective == Collective::sync) join_clocks(all);
   if (thread.collective == Collective::multiply && all.count == warp_size) multiply_for(all.lanes);
   for (int i = 0; i < all.count; ++i) set_result(*all.lanes[i], all);
-  for (int i = 0; i < all.count; ++i) all.lanes[i]->state = State::ready;
+  for (int i = 0; i < all.count; ++i) set_ready(*all.lanes[i]);
   Warp& warp = warp_of(thread);
   if ((warp.live & ~all.mask) == 0) count_pending(*thread.block, warp);
   return true;
@@ -296,7 +302,7 @@ int block_barrier(Vote vote, int predicate, Address pc) {
   thread.predicate = predicate;
   thread.wait_pc = pc;
   thread.wait_stack = stack_hash(thread, pc);
-  thread.state = State::at_barrier;
+  set_waiting(thread, State::at_barrier);
   ++thread.block->waiting;
   if (!release_barrier(*thread.block)) release_active(thread);
   wait();
@@ -322,7 +328,7 @@ std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, in
   thread.argument = argument;
   thread.width = width;
   thread.wait_pc = pc;
-  thread.state = State::at_collective;
+  set_waiting(thread, State::at_collective);
   if (!release_lanes(thread)) release_active(thread);
   wait();
   return thread.result;

@@ -9,6 +9,7 @@
 //            half warps, of 16 bytes as four quarters
 #include <algorithm>
 #include <map>
+#include <span>
 #include <tuple>
 
 #include "machine.h"
@@ -41,19 +42,21 @@ std::uint64_t counted_flops = 0, touched_bytes = 0;
 constexpr std::size_t most_pending = std::size_t{1} << 19;
 std::size_t n_pending = 0;
 
+constexpr unsigned most_words = 5;  // that 16 bytes lie in, at any address
+
 // Conflicts between the words of 4 bytes that lanes [begin, end) access. Each word counts once.
 unsigned conflicts_of(const Request& request, unsigned begin, unsigned end) {
-  std::vector<Address> words;
+  Address words[warp_size * most_words], *behind = words;
   for (unsigned lane = begin; lane < end; ++lane) {
     if (!(request.lanes >> lane & 1)) continue;
     for (Address word = request.address[lane] / 4;
          word <= (request.address[lane] + request.bytes[lane] - 1) / 4; ++word)
-      words.push_back(word);
+      *behind++ = word;
   }
-  std::sort(words.begin(), words.end());
-  words.erase(std::unique(words.begin(), words.end()), words.end());
+  if (!std::is_sorted(words, behind)) std::sort(words, behind);
   unsigned per_bank[32] = {}, most = 0;
-  for (Address word : words) most = std::max(most, ++per_bank[word % 32]);
+  for (const Address* word = words; word != behind; ++word)
+    if (word == words || *word != word[-1]) most = std::max(most, ++per_bank[*word % 32]);
   return most == 0 ? 0 : most - 1;
 }
 
@@ -64,14 +67,14 @@ void count_shared(const Request& request, unsigned bytes, LineCount& line) {
 }
 
 void count_global(const Request& request, LineCount& line) {
-  std::vector<std::pair<Address, Address>> spans;
+  std::pair<Address, Address> spans[warp_size], *behind = spans;
   for (unsigned lane = 0; lane < warp_size; ++lane)
     if (request.lanes >> lane & 1)
-      spans.emplace_back(request.address[lane], request.address[lane] + request.bytes[lane]);
-  std::sort(spans.begin(), spans.end());
+      *behind++ = {request.address[lane], request.address[lane] + request.bytes[lane]};
+  if (!std::is_sorted(spans, behind)) std::sort(spans, behind);
   Address covered = 0, next_sector = 0;
   std::uint64_t distinct = 0;
-  for (const auto& [begin, end] : spans) {
+  for (const auto& [begin, end] : std::span(spans, behind)) {
     if (end > covered) distinct += end - std::max(begin, covered);
     covered = std::max(covered, end);
     const Address first = std::max(begin / 32, next_sector), last = (end - 1) / 32;

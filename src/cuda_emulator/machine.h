@@ -137,7 +137,8 @@ struct PendingRequests {
 };
 
 struct Warp {
-  std::uint32_t live = 0;  // lanes that have not exited
+  std::uint32_t live = 0;     // lanes that have not exited
+  std::uint32_t waiting = 0;  // lanes at a barrier or a collective
   std::vector<PendingRequests> pending;
 };
 

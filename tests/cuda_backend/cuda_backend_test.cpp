@@ -68,10 +68,14 @@ TEST(CudaConformance, EveryStepIsItsFormulaAndARowDoesNotDependOnOthers) {
       // Four shapes together have every feature of a step. F32 runs all four, each other format one
       // of them. Checked kernels are slow, so after the first shape, 5 rows are enough: a tile of
       // linear.cu and one more.
+      constexpr std::size_t kLongestPrompt = 40;
       const auto type = static_cast<std::size_t>(std::ranges::find(kTypes, dtype) - kTypes);
       const std::size_t first = dtype == DType::F32 ? 0 : type % 4;
       for (std::size_t i = first; i < (dtype == DType::F32 ? 4 : first + 1); ++i) {
         ConformanceCase one = make_case(step, dtype, i, random, file);
+        while (first_pass(one.plan, one.tokens) > kLongestPrompt) {  // cannot be cut into passes
+          one = make_case(step, dtype, i, random, file);
+        }
         const std::size_t enough =
             std::max<std::size_t>(i == 0 ? 12 : 5, first_pass(one.plan, one.tokens));
         one.tokens.resize(std::min(one.tokens.size(), enough));
