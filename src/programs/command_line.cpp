@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <new>
 #include <sstream>
 #include <string>
@@ -65,6 +66,28 @@ std::string_view help_of_stage(std::string_view command) {
          "that "
          "pass\n";
 }
+
+// The help as users read it: 'TEXT="Once upon a time"', and what excludes an option after what it
+// does. (CLI11 writes 'TEXT=Once upon a time Excludes: --ids', and 'N=[512]' for a list.)
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return "";
+    std::string text = " " + option->get_type_name();
+    std::string value = option->get_default_str();
+    if (value.starts_with('[')) value = value.substr(1, value.size() - 2);  // of a list
+    const bool is_one_word = value.find(' ') == std::string::npos;
+    if (!value.empty()) text += is_one_word ? "=" + value : fmt::format("=\"{}\"", value);
+    if (option->get_expected_max() == CLI::detail::expected_max_vector_size) text += " ...";
+    return text;
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    std::vector<std::string> excluded;
+    for (const CLI::Option* other : option->get_excludes()) excluded.push_back(other->get_name());
+    return option->get_description() + (option->get_required() ? " (required)" : "") +
+           (excluded.empty() ? "" : fmt::format(" (not with {})", fmt::join(excluded, ", ")));
+  }
+};
 
 std::string where_it_is_said(const CLI::App& app) {
   const auto commands = app.get_subcommands();
@@ -154,6 +177,7 @@ void keep_standard_descriptors() {
 
 int run(int argc, char** argv, std::span<const Command> commands) {
   CLI::App app("A language model engine, and the course in which you write it", typed_name());
+  app.formatter(std::make_shared<HelpFormatter>());
   app.set_version_flag("--version", version_text());
   app.require_subcommand(0, 1);  // no command: see the message below
   std::vector<std::string> arguments =

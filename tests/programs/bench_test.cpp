@@ -65,7 +65,7 @@ TEST(Bench, RefusesListsWithEmptyElements) {
   }
   EXPECT_EQ(run_program({"bench", "-p", "1,x"}).err,
             "stagecraft: --prompt: expected a whole number from 0 to 1000000, found 'x'\n");
-  EXPECT_NE(run_program({"bench", "--help"}).out.find("-p,--prompt N,N=[512] ..."),
+  EXPECT_NE(run_program({"bench", "--help"}).out.find("-p,--prompt N,N=512 ..."),
             std::string::npos);
 }
 

@@ -43,6 +43,13 @@ TEST(CommandLine, HelpIsAlsoACommand) {
   EXPECT_EQ(story.out, run_program({"story", "--help"}).out);
 }
 
+TEST(CommandLine, HelpSaysWhatExcludesAnOptionAfterWhatItDoes) {
+  const std::string story = help("story", kAlone);
+  EXPECT_TRUE(has(story, "-p,--prompt TEXT=\"Once upon a time\"\n")) << story;
+  EXPECT_TRUE(has(story, "How the story begins (not with --ids)\n")) << story;
+  EXPECT_TRUE(has(help("perplexity", kAlone), "The text, UTF-8 (required)\n"));
+}
+
 TEST(CommandLine, TheLastValueOfAnOptionHolds) {
   const auto ids = [](std::vector<std::string> more) {
     more.insert(more.begin(), {"story", "--model", TEST_DATA "/gguf/whole-f32.gguf", "--ids", "1",
