@@ -140,7 +140,7 @@ def is_on_the_sheet(result):
     if result is None or result.unfinished or result.status != "wrong":
         return False
     kinds = {kind for group in result.groups for kind, _ in group.failed_requests}
-    return any(group.failures for group in result.groups) and not kinds & {"crashed", "hung", "overrun"}
+    return any(group.failures for group in result.groups) and not kinds & {"crashed", "hung", "overrun", "printed"}
 
 
 def around(handed_in, name, number):

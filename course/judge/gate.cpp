@@ -259,7 +259,8 @@ std::string broken_rule(const Outcome& outcome) {
       if (outcome.printed_too_much) return say("printed_too_much", kMaxPrinted >> 20);
       return outcome.stopped_by_a_trap() ? say("trapped") : say("crashed", outcome.detail);
     case Outcome::Kind::Hung:
-      return say("hung", outcome.detail);
+      if (outcome.printed_bytes < kMuchPrinted) return say("hung", outcome.detail);
+      return say("hung_printing", outcome.detail, outcome.printed_bytes >> 20);
     case Outcome::Kind::Exited:
       return say("exited", outcome.detail);
     case Outcome::Kind::NoAnswer:

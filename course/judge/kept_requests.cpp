@@ -39,7 +39,7 @@ std::string plain(const std::string& text) {
 const char* kind_of(const Outcome& outcome, bool is_about_an_error) {
   switch (outcome.kind) {
     case Outcome::Kind::Crashed:
-      return "crashed";
+      return outcome.printed_too_much ? "printed" : "crashed";
     case Outcome::Kind::Hung:
       return "hung";
     case Outcome::Kind::Exited:

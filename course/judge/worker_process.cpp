@@ -27,7 +27,7 @@ constexpr unsigned kSecondsLater = 2;
 constexpr double kPatienceInAll = 60.0;  // the same after this many seconds of all workers
 constexpr unsigned kMostInAll = 18;      // after this many times a worker's seconds, none is asked
 constexpr std::size_t kMaxPrintedLines = 40;
-constexpr std::size_t kLinesOfTooMany = 3;  // enough to find the statement that prints
+constexpr std::size_t kLinesOfMany = 3;  // enough to find the statement that prints
 constexpr std::size_t kMaxPrintedBytes = 16u << 10;
 constexpr unsigned kThreads = 64;  // plus two per processor
 
@@ -205,10 +205,11 @@ Outcome run_for(unsigned seconds, const fs::path& worker, const Request& request
   const std::optional<int> status = run_confined(command, walls, &used);
   Outcome outcome = outcome_of(status, response, seconds, most);
   outcome.seconds = used;
+  outcome.printed_bytes = fs::file_size(folder / "printed");
   outcome.printed_too_much = status && WIFSIGNALED(*status) && WTERMSIG(*status) == SIGXFSZ &&
-                             fs::file_size(folder / "printed") >= kMaxPrinted;
-  outcome.printed = first_lines(folder / "printed",
-                                outcome.printed_too_much ? kLinesOfTooMany : kMaxPrintedLines);
+                             outcome.printed_bytes >= kMaxPrinted;
+  const bool is_much = outcome.printed_bytes >= kMuchPrinted;
+  outcome.printed = first_lines(folder / "printed", is_much ? kLinesOfMany : kMaxPrintedLines);
   return outcome;
 }
 

@@ -12,6 +12,8 @@ namespace stagecraft::stages {
 inline constexpr std::size_t kMostAnswerBytes = std::size_t{4} << 20;
 // Bytes that a worker may print. One limit of file size holds for its answer and its prints.
 inline constexpr std::size_t kMaxPrinted = std::size_t{16} << 20;
+// From this size on, printing takes seconds, and only the first few lines are shown.
+inline constexpr std::size_t kMuchPrinted = std::size_t{1} << 20;
 
 // The outcome of one run of a worker.
 struct Outcome {
@@ -20,7 +22,8 @@ struct Outcome {
   Response response;    // of Answered; its numbers are dropped if they are right
   std::string detail;   // a signal's name, an exit code, seconds, or why the answer cannot be read
   std::string printed;  // the beginning of what it wrote to stdout and stderr
-  bool printed_too_much = false;  // Crashed because of this; printed then has only a few lines
+  std::size_t printed_bytes = 0;  // of all that it wrote there
+  bool printed_too_much = false;  // Crashed because of this
   double seconds = 0.0;           // CPU time, as measured by the kernel
 
   // True if the code crashed when it converted NaN or a too large number to an integer: students'

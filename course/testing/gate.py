@@ -89,7 +89,7 @@ def read_group(group, tests, requests):
     group.measured = next((reported(test["measured"]) for test in reversed(tests) if "measured" in test), None)
     group.failed_requests = requests
     group.is_untried = any("not-tried" in test for test in tests)
-    has_crashed = any(kind == "crashed" for kind, _ in requests)
+    has_crashed = any(kind in ("crashed", "printed") for kind, _ in requests)
     if any("not-written" in test for test in tests) and not has_crashed:
         group.status = "unwritten"
     elif any("not-judged" in test for test in tests):

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
@@ -24,6 +25,8 @@ from shared import course  # noqa: E402
 from testing import gate  # noqa: E402
 
 STAGE = course.stages()[0]
+# sets s to a megabyte
+MEGABYTE = f"s=x; for i in {' '.join('1' * 20)}; do s=$s$s; done\n"
 
 
 def build(*targets):
@@ -83,14 +86,23 @@ class KeptRequests(Scratch):
         self.assertEqual(set(self.judge(self.worker(f"printf '{answer}' >$2"))[1]), {"refusal"})
 
     def test_of_a_worker_that_prints_too_much_say_so_with_a_few_lines(self):
-        megabyte = f"s=x; for i in {' '.join('1' * 20)}; do s=$s$s; done\n"
         for lines, is_printed in (("echo one; echo two; echo three; echo four", True), (": >$2; exec >$2", False)):
-            result = gate.run(STAGE, self.worker(f"{lines}\n{megabyte}while :; do echo $s; done"),
+            result = gate.run(STAGE, self.worker(f"{lines}\n{MEGABYTE}while :; do echo $s; done"),
                                      keep=self.folder / "kept")
-            self.assertEqual({kind for kind, _ in result.groups[0].failed_requests}, {"crashed"})
+            kinds = {kind for kind, _ in result.groups[0].failed_requests}
+            self.assertEqual(kinds, {"printed" if is_printed else "crashed"})
             said = result.groups[0].failures[0]
             self.assertEqual("printed more than 16 MB: remove the prints" in said, is_printed, said)
             self.assertEqual(("three" in said, "four" in said), (is_printed, False))
+
+    def test_of_a_worker_that_hangs_while_it_prints_say_how_much(self):
+        lines = f"echo one; echo two; echo three; echo four\n{MEGABYTE}echo $s; echo $s; while :; do :; done"
+        with mock.patch.dict(os.environ, STAGE_SECONDS="1"):
+            result = gate.run(STAGE, self.worker(lines), keep=self.folder / "kept")
+        self.assertEqual({kind for kind, _ in result.groups[0].failed_requests}, {"hung"})
+        said = result.groups[0].failures[0]
+        self.assertIn("did not finish within 1 seconds. By then it had printed 2 MB", said)
+        self.assertEqual(("three" in said, "four" in said), (True, False))
 
 
 class Workers(Scratch):
