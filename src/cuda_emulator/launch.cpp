@@ -63,7 +63,7 @@ void run_thread() {
   Warp& warp = warp_of(thread);
   warp.live &= ~(1u << thread.lane());
   release_barrier(block);
-  for (unsigned lane = 0; lane < warp_size; ++lane) {
+  for (unsigned lane = 0; lane < warp_size && warp.waiting != 0; ++lane) {
     const unsigned index = thread.index - thread.lane() + lane;
     if (index < block.threads.size()) release_lanes(block.threads[index]);
   }
