@@ -51,6 +51,8 @@ void* take_stack() {
   return stack;
 }
 
+void leave();
+
 void run_thread() {
   launch->parameters->call();
   Thread& thread = *current;
@@ -69,7 +71,7 @@ void run_thread() {
   }
   release_active(thread);
   if (warp.live == 0) count_pending(block, warp);
-  switch_fibre(thread.fibre, scheduler);
+  leave();
 }
 
 std::unique_ptr<Block> make_block(const Launch& launch, std::uint32_t number,
@@ -125,31 +127,38 @@ void load(Block& block) {
   loaded = &block;
 }
 
-void resume(Thread& thread) {
+enum class Turn { progress, idle, stuck };
+Turn result_of_turn = Turn::stuck;
+
+// The first ready thread of the block from this index on becomes `current`; null if there is none.
+void choose(Block& block, unsigned index) {
+  while (index < block.threads.size() && block.threads[index].state != State::ready) ++index;
+  current = index < block.threads.size() ? &block.threads[index] : nullptr;
+  if (current == nullptr) return;
   const dim3& shape = blockDim;
-  threadIdx = {thread.index % shape.x, thread.index / shape.x % shape.y,
-               thread.index / shape.x / shape.y};
-  blockIdx = thread.block->index;
-  idle_turn = false;
-  current = &thread;
-  switch_fibre(scheduler, thread.fibre);
-  current = nullptr;
+  threadIdx = {index % shape.x, index / shape.x % shape.y, index / shape.x / shape.y};
 }
 
-enum class Turn { progress, idle, stuck };
+// `current` has run until it must wait, until it wants to wait, or to its end. Lets the next thread
+// of its block run; after the last one, the scheduler.
+void leave() {
+  Thread& thread = *current;
+  if (aborted || !idle_turn) result_of_turn = Turn::progress;
+  if (result_of_turn == Turn::stuck) result_of_turn = Turn::idle;
+  idle_turn = false;
+  current = nullptr;
+  if (!aborted) choose(*thread.block, thread.index + 1);
+  switch_fibre(thread.fibre, current != nullptr ? current->fibre : scheduler);
+}
 
 // Every ready thread runs until it must wait.
 Turn turn(Block& block) {
   load(block);
-  Turn result = Turn::stuck;
-  for (Thread& thread : block.threads) {
-    if (thread.state != State::ready) continue;
-    resume(thread);
-    if (aborted) return Turn::progress;
-    if (!idle_turn) result = Turn::progress;
-    if (result == Turn::stuck) result = Turn::idle;
-  }
-  return result;
+  result_of_turn = Turn::stuck;
+  blockIdx = block.index;
+  choose(block, 0);
+  if (current != nullptr) switch_fibre(scheduler, current->fibre);
+  return result_of_turn;
 }
 
 std::string what_it_waits_for(const Thread& thread) {
@@ -227,7 +236,7 @@ void wait() {
   while (current->state != State::ready || aborted) {
     Thread& thread = *current;
     report_lost_change(thread);
-    switch_fibre(thread.fibre, scheduler);
+    leave();
   }
 }
 
@@ -235,7 +244,7 @@ void yield(bool spinning) {
   Thread& thread = *current;
   report_lost_change(thread);
   idle_turn = spinning;
-  switch_fibre(thread.fibre, scheduler);
+  leave();
 }
 
 void abort_from(Block&) { aborted = true; }
@@ -243,7 +252,7 @@ void abort_from(Block&) { aborted = true; }
 void abort_launch() {
   aborted = true;
   Thread& thread = *current;
-  switch_fibre(thread.fibre, scheduler);
+  leave();
   __builtin_unreachable();
 }
 
