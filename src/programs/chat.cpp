@@ -195,7 +195,7 @@ class Chat {
   // Returns false if there is no message to answer: after an empty line, a command, or the end.
   bool read_message(std::string& message) {
     std::string problem;
-    const LineEditor::Status status = read_line("> ", message, problem);
+    const LineEditor::Status status = read_line(">", message, problem);
     if (status != LineEditor::Status::Line) {
       done_ = true;
       return false;
@@ -221,7 +221,7 @@ class Chat {
   bool read_block(std::string& message, std::string& problem) {
     while (!message.ends_with(kBlock)) {
       std::string line;
-      const LineEditor::Status status = read_line(". ", line, problem);
+      const LineEditor::Status status = read_line(".", line, problem);
       if (status == LineEditor::Status::Interrupted) return false;  // drop this message
       if (status == LineEditor::Status::End) {
         done_ = true;

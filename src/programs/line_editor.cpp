@@ -226,8 +226,9 @@ struct LineEditor::Terminal {
   }
 
   Status read(const std::string& marker, std::string& line) {
-    // Text between two \1 counts as zero columns wide.
-    prompt = has_colour(stdout) ? fmt::format("\1\033[1m\1{}\1\033[0m\1", marker) : marker;
+    // Text between two \1 counts as zero columns wide. libedit writes it together with the next
+    // character. So a space comes after the end of the bold text: the line may stay empty.
+    prompt = has_colour(stdout) ? fmt::format("\1\033[1m\1{}\1\033[0m\1 ", marker) : marker + " ";
     interrupted = false;
     int count = 0;
     ::el_set(editor, EL_PREP_TERM, 1);  // before the prompt, or a key could arrive too early
@@ -254,9 +255,9 @@ LineEditor::LineEditor() {
 
 LineEditor::~LineEditor() = default;
 
-LineEditor::Status LineEditor::read(const std::string& prompt, std::string& line) {
-  if (terminal_ != nullptr) return terminal_->read(prompt, line);
-  if (is_terminal(stdin) && is_terminal(stderr)) fmt::print(stderr, "{}", prompt);
+LineEditor::Status LineEditor::read(const std::string& marker, std::string& line) {
+  if (terminal_ != nullptr) return terminal_->read(marker, line);
+  if (is_terminal(stdin) && is_terminal(stderr)) fmt::print(stderr, "{} ", marker);
   if (!std::getline(std::cin, line)) return Status::End;
   if (line.ends_with('\r')) line.pop_back();
   return Status::Line;

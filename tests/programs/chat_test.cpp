@@ -308,8 +308,17 @@ TEST_F(ChatAtATerminal, PaintsNothingOnADumbOne) {
     PseudoTerminal terminal(
         "/usr/bin/env", {"TERM=" + kind, "NO_COLOR=", PROGRAM, "chat", "--model", files_.folder()},
         home_.path());
-    EXPECT_EQ(terminal.wait_for("> ").find('\x1b') == std::string::npos, kind == "dumb") << kind;
+    EXPECT_EQ(terminal.wait_for(">").find('\x1b') == std::string::npos, kind == "dumb") << kind;
   }
+}
+
+TEST_F(ChatAtATerminal, EndsTheBoldTextOfAPromptBeforeAnythingIsTyped) {
+  PseudoTerminal terminal("/usr/bin/env",
+                          {"NO_COLOR=", PROGRAM, "chat", "--model", files_.folder()}, home_.path());
+  terminal.wait_for("\x1b[1m>");
+  terminal.wait_for("\x1b[0m ");
+  terminal.type("\x04");
+  EXPECT_EQ(terminal.wait_for_end(), 0);
 }
 
 TEST_F(ChatAtATerminal, ClearsALineWithTextAtCtrlC) {
