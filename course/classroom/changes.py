@@ -38,8 +38,13 @@ def moved(old, new):
     """The reasons for which a stage is more or less late than before, though nothing was handed in."""
     was, now = old.get("rules", new["rules"]), new["rules"]  # missing in the notes of an older version
     if was[0] != now[0]:
-        return [["changed_deadline", *(lateness.when(due and lateness.time_of(due)) for due in (was[0], now[0]))]]
-    return [["changed_lateness"]] if was != now or new["files"] == old["files"] and new["late"] != old["late"] else []
+        before, after = (due and lateness.when(lateness.time_of(due)) for due in (was[0], now[0]))
+        if before and after:
+            return [["changed_deadline", before, after]]
+        return [["changed_new_deadline", after] if after else ["changed_no_deadline", before]]
+    # What earns nothing is never late, so a mark that rises from 0 may also become late.
+    same_code = new["files"] == old["files"] and new["earned"] == old["earned"]
+    return [["changed_lateness"]] if was != now or same_code and new["late"] != old["late"] else []
 
 
 def terms(record, tests):
@@ -86,6 +91,11 @@ def shown(value):
 def read(folder):
     path = folder / KEPT
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"students": {}, "changelog": None}
+
+
+def is_by(folder, tests):
+    """True if a tree with these tests graded the class last, or if nothing was graded yet."""
+    return all(old["terms"]["tests"] == tests for old in read(folder)["students"].values())
 
 
 class Changes:

@@ -243,8 +243,9 @@ class Classroom:
     # ---- what was seen --------------------------------------------------------------------------
 
     def seen(self):
-        """{id: [Seen]}, ordered by time."""
-        found = collections.defaultdict(list)
+        """{id: [Seen]}, in the order in which they were the newest. A version that became the newest again was first seen
+        the first time."""
+        found, first = collections.defaultdict(list), {}
         text = self.log.read_text(encoding="utf-8-sig", errors="replace") if self.log.exists() else ""
         head = ",".join(SEEN)
         if text and text.splitlines()[0] != head:  # else no version that is noted from now on would be found
@@ -253,7 +254,7 @@ class Classroom:
         for line in rows(text):
             at = lateness.time_of(line.get("seen_at"))
             if line.get("id") and at:  # a line may be incomplete
-                found[line["id"]].append(Seen(line["sha"], at))
+                found[line["id"]].append(Seen(line["sha"], first.setdefault((line["id"], line["sha"]), at)))
         return found
 
     def note_seen(self, id, sha, at):

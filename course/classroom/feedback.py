@@ -17,7 +17,12 @@ def lateness(one, rules):
     due = rules.deadline(one.stage)
     cost = course.say("class_late_covered", one.covered) if one.covered else ""
     cost += course.say("class_late_lost", one.days, marks.number(rules.percent)) if one.days else ""
-    return course.say("class_late", days(one.late), when(due), when(one.version.at.astimezone(due.tzinfo)), cost)
+    return course.say("class_late", days(one.late), when(due), seen(one.version.at, due), cost)
+
+
+def seen(at, due):
+    """The moment when a version was first seen, in the time zone of the deadline if there is one."""
+    return when(at.astimezone(due.tzinfo) if due else at)
 
 
 def notes(one, record):
@@ -27,9 +32,13 @@ def notes(one, record):
     elif cost := lateness(one, record.rules):
         yield cost
     if is_older(one, record):
-        yield course.say("class_older", one.version.sha[:10], when(one.version.at))
+        yield course.say("class_older", one.version.sha[:10], seen(one.version.at, record.rules.deadline(one.stage)))
+        if (earned := entry_of_newest(one, record)["earned"]) >= one.entry["earned"]:
+            yield course.say("class_newest_late", earned)
     if one.entry and (missing := report.still_to_write(one.entry)):
         yield missing
+    if one.entry and one.entry["started"] and one.status == "unwritten":
+        yield course.say("class_marked")
 
 
 def corrected(one, shown=str):
@@ -95,8 +104,11 @@ def markdown(record):
     if any(one.entry or one.override for one in record.stages):
         yield from table(record)
     if record.result:
-        for entry in record.result["stages"]:
+        for one in record.stages:
+            entry = entry_of_newest(one, record)
             yield from report.problems(entry)
+            if entry["failed"] and is_older(one, record):
+                yield f"\n{course.say('class_of_newest', record.newest.sha[:10], one.version.sha[:10])}"
         yield from report.ending(record.result)
 
 
@@ -104,5 +116,9 @@ def is_older(one, record):
     """True if an older version counts, and its result differs from that of the newest one."""
     if not record.result or one.mark is None or not one.entry or one.override:
         return False
-    newest = next(entry for entry in record.result["stages"] if entry["id"] == one.stage.id)
-    return one.version.sha != record.newest.sha and one.entry != newest
+    return one.version.sha != record.newest.sha and one.entry != entry_of_newest(one, record)
+
+
+def entry_of_newest(one, record):
+    """The entry of a stage in the result of the newest version."""
+    return next(entry for entry in record.result["stages"] if entry["id"] == one.stage.id)

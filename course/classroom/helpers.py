@@ -36,10 +36,14 @@ class Helpers:
     def __init__(self, words, jobs, environment=None, seconds=None):
         self.words, self.jobs, self.environment, self.seconds = words, jobs, environment, seconds
         self.stopping = False
+        self.children = set()
 
     def start(self):
-        return subprocess.Popen([*self.words, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                text=True, encoding="utf-8", errors="replace", env=self.environment)
+        # In a session of its own: Ctrl-C reaches only this process, which then ends the helpers.
+        child = subprocess.Popen([*self.words, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                 encoding="utf-8", errors="replace", env=self.environment, start_new_session=True)
+        self.children.add(child)
+        return child
 
     def ask(self, child, task):
         """(the answer, the helper for the next task): a new helper, if this one ended."""
@@ -105,4 +109,6 @@ class Helpers:
                     one.result()
             except BaseException:
                 self.stopping = True
+                for child in list(self.children):
+                    child.terminate()
                 raise

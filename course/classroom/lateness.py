@@ -122,7 +122,7 @@ class Rules:
 
     def extended(self, word, id):
         """{stage id: deadline} for "3=+2" (days), "1-3=2026-11-20T23:59Z", or "+7" (all stages); a later word about a
-        stage replaces an earlier one."""
+        stage replaces an earlier one. A time that is earlier than a stage's deadline does not move it."""
         chosen, _, value = word.rpartition("=")
         until, days = time_of(value), value.removeprefix("+")
         if until is None and not (days.isascii() and days.isdigit() and int(days) <= MOST_DAYS):
@@ -133,7 +133,13 @@ class Rules:
         except course.Problem as problem:
             raise course.Problem(f"roster: {id}: extensions: '{word}': {problem}") from None
         dues = {stage.id: self.deadlines[stage.id] for stage in stages}
-        return {id: until or (due and due + int(days) * DAY) for id, due in dues.items()}
+        if until is None:
+            return {id: due and due + int(days) * DAY for id, due in dues.items()}
+        later = {id: until for id, due in dues.items() if due is None or until >= due}
+        if not later:
+            raise course.Problem(f"roster: {id}: extensions: '{word}': expected a time after the deadline of the class, "
+                                 f"{when(min(dues.values()))}")
+        return later
 
     # ---- how late, and what it costs -------------------------------------------------------------
 

@@ -109,8 +109,13 @@ class Record:
         if self.failed:
             return self.failed
         if self.newest is None:
-            return course.say("class_nothing_seen", self.problem or "-")
+            return self.nothing_seen
         return course.say("class_open_stages", named(one.stage for one in self.stages if one.mark is None))
+
+    @property
+    def nothing_seen(self):
+        """Why no version is known, in words."""
+        return course.say("class_nothing_seen", self.problem) if self.problem else course.say("class_nothing_pulled")
 
     @property
     def days_late(self):

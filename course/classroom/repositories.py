@@ -1,6 +1,5 @@
 """Gets what a student's repository has to hand in, without running anything in it or following its links."""
 import contextlib
-import errno
 import hashlib
 import json
 import os
@@ -101,10 +100,10 @@ def opened(place):
     """A file descriptor for a student's folder on this machine."""
     try:
         folder = os.open(pathlib.Path(place), FOLDER)  # a Path: a link with / at its end would be followed
-    except (FileNotFoundError, NotADirectoryError):
-        raise course.Problem(course.say("grade_no_folder", place)) from None
     except OSError as problem:
-        if problem.errno == errno.ELOOP:  # a link
+        if pathlib.Path(place).is_symlink():
+            raise course.Problem(course.say("grade_link", place)) from None
+        if isinstance(problem, (FileNotFoundError, NotADirectoryError)):
             raise course.Problem(course.say("grade_no_folder", place)) from None
         raise
     try:
@@ -169,6 +168,13 @@ def without_scheme(place):
 
 def pull(place, stages, last):
     """The submission of the repository at a path or URL; None if it is still at `last`."""
+    handed_in = newest(place, stages, last)
+    if handed_in and not handed_in.files and set(handed_in.refused.values()) <= {"grade_missing"}:
+        raise course.Problem(course.say("class_no_stages", place))
+    return handed_in
+
+
+def newest(place, stages, last):
     place = without_scheme(place)
     if not submission.URL.match(place):
         with opened(place) as folder, git_of(folder) as git:

@@ -92,7 +92,7 @@ class Preprocessed:
 
 
 def is_done(task):
-    """True if there is a result, nothing in it needs another machine, and no program in it had too few threads."""
+    """True if there is a result, nothing in it needs another machine, and no program in it had too little of this one."""
     path = pathlib.Path(task.out)
     return path.exists() and not any(grader.is_open(entry) or entry.get("starved") for entry in marks.read(path)["stages"])
 

@@ -51,6 +51,9 @@ def grade_all(classroom, options):
     course.tell(course.say("class_graded", len(run.records) - len(ungraded), classroom.folder))
     for record in ungraded:
         course.tell(f"  {record.id}: {course.say('class_ungraded', report.plain(record.ungraded))}")
+    for record in run.records:
+        if starved := [one.stage for one in record.stages if one.entry and one.entry.get("starved")]:
+            course.tell(f"  {course.say('class_starved', record.id, marks.named(starved))}")
     tell_changes(changed)
     return 1 if any(record.failed for record in ungraded) else 0
 
@@ -63,12 +66,12 @@ def tell_changes(changed):
 
 def grade_one(classroom, options):
     """Grades one student again, ignoring stored results, and shows the result. The tables are written if all other
-    students have a result from the same tree, compiler and settings, and if the seed and the language are the usual
-    ones."""
+    students have a result from the same tree, compiler and settings, if the seed and the language are the usual ones,
+    and if this tree has written the tables before: an older tree may only compute an old mark again."""
     run = Run(classroom, options)
     record = next(record for record in run.records if record.id == options.only)
     if record.newest is None:
-        raise course.Problem(course.say("class_nothing_seen", record.problem or "-"))
+        raise course.Problem(record.nothing_seen)
     found = {one.sha for one in record.seen if one.sha.startswith(options.sha or record.newest.sha)}
     if len(found) != 1:
         raise course.Problem(course.say("class_no_sha", record.id, options.sha, len(found)))
@@ -81,6 +84,9 @@ def grade_one(classroom, options):
     course.tell(report.how(result))
     course.tell(course.say("class_result", task.out))
     if options.seed is not None or options.language:  # an experiment
+        return 0
+    if not changes.is_by(classroom.folder, official_tree.fingerprint()):
+        course.tell(course.say("class_other_tree"))
         return 0
     if not all([run.fill(one, {}) for one in run.records]):
         if record.result and record.stages:
@@ -107,7 +113,7 @@ def vivas(classroom, options):
     missing = {}  # {id: why there is no sheet}
     for record in chosen:
         if record.newest is None:
-            missing[record.id] = course.say("class_nothing_seen", record.problem or "-")
+            missing[record.id] = record.nothing_seen
             continue
         if not run.fill(record, {}) or record.result is None:
             missing[record.id] = course.say("viva_not_graded")
@@ -145,11 +151,11 @@ def run():
         parser.error(course.say("expected_way"))
     if options.public and options.way != "branch":
         parser.error(course.say("expected_branch"))
-    if options.sha and not (options.only and options.what == "grade"):
-        parser.error(course.say("expected_only"))
-    for name in "seed", "jobs", "language":
-        if getattr(options, name) is not None and options.what != "grade":
-            parser.error(course.say("expected_grade", f"--{name}"))
+    for name in "sha", "seed", "language":
+        if getattr(options, name) is not None and not (options.only and options.what == "grade"):
+            parser.error(course.say("expected_only", f"--{name}"))
+    if options.jobs is not None and options.what != "grade":
+        parser.error(course.say("expected_grade", "--jobs"))
     if options.seed is not None and not 0 <= options.seed < 1 << 63:
         parser.error(course.say("expected_seed"))
     if options.jobs is not None and options.jobs < 1:

@@ -63,7 +63,9 @@ class Work(programs.Programs):
     def __init__(self, handed_in, seeds, folder):
         super().__init__(handed_in, folder)
         self.seeds = seeds  # {id of a stage: the seed of its random numbers}
-        self.starved = set()  # ids of stages whose programs had too few threads, also when nothing else ran
+        # Ids of stages whose programs had too few threads, also when nothing else ran, or whose compiler ended without a
+        # verdict.
+        self.starved = set()
 
     def where_it_happens(self, stage, request):
         """The sanitizers' message about a request at which the student's code crashed."""
@@ -170,6 +172,8 @@ class Work(programs.Programs):
                 result = self.judge(stage)
         except programs.NotMade as problem:
             refused = isinstance(problem, programs.NotTheirs)
+            if isinstance(problem, programs.Unsure):
+                self.starved.add(stage.id)
             result.compile_error = entry["message"] = shown(str(problem))
             found = ERROR_LINE.search(str(problem))
             if found and found[1] in self.handed_in.files:  # #line may name any file

@@ -34,6 +34,10 @@ class NotMade(Exception):
     """A student's program cannot be built; the message is for the student."""
 
 
+class Unsure(NotMade):
+    """The compiler ended without a verdict: the machine may be to blame (no memory, no processes, no time)."""
+
+
 class NotTheirs(NotMade):
     """It could be built, but it is not the student's own work (rules/refusal.py)."""
 
@@ -135,10 +139,11 @@ class Programs:
         if ended.code == 0:
             return
         if ended.code is None or ended.cpu >= COMPILE_SECONDS - 1:
-            raise NotMade(course.say("grade_endless_compile", what, COMPILE_SECONDS, round(ended.cpu, 1)))
+            problem = NotMade if ended.cpu > COMPILE_SECONDS / 2 else Unsure
+            raise problem(course.say("grade_endless_compile", what, COMPILE_SECONDS, round(ended.cpu, 1)))
         if not is_a_verdict(ended.said):
             said = self.without_places(ended.said.strip()[-1000:])
-            raise NotMade(course.say("grade_compiler_ended", what, ended.how, said))
+            raise Unsure(course.say("grade_compiler_ended", what, ended.how, said))
         error = (building.why_not_made(ended.said, files) if files
                 else building.first_error(self.without_places(ended.said)))  # first_error also shortens paths
         missing = NOT_READ.search(error)

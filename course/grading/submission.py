@@ -35,7 +35,8 @@ READING = {"safe.directory": "*", "core.packedGitWindowSize": "1m", "core.packed
 # A server of a student's could lead on to a repository that only our credentials open: another student's.
 STAYING = {"http.followRedirects": "false"}
 # What git says in English, and what a student can do about it: a key of messages.json.
-CAUSES = {"clone_no_server": r"Could not resolve host|(?:Failed|unable) to connect|Connection (?:refused|timed out)",
+CAUSES = {"clone_large": r"invalid index-pack output|index-pack (?:died|failed)|File too large",
+          "clone_no_server": r"Could not resolve host|(?:Failed|unable) to connect|Connection (?:refused|timed out)",
           # A forge also says "not found" about a repository that is private.
           "clone_private": r"could not read (?:Username|Password)|Authentication failed|Permission denied|"
                            r"error: 40[134]|not found|not appear to be a git repository|repository not exported"}

@@ -84,6 +84,15 @@ OTHER_LETTERS = re.compile(rb"[\x01-\x20@\x7f-\xff]")
 MOST_SHOWN = 80
 
 
+def in_source(symbol):
+    """The part of a mangled name that has other letters, as the source writes it; the whole name, if it is not mangled."""
+    for length in re.finditer(rb"\d+", symbol if symbol.startswith(b"_Z") else b""):
+        name = symbol[length.end():length.end() + int(length[0][:4])]
+        if OTHER_LETTERS.search(name):
+            return name
+    return symbol
+
+
 def check(path):
     """Throws NotPlain if a linker would find anything but code and data in this object, OtherLetters if it has a name that
     is not plain. (On Linux; on other systems only its author's own machine links it.)"""
@@ -97,8 +106,7 @@ def check(path):
                 raise NotPlain(f"code in a section {name.decode('ascii', 'replace')}")
             if other := OTHER_LETTERS.search(names):
                 start = names.rfind(b"\0", 0, other.start()) + 1
-                shown = names[start:start + links.MOST_LETTERS].partition(b"\0")[0].decode("utf-8", "backslashreplace")
-                shown = shown[:MOST_SHOWN]
-                raise OtherLetters(repr(shown))
+                symbol = names[start:start + links.MOST_LETTERS].partition(b"\0")[0]
+                raise OtherLetters(repr(in_source(symbol).decode("utf-8", "backslashreplace")[:MOST_SHOWN]))
     except (struct.error, ValueError):
         raise NotPlain("an ELF file that ends too early") from None

@@ -116,7 +116,7 @@ def foreign_symbols(stage, objects, ours, build):
         elif not symbols.is_shared(kind) and not symbols.is_strong(kind):
             continue  # local to its object
         elif name in defined or name in shared and symbols.is_strong(kind):
-            found.append(("own_define", file, stage.id, name))
+            found.append(("own_main", file) if name == "main" else ("own_define", file, stage.id, name))
         elif name in of_libraries:
             found.append(("own_replace", file, stage.id, name))
         elif not symbols.is_data(kind) and not name.startswith("_Z") and name not in COMPILERS_OWN:

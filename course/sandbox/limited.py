@@ -57,7 +57,8 @@ def with_limits(words, file, addresses):
 
 
 def run(command, folder, seconds, environment=None):
-    """Runs a confined command and returns how it ended; `seconds` is a second limit, in addition to its own."""
+    """Runs a confined command and returns how it ended; `seconds` is a second limit, in addition to its own. Raises
+    KeyboardInterrupt if end_all() may have ended it: how it ended says nothing then."""
     with tempfile.TemporaryFile() as said:
         child = started(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT,
                         start_new_session=True, env=environment)
@@ -90,6 +91,8 @@ def run(command, folder, seconds, environment=None):
         code = child.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)
         text = said.read(MAX_OUTPUT).decode("utf-8", "replace")
+    if is_stopping.is_set():
+        raise KeyboardInterrupt
     if code == NOT_STARTED:  # only confine exits with this, never a student's code
         raise course.Problem(text)
     code = None if late.is_set() or code == TOO_LONG else code if code >= 0 else 128 - code

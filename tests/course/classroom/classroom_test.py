@@ -283,17 +283,20 @@ class Lateness(unittest.TestCase):
 
     def test_knows_the_extensions_of_the_roster(self):
         for cell, late in (("", [1, 1]), ("+1", [0, 0]), ("2=1", [0, 1]), ("1-2=+1 2=0", [1, 0]),
-                           ("2=2026-11-09T12:00Z", [0, 1]), ("all=2026-11-01T00:00+01:00", [2, 2])):
+                           ("2=2026-11-09T12:00Z", [0, 1]), ("all=2026-11-09T12:00+01:00", [0, 0])):
             rules = self.rules.of(student(Extensions=cell))
             at = DUE + 13 * HOURS
             self.assertEqual([rules.days_late(STAGES[2], at), rules.days_late(STAGES[1], at)], late, cell)
         without = lateness.Rules({}, STAGES).of(student(extensions="+7"))  # a stage without a deadline is never late
         self.assertEqual(without.days_late(STAGES[2], DUE + 10**5 * HOURS), 0)
-        for cell in ("x", "2=", "99=+1", "2=-1", "2=2026-11-09T12:00", "=+x"):
+        for cell in ("x", "2=", "99=+1", "2=-1", "2=2026-11-09T12:00", "=+x", "2=2025-11-09T12:00Z"):
             with self.assertRaisesRegex(course.Problem, "ann: extensions: "):
                 self.rules.of(student(extensions=cell))
         with self.assertRaisesRegex(course.Problem, "ann: late_days"):
             self.rules.of(student(late_days="-1"))
+        two = lateness.Rules({"deadlines": {"1": "2026-11-02T12:00Z", "2": "2026-11-20T12:00Z"}}, STAGES)
+        found = two.of(student(extensions="all=2026-11-09T12:00Z"))  # a time that is earlier moves no deadline
+        self.assertEqual([found.deadline(STAGES[id]).day for id in (1, 2)], [9, 20])
 
     def test_spends_late_days_where_they_save_most(self):
         for budget in range(5):
@@ -466,6 +469,11 @@ class Pulling(Folder):
         with mock.patch.object(submission, "MAX_TO_READ", 96 << 20):
             self.problem(repositories.pull, ann.place, STAGES, None)
 
+    def test_without_any_file_of_the_course_is_a_problem_and_not_0_points(self):
+        (self.folder / "elsewhere" / "nested").mkdir(parents=True)
+        place = str(self.folder / "elsewhere")
+        self.assertIn("none of the course's files is there", self.problem(repositories.pull, place, STAGES, None))
+
     def test_is_noted_with_its_time_and_kept_as_it_was(self):
         room = class_folder.Classroom(self.put("roster.csv", "id,repository\nann,ann\n"))
         handed_in = repositories.pull(self.repository().place, STAGES, None)
@@ -473,6 +481,12 @@ class Pulling(Folder):
             class_folder.keep(room.folder, "ann", handed_in)
         room.note_seen("ann", handed_in.sha, DUE)
         self.assertEqual(room.seen()["ann"], [class_folder.Seen(handed_in.sha, DUE)])
+        whole = room.log.read_text()
+        for sha, hours in ("d" * 40, 1), (handed_in.sha, 2):  # the branch was moved back: it is no new version
+            room.note_seen("ann", sha, DUE + hours * HOURS)
+        self.assertEqual([(one.sha, one.at) for one in room.seen()["ann"]],
+                         [(handed_in.sha, DUE), ("d" * 40, DUE + HOURS), (handed_in.sha, DUE)])
+        room.log.write_text(whole)
         kept = class_folder.kept(room.folder, "ann", handed_in.sha)
         self.assertEqual((kept.files, kept.refused), (handed_in.files, handed_in.refused))
         newest = {"id": 98, "slug": "new", "units": [{"file": "new.cpp"}]}  # a stage that the course did not have then
@@ -578,6 +592,7 @@ class Causes(Folder):
                 ("remote: Repository not found.\nfatal: repository 'https://x.y/z/' not found", "is private, or"),
                 ("fatal: unable to access 'https://x.y/': Could not resolve host: x.y", "no server answers"),
                 ("fatal: unable to access 'https://x.y/': Failed to connect to x.y port 1", "no server answers"),
+                ("fatal: fetch-pack: invalid index-pack output", "more than 256 MB"),
                 ("\x1b[2J\nfatal: early EOF", "fatal: early EOF")):
             self.assertIn(expected, submission.reason(said.splitlines()))
 
@@ -664,7 +679,7 @@ class Walls(Folder):
         self.addCleanup((self.folder / "closed").chmod, 0o700)
         return {"good": "", "deep_json": "", "folder": "", "link": "points to another place",
                 "fifo_head": "no ordinary file", "fifo_refs": "no ordinary file", "loop": "points to another place",
-                "deep": "deep", "large": "MB", "lots": "", "dangling": "existing branches: main", "ring": "no such folder",
+                "deep": "deep", "large": "MB", "lots": "", "dangling": "existing branches: main", "ring": "is a link",
                 "file": "no such folder", "pipe": "no such folder", "gone": "no such folder",
                 "closed": "" if os.geteuid() == 0 else "Permission denied"}
 
@@ -1557,6 +1572,11 @@ class Regrading(Records):
         new = self.grade(record, tests).new
         return [[reason[0] for reason in change["why"]] for _, change in new]
 
+    def test_by_another_tree_is_noticed(self):
+        self.assertTrue(changes.is_by(self.folder, "t"))  # nothing was graded yet
+        self.grade(self.record("ann", {}))
+        self.assertEqual([changes.is_by(self.folder, tests) for tests in ("t", "older")], [True, False])
+
     def test_says_which_marks_changed_and_why(self):
         self.assertEqual(self.reasons(self.record("ann", {})), [])  # the first time
         self.assertEqual(self.reasons(self.record("ann", {})), [])
@@ -1628,6 +1648,19 @@ class Regrading(Records):
         record = self.record("ann", {}, rules=lateness.Rules({**due, "late_days": 3}, STAGES))
         record.files = "y"
         self.assertEqual(self.reasons(record), [["changed_lateness"]])
+        for rules, why in (({}, "changed_no_deadline"), (due, "changed_new_deadline")):
+            record = self.record("ann", {}, rules=lateness.Rules(rules, STAGES))
+            record.stages[3] = marks.StageMark(STAGES[3], record.stages[3].entry, record.stages[3].version, len(why))
+            (_, change), = self.grade(record).new
+            self.assertEqual(change["why"][-1][0], why)
+
+    def test_a_mark_that_rises_from_0_is_not_called_late(self):
+        wrong, version = self.record("ann", {3: ("wrong", 0)}), lateness.Version("a" * 40, DUE, 2)
+        wrong.stages[3] = marks.StageMark(STAGES[3], {**wrong.stages[3].entry, "earned": 0}, version, 0)
+        self.grade(wrong)
+        right = self.record("ann", {})
+        right.stages[3] = marks.StageMark(STAGES[3], right.stages[3].entry, version, 24)
+        self.assertEqual(self.reasons(right), [["changed_again"]])
 
     def test_corrections_are_problems_only_if_the_grade_rose_since(self):
         def problems(status, override):
@@ -1867,8 +1900,8 @@ class Branches(Folder):
         git(self.folder / "ann", "commit", "-qm", "mine")
         urls = self.served("other.git", "empty.git")
         git(self.folder / "ann", "push", "-q", str(self.folder / "other.git"), "master", "master:refs/heads/a-b/ö.2")
-        for place, said in ((self.folder / "other.git", "a branch (main) that does not exist; existing branches: a-b/ö.2, master"),
-                            (urls[0], "a branch that does not exist; existing branches: a-b/ö.2, master"),
+        for place, said in ((self.folder / "other.git", "default branch (main) does not exist; existing branches: a-b/ö.2, master"),
+                            (urls[0], "default branch does not exist; existing branches: a-b/ö.2, master"),
                             (self.folder / "empty.git", "no commit yet: push your work"),
                             (urls[1], "no commit yet: push your work"),
                             (urls[1].replace("empty", "none"), "is private, or its address is wrong")):
@@ -1876,8 +1909,8 @@ class Branches(Folder):
 
     def test_whose_names_would_be_obeyed_are_not_shown(self):
         listed = b"a\trefs/heads/\x1b[2J\na\trefs/heads/" + b"x" * 100 + b"\na\trefs/heads/ok\n"
-        self.assertEqual(str(submission.no_commit("x", listed, b"\x1b[2J\n")),
-                         "x: its HEAD names a branch that does not exist; existing branches: ok")
+        self.assertIn("x: its default branch does not exist; existing branches: ok.",
+                      str(submission.no_commit("x", listed, b"\x1b[2J\n")))
 
 
 class Settings(Folder):

@@ -32,6 +32,7 @@ from grading import score  # noqa: E402
 from grading import submission  # noqa: E402
 from grading import workplace  # noqa: E402
 from mistakes import catalogue  # noqa: E402
+from rules import plain_objects  # noqa: E402
 from sandbox import limited  # noqa: E402
 from shared import course  # noqa: E402
 from testing import building  # noqa: E402
@@ -180,7 +181,7 @@ class Submission(Repository):
             shutil.rmtree(thief)
             thief.symlink_to(self.folder)
             for asked in thief, f"{thief}/", f"file://{thief}/":
-                with self.assertRaisesRegex(course.Problem, "no such folder"):
+                with self.assertRaisesRegex(course.Problem, "is a link"):
                     self.collect(asked)
             mine = pathlib.Path(place) / "mine"
             for lead in (lambda path: path.symlink_to(other), lambda path: path.write_text(f"gitdir: {other}\n")):
@@ -345,6 +346,11 @@ class Grade(Repository):
         (self.folder / course.unit_name(optional, optional.units[0])).parent.symlink_to("/etc")
         self.assertEqual(grader.grade(self.collect())["failed"], [STAGES[2].id, optional.id])
 
+    def test_a_name_with_other_letters_is_said_as_in_the_source(self):
+        for symbol, name in (("_ZN10stagecraftL7größeENS_10MatrixViewIKfEE", "größe"), ("größe", "größe"),
+                             ("_Z9größe_999", "größe_9"), ("_Z99größe", "größe")):
+            self.assertEqual(plain_objects.in_source(symbol.encode()).decode(), name)
+
     def test_a_compiler_that_does_not_end_is_ended(self):
         ended = limited.run(["sh", "-c", "echo so far; sleep 60 & sleep 60"], self.folder, 0.5)
         self.assertEqual((ended.code, ended.said), (None, "so far\n"))
@@ -382,8 +388,23 @@ with mock.patch.multiple(official_tree, prepare=lambda: None), mock.patch.object
         limited.run_patiently(complains, self.folder, 60, programs.is_a_verdict)
         self.assertEqual((self.folder / "tries").read_text(), "x\nx\nx\n")
         work = grader.Work(self.collect(), 7, self.folder / "work")
-        with self.assertRaisesRegex(programs.NotMade, r"signal 9 \(Killed\)"):
+        with self.assertRaisesRegex(programs.Unsure, r"signal 9 \(Killed\)"):
             work.run(starved, self.folder, "a.cpp")
+
+    def test_an_entry_for_which_the_machine_may_be_to_blame_is_not_stored(self):
+        self.answer(STAGES[0])
+        work, memory = grader.Work(self.collect(), {0: 7}, self.folder / "work"), mock.Mock(get=lambda key: None)
+        for problem, n_stored in ((programs.NotMade("no"), 1), (programs.Unsure("killed"), 1)):
+            with mock.patch.object(programs.Programs, "compile", side_effect=problem):
+                entry = work.remembered(STAGES[0], memory)
+            self.assertEqual((entry["status"], entry.get("starved", False)),
+                             ("uncompiled", isinstance(problem, programs.Unsure)))
+            self.assertEqual(memory.put.call_count, n_stored)
+        self.addCleanup(limited.is_stopping.clear)
+        limited.is_stopping.set()  # Ctrl-C: how the compiler ended says nothing
+        with self.assertRaises(KeyboardInterrupt):
+            work.remembered(STAGES[0], memory)
+        self.assertEqual(memory.put.call_count, 1)
 
     def test_code_that_prints_without_end_is_not_listened_to_for_long(self):
         start = time.monotonic()
