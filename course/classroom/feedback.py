@@ -2,6 +2,7 @@
 from classroom import changes
 from shared import course
 from classroom import marks
+from classroom import repositories
 from classroom.lateness import when
 from grading import report
 
@@ -72,7 +73,9 @@ def head(record):
     yield f"# {record.id}: " + (course.say("class_mark", marks.number(record.mark), record.points)
                                 if record.mark is not None else course.say("class_no_mark")) + "\n"
     if record.newest is not None:
-        yield course.say("class_seen", record.newest.sha[:10], when(record.newest.at))
+        at = when(record.newest.at)
+        is_commit = not record.newest.sha.startswith(repositories.WITHOUT_COMMIT)
+        yield course.say("class_seen", record.newest.sha[:10], at) if is_commit else course.say("class_seen_files", at)
         if record.started and not any(record.started.values()):
             yield "\n" + course.say("class_nothing_begun")
     if record.rules.late_days:

@@ -15,6 +15,7 @@ MOST_ENTRIES = 200_000  # files and folders in a local repository
 MOST_BYTES = 1 << 30
 MOST_DEPTH = 32
 BLOCK = 1 << 20
+WITHOUT_COMMIT = "files-"  # how the name of a version begins that is no commit
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 REFS = ("HEAD", "packed-refs", "refs", "reftable", "commondir")
 OBJECTS = ("objects", "shallow")
@@ -159,7 +160,7 @@ def name_of(handed_in):
     text = hashlib.sha1(json.dumps([sorted(handed_in.refused.items()), settings]).encode())
     for name, data in sorted(handed_in.files.items()):
         text.update(f"{name}\0{course.blob_hash(data)}\0".encode())
-    return f"files-{text.hexdigest()}"
+    return f"{WITHOUT_COMMIT}{text.hexdigest()}"
 
 
 def without_scheme(place):
