@@ -151,11 +151,11 @@ def run():
         parser.error(course.say("expected_way"))
     if options.public and options.way != "branch":
         parser.error(course.say("expected_branch"))
-    for name in "sha", "seed", "language":
-        if getattr(options, name) is not None and not (options.only and options.what == "grade"):
-            parser.error(course.say("expected_only", f"--{name}"))
-    if options.jobs is not None and options.what != "grade":
-        parser.error(course.say("expected_grade", "--jobs"))
+    if options.sha and not (options.only and options.what == "grade"):
+        parser.error(course.say("expected_only"))
+    for name in "seed", "jobs", "language":
+        if getattr(options, name) is not None and options.what != "grade":
+            parser.error(course.say("expected_grade", f"--{name}"))
     if options.seed is not None and not 0 <= options.seed < 1 << 63:
         parser.error(course.say("expected_seed"))
     if options.jobs is not None and options.jobs < 1:
