@@ -11,6 +11,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -154,6 +155,17 @@ std::vector<std::string> with_help_as_option(std::vector<std::string> arguments,
   return arguments;
 }
 
+// The option of the first argument "--name=" without a value, or nothing. CLI11 would take the next
+// argument as its value.
+std::string option_without_value(std::span<const std::string> arguments) {
+  for (const std::string& argument : arguments) {
+    if (argument == "--") break;
+    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1)
+      return argument.substr(0, argument.size() - 1);
+  }
+  return {};
+}
+
 // Adds the command that the user asked for. If its name is unknown, adds all commands, for --help
 // and for error messages. Adding the options of all commands would take 6% of the time that
 // story656k needs to its first word.
@@ -183,6 +195,10 @@ int run(int argc, char** argv, std::span<const Command> commands) {
   std::vector<std::string> arguments =
       with_help_as_option({argv + std::min(argc, 1), argv + argc}, commands);
   const std::string asked_for = arguments.empty() ? "" : arguments.front();
+  if (const std::string option = option_without_value(arguments); !option.empty()) {
+    print_error(fmt::format("{}: expected a value behind '=', found none", option).c_str());
+    return kBadCommandLine;
+  }
   add_commands(app, commands, asked_for);
   try {
     std::ranges::reverse(arguments);  // as CLI11 expects them

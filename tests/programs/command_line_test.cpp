@@ -64,6 +64,14 @@ TEST(CommandLine, TheLastValueOfAnOptionHolds) {
             ids({"--seed", "2"}).substr(0, ids({"--seed", "2", "-n", "3"}).size() - 1) + "\n");
 }
 
+TEST(CommandLine, AnOptionWithoutAValueDoesNotTakeTheNextArgument) {
+  const ProgramResult result = run_program({"story", "--stop=", "-n", "3"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.err, "stagecraft: --stop: expected a value behind '=', found none\n");
+  EXPECT_EQ(
+      run_program({"tokenize", "--model", TEST_DATA "/gguf/whole-f32.gguf", "--", "--a="}).code, 0);
+}
+
 TEST(CommandLine, TwoDashesEndTheOptions) {
   const std::string model = TEST_DATA "/gguf/whole-f32.gguf";
   const ProgramResult result = run_program({"tokenize", "--model", model, "--", "--the cat"});
