@@ -41,10 +41,10 @@ def shown(text):
 
 
 def is_starved(result):
-    """True if a program may have failed because others had used up the threads of this user. (Root gives each program a
-    user of its own.)"""
-    return any(programs.STARVED in failure for group in result.groups if group.status == "wrong"
-               for failure in group.failures)
+    """True if a program may have failed because others had used up the threads of this user (root gives each program a
+    user of its own), or because the system killed it when its memory was used up."""
+    return any(sign in failure for group in result.groups if group.status == "wrong" for failure in group.failures
+               for sign in (programs.STARVED, programs.KILLED))
 
 
 def is_open(entry):

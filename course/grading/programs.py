@@ -4,6 +4,7 @@ import errno
 import os
 import pathlib
 import re
+import signal
 import sys
 
 from rules import foreign_files
@@ -23,6 +24,7 @@ SOURCE_LINE = re.compile(r"^\S[^\n]*:\d+:(?:\d+:)? (?:fatal )?error: ", re.M)
 NOT_READ = re.compile(
     r"fatal error: (?:cannot open file )?'?([^\s:']+)'?:? (?:No such file|Permission denied|file not found)")
 STARVED = os.strerror(errno.EAGAIN)  # what programs say if they may start no more threads or processes
+KILLED = signal.strsignal(signal.SIGKILL)  # what the gate says of a program that the system ended
 # The script that compiles a stage for the CUDA emulator, and the headers that it includes.
 EMULATOR = [course.ROOT / name for name in ("tools", "src/cuda_emulator")]
 # For the linker: a program exports no names. Otherwise the C and C++ libraries would call a function of the program in

@@ -391,6 +391,15 @@ with mock.patch.multiple(official_tree, prepare=lambda: None), mock.patch.object
         with self.assertRaisesRegex(programs.Unsure, r"signal 9 \(Killed\)"):
             work.run(starved, self.folder, "a.cpp")
 
+    def test_a_program_that_the_system_killed_may_be_right(self):
+        for language in course.HANDOUTS:
+            for number, is_starved in (signal.SIGKILL, True), (signal.SIGSEGV, False):
+                result = verdict.Result(STAGES[1])
+                with course.in_language(language):
+                    result.groups[0].status, result.groups[0].failures = "wrong", [
+                        course.say("crashed", signal.strsignal(number))]
+                self.assertEqual(grader.is_starved(result), is_starved)
+
     def test_an_entry_for_which_the_machine_may_be_to_blame_is_not_stored(self):
         self.answer(STAGES[0])
         work, memory = grader.Work(self.collect(), {0: 7}, self.folder / "work"), mock.Mock(get=lambda key: None)
