@@ -48,6 +48,7 @@ class GgufMetadata {
   std::vector<double> numbers(std::string_view key) const;
   std::vector<bool> flags(std::string_view key) const;
   bool is_array(std::string_view key) const { return at(key).is_array(); }
+  const GgufValue& at(std::string_view key) const;
 
   // Whether the value is false, 0, "", "none" or an empty array. A key that is not understood
   // changes nothing if its value is neutral.
@@ -59,7 +60,6 @@ class GgufMetadata {
   [[noreturn]] void refuse(std::string_view key, std::string_view expected) const;
 
  private:
-  const GgufValue& at(std::string_view key) const;
   // The value of the key if it is an array. Otherwise throws Error: expected `what`.
   const GgufValue& array(std::string_view key, std::string_view what) const;
   // The elements of that array. Throws Error unless their type passes `is`.

@@ -43,6 +43,10 @@ class GgufValue {
   static std::size_t text_size(std::string_view text);
   std::size_t n_bytes() const { return bytes_.size(); }
 
+  // For a writer: the type of the value or of the elements, and their bytes as the file has them.
+  GgufValueType type() const { return type_; }
+  std::span<const std::byte> bytes() const { return bytes_; }
+
   std::string describe() const;  // for errors: "17", "'gpt2'", "an array of 3"
 
  private:

@@ -66,6 +66,12 @@ void GgufWriter::add(std::string_view key, const std::vector<float>& values) {
   for (const float value : values) put_number(pairs_, std::bit_cast<std::uint32_t>(value));
 }
 
+void GgufWriter::add(std::string_view key, const GgufValue& value) {
+  begin(key, value.is_array() ? Type::Array : value.type());
+  if (value.is_array()) put_array(pairs_, value.type(), value.count());
+  for (const std::byte byte : value.bytes()) pairs_ += static_cast<char>(byte);
+}
+
 void GgufWriter::add_tensor(std::string_view name, DType dtype,
                             std::span<const std::size_t> shape) {
   put_text(tensors_, name);

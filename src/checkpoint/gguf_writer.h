@@ -23,6 +23,7 @@ class GgufWriter {
   void add(std::string_view key, const std::vector<std::string>& values);
   void add(std::string_view key, const std::vector<std::int32_t>& values);
   void add(std::string_view key, const std::vector<float>& values);
+  void add(std::string_view key, const GgufValue& value);  // of another file, unchanged
 
   // shape: [rows, columns], as everywhere in the engine. Throws Error if GGUF has no number for the
   // type.

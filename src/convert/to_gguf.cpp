@@ -1,4 +1,5 @@
 // convert_to_gguf: writes keys, vocabulary and tensors as llama.cpp's convert_hf_to_gguf.py does.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -7,6 +8,7 @@
 #include "base/number.h"
 #include "base/processors.h"
 #include "checkpoint/convert_tensor.h"
+#include "checkpoint/gguf.h"
 #include "checkpoint/gguf_architectures.h"
 #include "checkpoint/gguf_weights.h"
 #include "checkpoint/gguf_writer.h"
@@ -82,6 +84,23 @@ void refuse_nan(const OutputTensor& tensor, const std::string& where) {
   });
 }
 
+// Writes the model's name, and what a GGUF file says of the model beside it: its licence, its
+// authors, its languages. Other "general." keys are about the file.
+void add_description(GgufWriter& writer, const ModelSource& model) {
+  constexpr std::string_view kOfTheFile[] = {"general.architecture", "general.alignment",
+                                             "general.file_type", "general.quantization_version"};
+  const auto gguf = model.gguf();
+  if (gguf == nullptr || !gguf->metadata().has("general.name")) {
+    writer.add("general.name", std::string_view(model_name(model)));
+  }
+  if (gguf == nullptr) return;
+  for (const std::string_view key : gguf->metadata().keys()) {
+    if (!key.starts_with("general.")) continue;
+    if (std::ranges::find(kOfTheFile, key) != std::end(kOfTheFile)) continue;
+    writer.add(key, gguf->metadata().at(key));
+  }
+}
+
 void write_data(AtomicFile& file, const std::vector<OutputTensor>& tensors,
                 const Checkpoint& checkpoint, const std::function<void()>& check) {
   ThreadPool threads(usable_cores());
@@ -106,7 +125,7 @@ Converted convert_to_gguf(const Conversion& conversion) {
 
   GgufWriter writer;
   add_gguf_config(writer, config, where);
-  writer.add("general.name", std::string_view(model_name(conversion.model)));
+  add_description(writer, conversion.model);
   writer.add("general.quantization_version", std::uint32_t{2});
   if (const auto type = file_type(conversion.dtype.value_or(tensors.front().dtype))) {
     writer.add("general.file_type", *type);

@@ -21,6 +21,7 @@
 
 #include "base/error.h"
 #include "programs/console.h"
+#include "programs/interrupt.h"
 #include "programs/terminal.h"
 #include "programs/version.h"
 
@@ -247,7 +248,7 @@ int run_command_line(int argc, char** argv, std::span<const Command> commands) {
   try {
     const int code = run(argc, argv, commands);
     flush_stdout();
-    return code;
+    return end_with(code);
   } catch (const std::bad_alloc&) {
     print_error("not enough memory");
   } catch (const std::system_error& error) {  // thrown by fmt::print if stdout cannot be written

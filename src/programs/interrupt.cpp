@@ -11,6 +11,8 @@
 namespace stagecraft {
 namespace {
 
+constexpr int kOfSignals = 128;  // exit codes above it are those of signals
+
 // A signal handler can only reach globals.
 volatile std::sig_atomic_t noted = 0;  // the signal
 void (*call_then)() = nullptr;
@@ -67,7 +69,15 @@ void InterruptGuard::stop_if_interrupted() const {
 }
 
 void InterruptGuard::end_if_interrupted() const {
-  if (interrupted()) throw CLI::RuntimeError(128 + noted);
+  if (interrupted()) throw CLI::RuntimeError(kOfSignals + noted);
+}
+
+int end_with(int code) {
+  if (code > kOfSignals) {
+    std::signal(code - kOfSignals, SIG_DFL);
+    std::raise(code - kOfSignals);
+  }
+  return code;
 }
 
 }  // namespace stagecraft

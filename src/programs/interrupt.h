@@ -18,11 +18,16 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   bool interrupted() const;
-  // Throws CLI::RuntimeError with the exit code that shells expect after this signal (130 after
-  // Ctrl-C), after a note that nothing has been written.
+  // Throws CLI::RuntimeError with the exit code that shells show after this signal (130 after
+  // Ctrl-C), after a note that nothing has been written. The program then ends by the signal
+  // itself (end_with).
   void stop_if_interrupted() const;
   // The same without the note, for a command that has reported how far it came.
   void end_if_interrupted() const;
 };
+
+// Returns the exit code. If it is that of a signal, ends the program by this signal instead: a loop
+// in a shell ends, too, and does not go on with its next command.
+int end_with(int code);
 
 }  // namespace stagecraft

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/number.h"
 #include "base/stopwatch.h"
 #include "base/utf8.h"
 #include "programs/commands.h"
@@ -136,9 +137,10 @@ void run_perplexity(const PerplexityFlags& flags) {
                perplexity, part);
   }
   if (guard.interrupted()) print_note("[interrupted]");
-  print_note(fmt::format("[{} tokens, {} bytes; context {}, stride {}; {:.0f} tokens/s; {}]",
-                         nats.size(), bytes, windows.context, windows.stride,
-                         static_cast<double>(nats.size()) / std::max(seconds, 1e-9), model.name()));
+  print_note(fmt::format("[{}, {}; context {}, stride {}; {:.0f} tokens/s; {}]",
+                         counted(nats.size(), "token"), counted(bytes, "byte"), windows.context,
+                         windows.stride, static_cast<double>(nats.size()) / std::max(seconds, 1e-9),
+                         model.name()));
   guard.end_if_interrupted();
 }
 

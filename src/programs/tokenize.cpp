@@ -49,7 +49,11 @@ std::string read_stdin() {
   if (is_terminal(stdin)) print_note("[type a text, then Ctrl-D at the beginning of a line]");
   std::string text;
   char buffer[1 << 16];
-  while (const std::size_t n = std::fread(buffer, 1, sizeof buffer, stdin)) text.append(buffer, n);
+  std::size_t n = sizeof buffer;
+  while (n == sizeof buffer) {  // fewer: the end; at a terminal, another read would wait for a key
+    n = std::fread(buffer, 1, sizeof buffer, stdin);
+    text.append(buffer, n);
+  }
   if (std::ferror(stdin) != 0) throw Error("stdin: cannot be read");
   return text;
 }

@@ -129,7 +129,11 @@ std::uint64_t parse_seed(RequestFields& fields, std::uint64_t otherwise) {
   if (value && value->is_integer() && value->integer() < 0) {
     return static_cast<std::uint64_t>(value->integer());
   }
-  return fields.size("seed", 0, SIZE_MAX, otherwise);
+  try {
+    return fields.size("seed", 0, SIZE_MAX, otherwise);
+  } catch (const ApiError&) {  // which says nothing of negative numbers
+    expected("seed", "a whole number from -9223372036854775808 to 18446744073709551615", value);
+  }
 }
 
 // Checks tokens that the model computes directly: each must be a row of the embedding table.

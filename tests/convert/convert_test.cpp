@@ -212,6 +212,21 @@ TEST_F(Convert, FromGgufToGgufKeepsBlocksVocabularyAndTemplate) {
   EXPECT_EQ(read_config(out("a.gguf")).eos_ids, (std::vector<TokenId>{2, 0}));
 }
 
+TEST_F(Convert, FromGgufToGgufKeepsWhatTheFileSaysOfTheModel) {
+  convert_to_gguf({.model = kModels + "llama-gqa2", .out = out("a.gguf"), .with_tokenizer = false});
+  EXPECT_EQ(GgufFile(out("a.gguf")).metadata().text("general.name"), "llama-gqa2");
+  std::string bytes = read_file(out("a.gguf"));
+  bytes.replace(bytes.find("general.name"), 12, "general.tags");
+  write_file(out("b.gguf"), bytes);
+  convert_to_gguf({.model = out("b.gguf"), .out = out("c.gguf"), .with_tokenizer = false});
+  const GgufFile converted(out("c.gguf"));
+  EXPECT_EQ(converted.metadata().text("general.tags"), "llama-gqa2");
+  EXPECT_EQ(converted.metadata().text("general.name"), "b");
+  convert_to_gguf({.model = kGguf + "whole.gguf", .out = out("d.gguf"), .with_tokenizer = false});
+  EXPECT_EQ(GgufFile(out("d.gguf")).metadata().text("general.name"),
+            GgufFile(kGguf + "whole.gguf").metadata().text("general.name"));
+}
+
 TEST_F(Convert, QuantisesMatricesAloneAndSaysWhichCouldNotBe) {
   const Conversion conversion = {
       .model = kGguf + "whole-f32.gguf", .out = out("a.gguf"), .dtype = DType::Q8_0};

@@ -249,7 +249,11 @@ TEST_F(ApiRequest, RefusesByNameWhatWouldChangeTheAnswer) {
       {R"("logit_bias": {"5": 1})",
        "logit_bias|request: 'logit_bias': not supported, found an object"},
       {R"("seed": -1.5)",
-       "seed|request: 'seed': expected a whole number of at least 0, found -1.5"},
+       "seed|request: 'seed': expected a whole number from -9223372036854775808 to "
+       "18446744073709551615, found -1.5"},
+      {R"("seed": 18446744073709551616)",
+       "seed|request: 'seed': expected a whole number from -9223372036854775808 to "
+       "18446744073709551615, found 1.8446744073709552e+19"},
       {R"("max_tokens": -2)",
        "max_tokens|request: 'max_tokens': expected a whole number from 1 to 10000000, found -2"},
       {R"("max_tokens": 2.5)",

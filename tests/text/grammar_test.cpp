@@ -43,6 +43,7 @@ TEST(Gbnf, MeansTheTextsThatLlamaCppDocuments) {
 as ::= "a"*)",
        {"b", "aab"},
        {"a", "ba"}},
+      {"\xef\xbb\xbfroot ::= \"a\"", {"a"}, {"", "\xef\xbb\xbf"}},  // behind a byte order mark
   };
   for (const auto& [gbnf, in, out] : cases) {
     const Grammar grammar = Grammar::parse(gbnf, "test");

@@ -17,7 +17,10 @@ bool is_name(char c) { return is_ascii_letter(c) || is_ascii_digit(c) || c == '-
 // Reads GBNF from left to right. Each read_ function leaves `at_` after the text that it has read.
 class GbnfParser {
  public:
-  GbnfParser(std::string_view text, const std::string& where) : text_(text), where_(where) {}
+  GbnfParser(std::string_view text, const std::string& where) : text_(text), where_(where) {
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // some editors write it
+    if (text_.starts_with(kByteOrderMark)) text_.remove_prefix(kByteOrderMark.size());
+  }
 
   Grammar parse() {
     if (text_.size() > Grammar::kMaxBytes) {
