@@ -73,7 +73,7 @@ def head(record):
     yield f"# {record.id}: " + (course.say("class_mark", marks.number(record.mark), record.points)
                                 if record.mark is not None else course.say("class_no_mark")) + "\n"
     if record.newest is not None:
-        at = when(record.newest.at)
+        at = seen(record.newest.at, next(filter(None, record.rules.deadlines.values()), None))
         is_commit = not record.newest.sha.startswith(repositories.WITHOUT_COMMIT)
         yield course.say("class_seen", record.newest.sha[:10], at) if is_commit else course.say("class_seen_files", at)
         if record.started and not any(record.started.values()):
