@@ -46,7 +46,7 @@ LIMITS = {"seconds": SECONDS, "memory": 1 << 30, "file": 16 << 20}
 MOST = 60 + 8 * SECONDS  # per attack, on a busy machine
 MOST_MEMORY = 300 << 10  # kilobytes of the processes that judge one student: the gate and Python
 MOST_OF_A_CHILD = 2200 << 10  # kilobytes of a compiler or a worker
-ENDINGS = {"exited", "crashed", "hung", "no_answer", "wrong", "uncompiled"}
+ENDINGS = {"exited", "crashed", "printed", "hung", "no_answer", "wrong", "uncompiled"}
 
 
 def headers():

@@ -1,5 +1,5 @@
 // Attack: prints until the disk is full.
-// Ends as: crashed
+// Ends as: printed
 #include "attack.h"
 
 static void attack() {
