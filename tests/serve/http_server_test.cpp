@@ -63,8 +63,6 @@ class Client {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     const timeval patience = {10, 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    const int small = 1 << 16;  // else the system may hold a whole answer for a client
-    ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
     connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   }
   ~Client() { ::close(fd_); }
