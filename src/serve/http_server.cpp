@@ -116,6 +116,10 @@ std::size_t affordable_connections(std::size_t wanted) {
   return std::min(wanted, files > 2 * kSpareFiles ? files - kSpareFiles : kSpareFiles);
 }
 
+// A socket is ready for more bytes when a third of its buffer is free. The system's buffer grows to
+// megabytes. A slow client that reads all the time would then seem to take nothing for a minute.
+constexpr int kSendBuffer = 256 << 10;
+
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
 }  // namespace
@@ -222,6 +226,7 @@ void HttpServer::accept_all() {
     prepare(fd);
     const int yes = 1;
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
     Connection connection;
     connection.fd = fd;
     connection.parser = HttpParser(options_.limits);
