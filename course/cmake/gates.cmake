@@ -240,8 +240,11 @@ foreach(id IN LISTS emulated_stages)
   list(APPEND with_worker_of_its_own ${tests_${id}})
 endforeach()
 list(JOIN with_worker_of_its_own ":" with_worker_of_its_own)
-gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER -${with_worker_of_its_own}
+gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER -${with_worker_of_its_own}:*Speed*
   PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_ours})
+# RUN_SERIAL: other tests would take time from what is measured.
+gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER *Speed*-${with_worker_of_its_own}
+  PROPERTIES LABELS gates RUN_SERIAL ON ENVIRONMENT STAGE_WORKER=${worker_ours})
 
 # A my_tests.cpp in a composed stage, here with our version of the stage.
 add_own_tests(own_tests_06 06 ${CMAKE_SOURCE_DIR}/tests/course/own_tests_06.cpp ${judged_06})
