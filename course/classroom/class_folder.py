@@ -243,8 +243,8 @@ class Classroom:
     # ---- what was seen --------------------------------------------------------------------------
 
     def seen(self):
-        """{id: [Seen]}, in the order in which they were the newest. A version that became the newest again was first seen
-        the first time."""
+        """{id: [Seen]}, in the order in which they were the newest. A version may become the newest again; it keeps the time
+        when it was first seen."""
         found, first = collections.defaultdict(list), {}
         text = self.log.read_text(encoding="utf-8-sig", errors="replace") if self.log.exists() else ""
         head = ",".join(SEEN)

@@ -39,7 +39,7 @@ def notes(one, record):
     if one.entry and (missing := report.still_to_write(one.entry)):
         yield missing
     if one.entry and one.entry["started"] and one.status == "unwritten":
-        yield course.say("class_marked")
+        yield course.say("test_marked", course.listed(unit["file"] for unit in one.stage.units))
 
 
 def corrected(one, shown=str):

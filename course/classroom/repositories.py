@@ -176,6 +176,7 @@ def pull(place, stages, last):
 
 
 def newest(place, stages, last):
+    """The same, also without any file of the course."""
     place = without_scheme(place)
     if not submission.URL.match(place):
         with opened(place) as folder, git_of(folder) as git:

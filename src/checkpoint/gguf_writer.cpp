@@ -69,7 +69,7 @@ void GgufWriter::add(std::string_view key, const std::vector<float>& values) {
 void GgufWriter::add(std::string_view key, const GgufValue& value) {
   begin(key, value.is_array() ? Type::Array : value.type());
   if (value.is_array()) put_array(pairs_, value.type(), value.count());
-  for (const std::byte byte : value.bytes()) pairs_ += static_cast<char>(byte);
+  pairs_.append(reinterpret_cast<const char*>(value.bytes().data()), value.bytes().size());
 }
 
 void GgufWriter::add_tensor(std::string_view name, DType dtype,

@@ -156,17 +156,6 @@ std::vector<std::string> with_help_as_option(std::vector<std::string> arguments,
   return arguments;
 }
 
-// The option of the first argument "--name=" without a value, or nothing. CLI11 would take the next
-// argument as its value.
-std::string option_without_value(std::span<const std::string> arguments) {
-  for (const std::string& argument : arguments) {
-    if (argument == "--") break;
-    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1)
-      return argument.substr(0, argument.size() - 1);
-  }
-  return {};
-}
-
 // Adds the command that the user asked for. If its name is unknown, adds all commands, for --help
 // and for error messages. Adding the options of all commands would take 6% of the time that
 // story656k needs to its first word.
@@ -175,6 +164,26 @@ void add_commands(CLI::App& app, std::span<const Command> commands, std::string_
   for (const Command& command : commands)
     if (!known || command.name == asked_for) command.add(app);
   for (CLI::App* command : app.get_subcommands({})) let_the_last_value_hold(*command);
+}
+
+// CLI11 would take the next argument as the value of "--name=". So the empty value becomes an
+// argument of its own, and the option says what it expects.
+void split_empty_values(std::vector<std::string>& arguments, const CLI::App& app) {
+  const std::vector<const CLI::App*> commands = app.get_subcommands({});
+  const auto end = std::ranges::find(arguments, "--");
+  std::vector<std::string> result;
+  for (auto argument = arguments.begin(); argument != end; ++argument) {
+    const std::string name = argument->substr(0, argument->find('='));
+    const bool takes_a_value = std::ranges::any_of(commands, [&](const CLI::App* command) {
+      const CLI::Option* option = command->get_option_no_throw(name);
+      return option != nullptr && option->get_type_size() != 0;
+    });
+    const bool is_empty = name.starts_with("--") && *argument == name + "=";
+    result.push_back(is_empty && takes_a_value ? name : *argument);
+    if (is_empty && takes_a_value) result.emplace_back();
+  }
+  result.insert(result.end(), end, arguments.end());
+  arguments = std::move(result);
 }
 
 // If this program was started without stdin, stdout or stderr (`>&-`), the next file that it opens
@@ -196,11 +205,8 @@ int run(int argc, char** argv, std::span<const Command> commands) {
   std::vector<std::string> arguments =
       with_help_as_option({argv + std::min(argc, 1), argv + argc}, commands);
   const std::string asked_for = arguments.empty() ? "" : arguments.front();
-  if (const std::string option = option_without_value(arguments); !option.empty()) {
-    print_error(fmt::format("{}: expected a value behind '=', found none", option).c_str());
-    return kBadCommandLine;
-  }
   add_commands(app, commands, asked_for);
+  split_empty_values(arguments, app);
   try {
     std::ranges::reverse(arguments);  // as CLI11 expects them
     app.parse(std::move(arguments));

@@ -23,8 +23,9 @@ class LineEditor {
   bool is_interactive() const { return terminal_ != nullptr; }
 
   // Gets `line` without its newline, with its bytes unchanged. It contains newlines only if a
-  // person pasted a text of several lines and then pressed Enter. The prompt, `marker`
-  // and a space, is shown only to a person: on stdout, or on stderr if only stdin is a terminal.
+  // person pasted a text of several lines and then pressed Enter. The prompt is shown
+  // only to a person: on stdout, or on stderr if only stdin is a terminal. It is `marker` and a
+  // space.
   Status read(const std::string& marker, std::string& line);
 
  private:

@@ -67,7 +67,7 @@ TEST(CommandLine, TheLastValueOfAnOptionHolds) {
 TEST(CommandLine, AnOptionWithoutAValueDoesNotTakeTheNextArgument) {
   const ProgramResult result = run_program({"story", "--stop=", "-n", "3"});
   EXPECT_EQ(result.code, 2);
-  EXPECT_EQ(result.err, "stagecraft: --stop: expected a value behind '=', found none\n");
+  EXPECT_EQ(result.err, "stagecraft: --stop: expected text, found ''\n");
   EXPECT_EQ(
       run_program({"tokenize", "--model", TEST_DATA "/gguf/whole-f32.gguf", "--", "--a="}).code, 0);
 }

@@ -151,7 +151,7 @@ TEST_F(PeekProgram, NamesTheRangeOfLayersAndHeads) {
                           "to 1, found ") +
                   head + "\n");
   }
-  for (const char* head : {"0", "0.", ".0", "0.0.0", "a.b", "-1.0", "0,1", " 0.0"}) {
+  for (const char* head : {"", "0", "0.", ".0", "0.0.0", "a.b", "-1.0", "0,1", " 0.0"}) {
     const ProgramResult result = peek("ab", {std::string("--attention=") + head});
     EXPECT_EQ(result.code, 2) << head;
     EXPECT_NE(result.err.find("LAYER.HEAD"), std::string::npos) << result.err;
