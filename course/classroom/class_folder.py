@@ -251,10 +251,15 @@ class Classroom:
         if text and text.splitlines()[0] != head:  # else no version that is noted from now on would be found
             raise course.Problem(f"{self.log}: expected a first line {head}: a spreadsheet may have saved this file. Put "
                                  "the old file back: it decides what was late")
-        for line in rows(text):
+        lines, damaged = rows(text), []
+        for line in lines:
             at = lateness.time_of(line.get("seen_at"))
-            if line.get("id") and at:  # a line may be incomplete
+            if line.get("id") and at:
                 found[line["id"]].append(Seen(line["sha"], first.setdefault((line["id"], line["sha"]), at)))
+            else:
+                damaged.append(str(lines.line_num))
+        if damaged and text.endswith("\n"):  # else the last line may be one that a pull is writing now
+            course.tell(course.say("class_damaged", self.log, course.listed(damaged)))
         return found
 
     def note_seen(self, id, sha, at):

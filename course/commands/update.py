@@ -2,7 +2,8 @@
 
 The student's own files are: files of the registry that are no longer starters, my_tests.cpp, course.json, and all files
 that the official tree does not have. Of other files of the registry, the student gets the newest starter, even if the
-official tree has a solution in its place. The update is staged; the student commits it.
+official tree has a solution in its place. This also undoes changes of other files, such as the tests. The update
+is staged; the student commits it.
 """
 import datetime
 import json
@@ -22,8 +23,8 @@ SECONDS = 3  # to ask for news; the user should not wait longer
 # ---- is there anything new? ---------------------------------------------------------------------
 
 
-def is_known(sha, settings):
-    return sha == settings["commit"] or official.git("merge-base", "--is-ancestor", sha, "HEAD") is not None
+def is_in_history(sha):
+    return official.git("merge-base", "--is-ancestor", sha, "HEAD") is not None
 
 
 def is_behind():
@@ -34,7 +35,7 @@ def is_behind():
     ASKED.parent.mkdir(parents=True, exist_ok=True)
     ASKED.touch()
     newest = official.remote_commit(settings, seconds=SECONDS)
-    return bool(newest) and not is_known(newest, settings)
+    return bool(newest) and newest != settings["commit"] and not is_in_history(newest)
 
 
 # ---- the update ---------------------------------------------------------------------------------
@@ -79,6 +80,11 @@ def solved_in(new):
     return {name: starter for name, starter in starters.items() if there.get(name, starter) != starter}
 
 
+def committed(name):
+    """The git hash of a file as the student has committed it; None if there is none."""
+    return (official.git("rev-parse", "-q", "--verify", f"HEAD:{name}") or "").strip() or None
+
+
 def hand_out(starters):
     """Writes these starters, {path: git hash}; a starter that git does not have stays as it is here."""
     for name, starter in starters.items():
@@ -114,17 +120,18 @@ def run():
     if fetched is None:
         raise course.Problem(official.why_not_fetched(settings))
     new = official.git("rev-parse", "FETCH_HEAD^{commit}").strip()
-    if is_known(new, settings):
-        course.tell(course.say("update_nothing", new[:10]))
-        return 0
     wanted, gone = changes(new, settings)
     # A teacher may have solved stages in the official tree: students get the starters.
     solved = {name: starter for name, starter in solved_in(new).items() if name in wanted}
+    wanted -= {name for name, starter in solved.items() if committed(name) == starter}
+    if is_in_history(new) or new == settings["commit"] and not wanted | gone:
+        course.tell(course.say("update_nothing", new[:10]))
+        return 0
     refuse_to_overwrite(wanted | gone)
     before, engine_before = changelog.lines(), changelog.lines("engine")
     course.messages()  # read now: the update may change the file
     apply(wanted - solved.keys(), "checkout", "-q", new)
-    hand_out(solved)
+    hand_out({name: starter for name, starter in solved.items() if name in wanted})
     apply(gone, "rm", "-q")
     official.write({**settings, "commit": new})
     official.git("add", official.FILE)

@@ -19,6 +19,7 @@ from shared import official
 
 MAX_BYTES = 256 << 10  # per file; our own longest answer has 5 KB
 SECONDS = 300  # to fetch a repository
+ASK_SECONDS = 60  # to ask which commits it has
 MAX_FETCHED = 256 << 20  # bytes of it; the course has 42 MB with all its history
 MAX_ADDRESSES = 4 << 30  # address space of each git process that fetches,
 MAX_TO_READ = 512 << 20  # of each that reads a local repository
@@ -37,6 +38,7 @@ STAYING = {"http.followRedirects": "false"}
 # What git says in English, and what a student can do about it: a key of messages.json.
 CAUSES = {"clone_large": r"invalid index-pack output|index-pack (?:died|failed)|File too large",
           "clone_no_server": r"Could not resolve host|(?:Failed|unable) to connect|Connection (?:refused|timed out)",
+          "clone_slow": r"^took too long$|Operation too slow|timed out after",
           # A forge also says "not found" about a repository that is private.
           "clone_private": r"could not read (?:Username|Password)|Authentication failed|Permission denied|"
                            r"error: 40[134]|not found|not appear to be a git repository|repository not exported"}
@@ -102,7 +104,7 @@ def end_signal_waits():
 
 def run_for(words, seconds, complaints=None, **options):
     """The output of a command, or None if it fails, prints more than MAX_SAID or takes longer; then it is ended with
-    all that it started. complaints: a file for what it prints to stderr."""
+    all that it started. complaints: a file for what it prints to stderr, or "took too long"."""
     with tempfile.TemporaryFile() as said:
         with end_signal_waits():  # else end_all would miss a process that runs but is not in `running` yet
             child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=said,
@@ -111,6 +113,9 @@ def run_for(words, seconds, complaints=None, **options):
         try:
             child.wait(seconds)
         except subprocess.TimeoutExpired:
+            if complaints:
+                complaints.write(b"\ntook too long\n")
+                complaints.flush()
             return None
         finally:
             with contextlib.suppress(OSError):
@@ -279,10 +284,10 @@ def reason(lines):
     return shown[:MOST_REASON].strip()
 
 
-def ask(url, *words):
+def ask(url, *words, seconds=SECONDS):
     """The output of a git command that reads this URL. Raises a Problem with the reason if it fails."""
     with tempfile.TemporaryFile() as complaints:
-        said = run_git(*words, protocols=REMOTE, complaints=complaints)
+        said = run_git(*words, protocols=REMOTE, complaints=complaints, seconds=seconds)
         if said is not None:
             return said
         complaints.seek(0)
@@ -292,19 +297,21 @@ def ask(url, *words):
 
 def head_of(url):
     """The commit of HEAD at a URL; "" if there is none."""
-    return ask(url, "ls-remote", "--", url, "HEAD").decode("ascii", "replace").partition("\t")[0].strip()
+    said = ask(url, "ls-remote", "--", url, "HEAD", seconds=ASK_SECONDS)
+    return said.decode("ascii", "replace").partition("\t")[0].strip()
 
 
 def is_public(url):
     """True if anyone can read the repository at this URL."""
     with tempfile.TemporaryDirectory() as nobody:
-        said = run_git("ls-remote", "--", course.without_login(url), "HEAD", protocols="git:http:https", home=nobody)
+        said = run_git("ls-remote", "--", course.without_login(url), "HEAD", protocols="git:http:https",
+                       seconds=ASK_SECONDS, home=nobody)
     return said is not None
 
 
 def branches_of(url):
     """The branches at a URL, as no_commit expects them."""
-    return run_git("ls-remote", "--heads", "--", url, protocols=REMOTE)
+    return run_git("ls-remote", "--heads", "--", url, protocols=REMOTE, seconds=ASK_SECONDS)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
     classroom_test.py
 """
+import contextlib
 import datetime
 import html.parser
 import http.server
@@ -496,10 +497,14 @@ class Pulling(Folder):
         whole, line = room.log.read_text(), f"ann,{'b' * 40},{DUE.isoformat()}"
         for at in range(len(line) - len(":00")):  # the line may be incomplete
             room.log.write_text(whole + line[:at])
-            self.assertEqual(len(room.seen()["ann"]), 1, line[:at])
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                self.assertEqual(len(room.seen()["ann"]), 1, line[:at])
+            self.assertEqual(said.getvalue(), "")  # another process may be writing it
         room.log.write_text(whole + line[:9])
         room.note_seen("ann", "c" * 40, DUE)
-        self.assertEqual([one.sha for one in room.seen()["ann"]], [handed_in.sha, "c" * 40])
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertEqual([one.sha for one in room.seen()["ann"]], [handed_in.sha, "c" * 40])
+        self.assertIn("left out: lines 3.", said.getvalue())
         room.log.write_text(whole + line)
         self.assertEqual([one.at for one in room.seen()["ann"]], [DUE, DUE])
         # An editor may add a byte order mark. A spreadsheet writes what later lines would not fit to.
@@ -593,8 +598,15 @@ class Causes(Folder):
                 ("fatal: unable to access 'https://x.y/': Could not resolve host: x.y", "no server answers"),
                 ("fatal: unable to access 'https://x.y/': Failed to connect to x.y port 1", "no server answers"),
                 ("fatal: fetch-pack: invalid index-pack output", "more than 256 MB"),
+                ("fatal: unable to access 'https://x.y/': Operation too slow. Less than", "answers too slowly"),
                 ("\x1b[2J\nfatal: early EOF", "fatal: early EOF")):
             self.assertIn(expected, submission.reason(said.splitlines()))
+
+    def test_of_a_server_that_accepts_and_never_answers(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent, mock.patch.object(submission, "ASK_SECONDS", 1):
+            for scheme in "http", "git":
+                url = f"{scheme}://127.0.0.1:{silent.getsockname()[1]}/ann"
+                self.assertIn("answers too slowly, or not at all", self.problem(submission.head_of, url))
 
 
 class Seeds(Folder):

@@ -139,6 +139,17 @@ class Update(unittest.TestCase):
         self.assertEqual(self.read(OTHER), newer)
         self.assertEqual(self.git(self.mine, "diff", "--name-only"), "")  # the update is staged
 
+    def test_restores_official_files_although_there_is_no_newer_version(self):
+        self.assertIn("up to date", self.run_tool("update"))
+        self.put(self.mine, "src/engine.cpp", "my change\n")
+        (self.mine / "src" / "old.cpp").unlink()
+        self.commit(self.mine)
+        self.assertIn("files: 2", self.run_tool("update"))
+        self.assertEqual((self.read("src/engine.cpp"), self.read("src/old.cpp")), ("one\n", "old\n"))
+        self.assertEqual(self.read(MINE), "my answer\n")
+        self.commit(self.mine)
+        self.assertIn("up to date", self.run_tool("update"))
+
     def test_overwrites_nothing_that_git_has_not(self):
         self.change_the_course()
         for name in "src/engine.cpp", "src/new.cpp":
