@@ -97,11 +97,19 @@ std::string way_to(const JsonData& data, std::uint32_t index) {
 // The place where the parser stopped, in words, because people edit config.json. `byte` counts from
 // 1.
 std::string place_of(std::string_view text, std::size_t byte) {
-  if (byte > text.size()) return "it ends too early";
   const std::string_view before = text.substr(0, byte == 0 ? 0 : byte - 1);
   const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
   return fmt::format("line {}, column {}", 1 + std::count(before.begin(), before.end(), '\n'),
                      before.size() - line_start + 1);
+}
+
+// "parse error at line 1, column 9: syntax error while parsing object key - unexpected ',';
+// expected string literal" -> ": unexpected ','; expected string literal"
+std::string reason_of(std::string_view problem) {
+  const std::size_t dash = problem.find(" - ");
+  if (dash == problem.npos) return "";
+  const std::string_view reason = problem.substr(dash + 3);
+  return fmt::format(": {}", printable(reason.substr(0, reason.find("; last read"))));
 }
 
 // Receives the events of nlohmann's parser, which does not recurse, and appends values.
@@ -157,7 +165,9 @@ class Builder : public nlohmann::json::json_sax_t {
     if (problem.id == kNumberOverflow) {
       throw Error("{}: not valid JSON: number out of range '{}'", data_.file, printable(token));
     }
-    throw Error("{}: not valid JSON: {}", data_.file, place_of(text_, byte));
+    if (byte > text_.size()) throw Error("{}: not valid JSON: it ends too early", data_.file);
+    throw Error("{}: not valid JSON: {}{}", data_.file, place_of(text_, byte),
+                reason_of(problem.what()));
   }
 
  private:

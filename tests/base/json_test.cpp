@@ -91,7 +91,10 @@ TEST(Json, RefusesAKeyThatIsThereTwiceWhereverItIs) {
 }
 
 TEST(Json, SaysWhereItIsNoJson) {
-  EXPECT_EQ(message_of("{\"a\": 1,\n  x}"), "file: not valid JSON: line 2, column 3");
+  EXPECT_EQ(message_of("{\"a\": 1,\n  x}"),
+            "file: not valid JSON: line 2, column 3: invalid literal");
+  EXPECT_EQ(message_of("{\"a\": 1,\n  ]"),
+            "file: not valid JSON: line 2, column 3: unexpected ']'; expected string literal");
   EXPECT_EQ(message_of("{\"a\": 1e999}"), "file: not valid JSON: number out of range '1e999'");
   EXPECT_EQ(message_of(""), "file: expected JSON, found nothing");
   EXPECT_EQ(message_of(std::string("{}\0x", 4)),

@@ -247,7 +247,7 @@ const BadCommand kBadCommands[] = {
      {"chat", "--model", "TINY", "--chat-template", "zephyr", "--chat-template-kwargs", "{bad",
       "Hello"},
      2,
-     "--chat-template-kwargs: not valid JSON: line 1, column 2"},
+     "--chat-template-kwargs: not valid JSON: line 1, column 2: invalid literal"},
     {"chat_with_variables_that_are_an_array",
      {"chat", "--model", "TINY", "--chat-template", "zephyr", "--chat-template-kwargs", "[]",
       "Hello"},

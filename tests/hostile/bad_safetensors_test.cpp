@@ -58,7 +58,7 @@ const BadModel kBadSafetensors[] = {
 
     // The header's JSON.
     {"has_a_header_that_is_no_json", header_text("{'w': 1}"),
-     "model.safetensors: header: not valid JSON: line 1, column 2"},
+     "model.safetensors: header: not valid JSON: line 1, column 2: invalid literal"},
     {"has_a_header_padded_with_zero_bytes", header_text(std::string("{}\0\0", 4)),
      "model.safetensors: header: not valid JSON: a zero byte at line 1, column 3"},
     {"has_an_array_for_a_header", header_text("[]"),
