@@ -77,7 +77,7 @@ class Kernels(unittest.TestCase):
 
 def ladders(handout):
     """[[{what: number}, ... per step], ...]: one list per table of steps in a handout of stage 11, in their order."""
-    names = {"sectors": ("sectors per request", "每个请求的扇区"), "times": ("bytes, times the least", "字节，是最少的几倍"),
+    names = {"sectors": ("sectors per request", "每个请求的扇区"), "times": ("bytes / minimum", "字节数 / 最少字节数"),
              "conflicts": ("conflicts per request", "每个请求的冲突")}
     found, columns = [], None
     for line in handout.read_text().splitlines():
