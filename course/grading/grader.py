@@ -17,10 +17,12 @@ from sandbox import limited
 from sandbox.confine import confined, why_not
 from shared import course
 from grading import official_tree
+from grading import preprocessed
 from grading import programs
 from grading import sanitized
 from grading import submission
 from grading import workplace
+from rules import refusal
 from testing import building
 from testing import gate
 from testing import verdict
@@ -87,6 +89,7 @@ class Work(programs.Programs):
         if not building.has(stage):
             return verdict.not_here(stage)
         worker = self.make(stage)
+        self.refuse_options(stage)
         result = self.ask(stage, worker, self.turns)
         if is_starved(result):
             with self.turns.alone():
@@ -94,6 +97,16 @@ class Work(programs.Programs):
             if is_starved(result):
                 self.starved.add(stage.id)
         return result
+
+    def refuse_options(self, stage):
+        """Refuses files that set options of the compiler, perhaps with macros."""
+        for name, text in preprocessed.texts(self.handed_in, stage, every=True).items():
+            if text is None and preprocessed.hides_a_directive(self.handed_in.files[name].decode("utf-8", "replace")):
+                self.refuse(course.say("own_directive", name))
+            elif text is None:
+                raise programs.Unsure(course.say("grade_not_preprocessed", name))
+            else:
+                self.refuse(refusal.why_options(name, text))
 
     def ask(self, stage, worker, turns):
         kept = self.folder / f"{stage.number}-asked"

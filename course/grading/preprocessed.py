@@ -1,8 +1,8 @@
-"""A student's files as the compiler reads them: comments gone, macros replaced, the branches of #if chosen. For comparing
-texts: a copy cannot hide behind macros, nor behind anything that only a compiler reads right.
+"""A student's files as the compiler reads them: comments gone, macros replaced, the branches of #if chosen. A copy, or an
+option for the compiler, cannot hide behind macros, nor behind anything that only a compiler reads right.
 
-The preprocessor runs confined, with the options and the headers of grading. Most files need none of this: they hold no
-directives but plain #includes of headers.
+The preprocessor runs confined, with the options and the headers of grading. Comparing needs none of this for most files:
+they hold no directives but plain #includes of headers.
 """
 import functools
 import os
@@ -21,6 +21,7 @@ from sandbox.confine import confined
 
 SECONDS = 10
 MOST_BYTES = 16 << 20  # of the output; the headers of the library have 2 MB
+MOST_LINES = 10_000  # that a directive spans
 PLAIN_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<[\w./+-]+>|"(?P<ours>[\w./+-]+)")[ \t\r]*(?://[^\n\\]*)?$', re.M)
 UNUSUAL = re.compile(r'#|%:|\?\?|\\[ \t\v\f\r]*\n|R"')  # a directive, a line that goes on, a raw text
 # "# 3 "name" 1" and #line change what the preprocessor says about the place of a line. Each becomes a pragma first. (A
@@ -30,7 +31,7 @@ GAP = r"(?:[ \t\v\f]|\\[ \t\v\f\r]*\n)*"
 DIRECTIVE = rf"(?<!#)(?<!%:)(#|%{SPLICE}:|\?{SPLICE}\?{SPLICE}=){GAP}"
 PLACE_OF_A_LINE = re.compile(rf"{DIRECTIVE}(?:{SPLICE.join('line')}(?!\w)|\d)")
 COMMENT_BEHIND = re.compile(rf"{DIRECTIVE}/{SPLICE}\*")
-MARKER = re.compile(r'# \d+ "((?:[^"\\]|\\.)*)"')
+MARKER = re.compile(r'# (\d{1,9}) "((?:[^"\\]|\\.)*)"')
 RAW = re.compile(r'R"([^()\\\s"]{0,16})\(')
 
 
@@ -60,14 +61,16 @@ def end_of_raw_text(line, end):
 
 
 def own_lines(output, is_own):
-    """The lines of a preprocessor's output that come from files of the student's; is_own: tells it from a path."""
+    """The lines of a preprocessor's output that come from files of the student's, pragmas included; is_own: tells it from
+    a path."""
     found, own, end = [], False, None
     for line in output.split("\n"):
         if end is None and (marker := MARKER.match(line)):
-            own = is_own(marker[1])
+            own = is_own(marker[2])
+            if own:  # line n of a file becomes line n of the result, unless the file was given out of order
+                found += [""] * min(int(marker[1]) - 1 - len(found), MOST_LINES)
         elif own:
-            if end is not None or not line.startswith("#"):
-                found.append(line)
+            found.append(line)
             end = end_of_raw_text(line, end)
     return "\n".join(found)
 
@@ -78,18 +81,23 @@ def own_texts(handed_in, stage):
             if name in handed_in.files}
 
 
+def hides_a_directive(text):
+    """True if a comment stands between "#" and the name of a directive."""
+    return COMMENT_BEHIND.search(text) is not None
+
+
 def not_plain(mine):
     return [name for name, text in mine.items() if not is_plain(text)]
 
 
-def texts(handed_in, stage):
-    """{name of a file: its text as the compiler reads it} for the files of a stage that are not plain. None in place of a
-    text: the preprocessor did not end, or ended with an error."""
+def texts(handed_in, stage, every=False):
+    """{name of a file: its text as the compiler reads it} for the files of a stage that are not plain; every: for all.
+    None in place of a text: the preprocessor did not end, or ended with an error."""
     mine = own_texts(handed_in, stage)
-    wanted = not_plain(mine)
+    wanted = list(mine) if every else not_plain(mine)
     if not wanted:
         return {}
-    if any(COMMENT_BEHIND.search(text) for text in mine.values()):
+    if any(hides_a_directive(text) for text in mine.values()):
         return dict.fromkeys(wanted)
     steps, include = recipe.recipe(stage.number), official_tree.prepare() / stage.number
     workplace.PLACE.mkdir(parents=True, exist_ok=True)

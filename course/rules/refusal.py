@@ -16,8 +16,8 @@ from shared import course
 
 ANY_INCLUDE = re.compile(r'^[ \t]*(?:#|%:)[ \t]*include[ \t]*(["<]([^">\n]+)[">])', re.M)
 # Options for the compiler, in place of those of the stage: in a pragma, or in an attribute
-OPTIONS = re.compile(r'\bGCC\s+(optimize|target)\b|\[\[[^\]]*\b((?:optimize|target|target_clones)\b)|'
-                     r'\b__attribute(?:__)?\s*\(\s*\([^;{]*?\b((?:__)?(?:optimize|target|target_clones)(?:__)?)\b')
+OPTIONS_IN_PRAGMA = re.compile(r"\bGCC\s+(optimize|target)\b")
+OPTION = re.compile(r"(?:__)?(?:optimize|target|target_clones|target_version)(?:__)?")
 MOST_LINES = 8  # shown to a student
 MOST_NAME = 200  # letters of a function's name
 COMPILERS_OWN = ("__clang_call_terminate",)
@@ -58,8 +58,22 @@ def headers_by_path(stage, without):
 
 
 def options(without):
-    """[(line, word)] for each option for the compiler that a file sets."""
-    return [(without.count("\n", 0, found.start()) + 1, found[found.lastindex]) for found in OPTIONS.finditer(without)]
+    """[(line, word)] for each option for the compiler that a file sets. Macros can hide them: the output of the
+    preprocessor tells them all. In time proportional to the length."""
+    joined = without.replace("\\\n", "")
+    found = [(pragma.start(), pragma[1]) for pragma in OPTIONS_IN_PRAGMA.finditer(joined)]
+    tokens = [(token.start(), cpp_text.SPELLED.get(token[0], token[0])) for token in cpp_text.TOKEN.finditer(joined)]
+    depth, within = 0, False  # of brackets in an attribute
+    for (at, token), (_, after) in zip(tokens, [*tokens[1:], (len(joined), "")]):
+        within |= token in ("__attribute__", "__attribute") and after == "(" or token == after == "["
+        if within and token in "([":
+            depth += 1
+        elif within and token in ")]":
+            depth -= 1
+            within = depth > 0
+        elif within and OPTION.fullmatch(token):
+            found.append((at, token))
+    return [(joined.count("\n", 0, at) + 1, word) for at, word in found[:MOST_LINES]]
 
 
 # From the emulator, code may call the launch of a kernel and the functions that kernels need, but nothing that copies
@@ -124,6 +138,16 @@ def foreign_symbols(stage, objects, ours, build):
     return in_words(found, objects, build)
 
 
+def in_lines(found):
+    lines = [course.say(*problem) for problem in found[:MOST_LINES]]
+    return "\n".join(lines + ([course.say("own_rules")] if lines else []))
+
+
+def why_options(name, preprocessed):
+    """The same as why(), about options for the compiler in the preprocessor's output."""
+    return in_lines([("own_options", name, *option) for option in options(preprocessed)])
+
+
 def why(stage, texts, objects=(), ours=(), build=None):
     """Why a student's files are not their own work, in lines for the student; "" if they are.
 
@@ -146,8 +170,7 @@ def why(stage, texts, objects=(), ours=(), build=None):
             return course.say("own_letters", name, problem)
         if ours:
             found += foreign_symbols(stage, objects, ours, build or course.BUILD)
-    lines = [course.say(*problem) for problem in found[:MOST_LINES]]
-    return "\n".join(lines + ([course.say("own_rules")] if lines else []))
+    return in_lines(found)
 
 
 def why_here(stage):

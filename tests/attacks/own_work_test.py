@@ -29,6 +29,7 @@ from grading import programs  # noqa: E402
 from grading import recipe  # noqa: E402
 from grading import submission  # noqa: E402
 from grading import workplace  # noqa: E402
+from rules import cpp_text  # noqa: E402
 from rules import foreign_files  # noqa: E402
 from rules import links  # noqa: E402
 from rules import own_work  # noqa: E402
@@ -338,6 +339,33 @@ class Workers(unittest.TestCase):
     def test_have_no_other_answer(self):
         for number, forbidden in NOT_IN.items():
             self.assertEqual(self.defined[number] & forbidden, set(), f"worker_{number}")
+
+
+class Options(unittest.TestCase):
+    """Options for the compiler that a file sets."""
+
+    @staticmethod
+    def found(text):
+        return refusal.options(cpp_text.without_comments(text))
+
+    def test_are_seen_in_every_spelling(self):
+        for text in ('[[gnu::optimize("Ofast")]] int f();', '<:<:gnu::optimize("Ofast"):>:> int f();',
+                     '[[gnu::aligned(sizeof(int[4])), using gnu: optimize("Ofast")]] int f();',
+                     '__attribute__((unused, __optimize__("Ofast"))) int f();', '_Pragma("GCC optimize 3")',
+                     '#pragma GCC opti\\\nmize("Ofast")'):
+            self.assertEqual([line for line, _ in self.found(text)], [1], text)
+        self.assertEqual(self.found('int a;\n#pragma GCC target("avx2")'), [(2, "target")])
+
+    def test_are_no_names_of_variables(self):
+        text = 'int target = a[b[target]][optimize]; [[nodiscard]] int optimize(int target); __attribute__((unused)) int target;'
+        self.assertEqual(self.found(f"{text} // GCC optimize"), [])
+
+    def test_are_searched_in_a_time_that_grows_with_the_length(self):
+        """A regular expression can need hours for a file of the size that is read."""
+        for part in "[", "[[", "(", "__attribute__((", "[ [", "GCC ":
+            start = time.process_time()
+            self.found(part * (submission.MAX_BYTES // len(part)))
+            self.assertLess(time.process_time() - start, 20, part)
 
 
 class Messages(unittest.TestCase):
