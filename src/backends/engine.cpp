@@ -29,7 +29,7 @@ EngineOptions complete(EngineOptions options, const Checkpoint& checkpoint) {
                 name_of(*options.kv_type));
   }
   if (options.gpu_layers && options.backend != BackendKind::Cuda) {
-    throw Error("gpu_layers: expected the backend Cuda, found another one");
+    throw Error("GPU layers: expected the backend for CUDA, found another backend");
   }
   if (!options.kv_type && is_textbook(options.backend)) options.kv_type = KvType::F32;
   if (!options.kv_type && options.backend == BackendKind::Cuda) options.kv_type = KvType::F16;

@@ -27,12 +27,11 @@ constexpr std::size_t kMaxFileBytes = 64 << 20;
 constexpr std::string_view kBlock = "\"\"\"";
 
 struct ChatFlags : GenerationFlags {
-  std::string question;
+  TextFlags question;
   std::string system;
   std::string chat_template;
   std::string template_variables;
   bool verbose = false;
-  CLI::Option* question_option = nullptr;
 };
 
 constexpr const char* kHelp =
@@ -311,6 +310,7 @@ class Chat {
 
   void save(const std::string& argument) {
     const std::filesystem::path file = file_named("/save", argument);
+    refuse_model_file(file, model_);
     AtomicFile out(file, true);
     out.write(to_json(session_.conversation()));
     out.commit();
@@ -340,23 +340,21 @@ class Chat {
 };
 
 void run_chat(const ChatFlags& flags) {
-  check_text("question", flags.question);
+  std::optional<std::string> question;
+  if (flags.question.is_given()) question = flags.question.read();
   check_text("--system", flags.system);
-  const bool one_question = flags.question_option->count() > 0;
-  if (one_question && flags.question.empty()) {
-    throw CLI::ValidationError("question", "expected text, found none");
-  }
   const ModelSource model = find_model(flags.model, "chat");
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
   ChatFormat format =
-      open_chat_format(model, tokenizer, flags.chat_template, flags.template_variables);
+      open_chat_format(model, tokenizer, flags.chat_template, flags.template_variables,
+                       local_time());  // a conversation has one date
   Engine engine = flags.open_engine(model);
   flags.check_tokenizer(tokenizer, model, engine.plan());
 
   Chat chat(flags, model, tokenizer, std::move(format), engine);
   int code = 0;
-  if (one_question) {
-    chat.ask(flags.question);
+  if (question) {
+    chat.ask(*question);
   } else {
     code = chat.converse();
   }
@@ -369,10 +367,8 @@ void run_chat(const ChatFlags& flags) {
 void add_chat(CLI::App& app) {
   CLI::App* command = app.add_subcommand("chat", "Talk with a chat model");
   const auto flags = std::make_shared<ChatFlags>();
-  flags->question_option = command
-                               ->add_option("question,-p,--prompt", flags->question,
-                                            "Answer only this; without it, start a conversation")
-                               ->type_name("TEXT");
+  flags->question.add_to(*command, "question",
+                         "Answer only this; without it, start a conversation");
   command->add_option("--system", flags->system, "The system prompt, for example who the model is")
       ->type_name("TEXT");
   command

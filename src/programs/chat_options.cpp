@@ -16,8 +16,9 @@ void add_template_variables_to(CLI::App& command, std::string& json) {
 }
 
 ChatFormat open_chat_format(const ModelSource& model, const Tokenizer& tokenizer,
-                            const std::string& chat_template, const std::string& variables) {
-  ChatFormat::Options options{chat_template, "--chat-template"};
+                            const std::string& chat_template, const std::string& variables,
+                            std::optional<std::tm> now) {
+  ChatFormat::Options options{chat_template, "--chat-template", {}, now};
   if (!variables.empty()) {
     options.variables = std::make_shared<const Json>(value_of_command_line(
         [&] { return parse_json_object(variables, "--chat-template-kwargs"); }));

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <ctime>
+#include <optional>
 #include <string>
 
 #include "checkpoint/model_source.h"
@@ -12,8 +14,9 @@ namespace stagecraft {
 // Adds --chat-template-kwargs, as llama.cpp calls it.
 void add_template_variables_to(CLI::App& command, std::string& json);
 
-// The chat format of --chat-template and --chat-template-kwargs.
+// The chat format of --chat-template and --chat-template-kwargs. now: as in ChatFormat::Options.
 ChatFormat open_chat_format(const ModelSource& model, const Tokenizer& tokenizer,
-                            const std::string& chat_template, const std::string& variables);
+                            const std::string& chat_template, const std::string& variables,
+                            std::optional<std::tm> now = {});
 
 }  // namespace stagecraft

@@ -134,6 +134,17 @@ std::string message_of(const CLI::ExcludesError& error) {
                      text.substr(at + kExcludes.size()));
 }
 
+// "--print-ids: expected no value, found 'maybe'" for "Could not convert: --print-ids = maybe". All
+// options with a value check it themselves.
+std::string message_of(const CLI::ConversionError& error) {
+  constexpr std::string_view kBegin = "Could not convert: ", kIs = " = ";
+  const std::string_view text = error.what();
+  const std::size_t at = text.find(kIs);
+  if (!text.starts_with(kBegin) || at == std::string_view::npos) return std::string(text);
+  return fmt::format("{}: expected no value, found '{}'",
+                     text.substr(kBegin.size(), at - kBegin.size()), text.substr(at + kIs.size()));
+}
+
 // If an option with one value is given several times, the last one holds, so that a user can add an
 // option to the command of a script or of an alias. A text without an option's name is different:
 // who gives two of them has forgotten the quotes.
@@ -224,6 +235,9 @@ int run(int argc, char** argv, std::span<const Command> commands) {
   } catch (const CLI::ExcludesError& error) {
     print_error(message_of(error).c_str());
     return kBadCommandLine;
+  } catch (const CLI::ConversionError& error) {
+    print_error(message_of(error).c_str());
+    return kBadCommandLine;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help, --version
       std::ostringstream out;
@@ -253,7 +267,8 @@ int run_command_line(int argc, char** argv, std::span<const Command> commands) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows past `ulimit -f` is an error of write()
   try {
     const int code = run(argc, argv, commands);
-    flush_stdout();
+    if (code == 0) flush_stdout();
+    std::fflush(stdout);  // if it fails now, an error has been printed already
     return end_with(code);
   } catch (const std::bad_alloc&) {
     print_error("not enough memory");

@@ -1,4 +1,5 @@
-#include "base/error.h"
+#include <exception>
+
 #include "inspection/trace_file.h"
 #include "programs/commands.h"
 #include "programs/console.h"
@@ -40,19 +41,11 @@ void print_difference(const TraceComparison& found) {
   }
 }
 
-void run_compare(const CompareFlags& flags) {
-  TraceComparison found;
-  try {
-    const TraceFile a(flags.a);
-    const TraceFile b(flags.b);
-    found = compare_traces(a, b, flags.tolerance);
-  } catch (const Error& error) {
-    print_error(error.what());
-    throw CLI::RuntimeError(kCannotCompare);  // exit code 1 means that the files differ
-  }
+// Prints the result. Returns the exit code.
+int print_comparison(const TraceComparison& found) {
   if (found.result.differing != 0) {
     print_difference(found);
-    throw CLI::RuntimeError(kDiffers);
+    return kDiffers;
   }
   fmt::print("same: {} tensors, {} values; ", found.tensors, found.values);
   if (found.only_in_b != 0) fmt::print("{} more only in B; ", found.only_in_b);
@@ -63,6 +56,21 @@ void run_compare(const CompareFlags& flags) {
     fmt::print("the largest difference is {:.2g}, in {} at {}\n", found.result.worst.size(),
                found.name, found.worst_place);
   }
+  return 0;
+}
+
+void run_compare(const CompareFlags& flags) {
+  int code = kCannotCompare;
+  try {
+    const TraceFile a(flags.a);
+    const TraceFile b(flags.b);
+    code = print_comparison(compare_traces(a, b, flags.tolerance));
+    flush_stdout();
+  } catch (const std::exception& error) {  // a full disk, for example: 1 would mean "different"
+    print_error(error.what());
+    code = kCannotCompare;
+  }
+  if (code != 0) throw CLI::RuntimeError(code);
 }
 
 }  // namespace

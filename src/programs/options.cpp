@@ -21,6 +21,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kMaxGpuLayers = 10'000;
+constexpr std::size_t kMaxPromptBytes = 64 << 20;
 
 }  // namespace
 
@@ -291,6 +292,28 @@ void check_text(std::string_view what, std::string_view text) {
   value_of_command_line([&] { check_utf8(what, text); });
 }
 
+void TextFlags::add_to(CLI::App& command, const std::string& called, const std::string& help) {
+  name = called;
+  text_option = command.add_option(name + ",-p,--prompt", text, help)->type_name("TEXT");
+  file_option = command.add_option("-f,--file", file, "The same text, from a file")
+                    ->check(not_empty())
+                    ->excludes(text_option)
+                    ->type_name("FILE");
+}
+
+std::string TextFlags::read() const {
+  if (file_option->count() == 0) {
+    check_text(name, text);
+    if (text.empty()) throw CLI::ValidationError(name, "expected some text, found none");
+    return text;
+  }
+  std::string read = read_text_file(file, kMaxPromptBytes, Pipes::Read);
+  check_utf8(file, read);
+  if (read.ends_with('\n')) read.resize(read.size() - (read.ends_with("\r\n") ? 2 : 1));
+  if (read.empty()) throw Error("{}: expected some text, found none", printable(file, 1000));
+  return read;
+}
+
 std::vector<std::string> split_at_commas(std::string_view text) {
   std::vector<std::string> parts;
   for (std::string_view rest = text;;) {
@@ -324,16 +347,16 @@ void check_ids(std::string_view option, std::span<const TokenId> ids, std::size_
   }
 }
 
-void check_tokens(std::span<const TokenId> ids, const ModelSource& tokenizer,
+void check_tokens(std::string_view what, std::span<const TokenId> ids, const ModelSource& tokenizer,
                   const ModelSource& model, const Plan& plan) {
   if (ids.empty()) {
-    throw CLI::ValidationError("prompt", "expected at least one token, found none");
+    throw CLI::ValidationError(std::string(what), "expected at least one token, found none");
   }
   const TokenId largest = *std::max_element(ids.begin(), ids.end());
   if (static_cast<std::size_t>(largest) < plan.vocab_size) return;
-  throw Error("{}: expected ids from 0 to {} (the {} rows of {}), found {} in the prompt",
+  throw Error("{}: expected ids from 0 to {} (the {} rows of {}), found {} (in {})",
               vocabulary_path(tokenizer).string(), plan.vocab_size - 1, plan.vocab_size,
-              model.name(), largest);
+              model.name(), largest, what);
 }
 
 void note_long_context(const Plan& plan, std::size_t context) {

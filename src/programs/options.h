@@ -97,6 +97,22 @@ auto value_of_command_line(const Check& check) {
   }
 }
 
+// A text from the user: an argument of the command, or a file.
+struct TextFlags {
+  std::string text;  // the default, until the command line is read
+  std::string file = {};
+  std::string name = {};  // of the argument
+  CLI::Option* text_option = nullptr;
+  CLI::Option* file_option = nullptr;
+
+  // Adds the argument `called`, also as -p and --prompt; and -f, --file.
+  void add_to(CLI::App& command, const std::string& called, const std::string& help);
+  bool is_given() const { return text_option->count() + file_option->count() > 0; }
+  // A file lacks its last line end, because editors add one. Throws CLI::ValidationError or Error
+  // if the text is empty or not UTF-8, or the file cannot be read.
+  std::string read() const;
+};
+
 // Throws CLI::ValidationError if the text that `what` calls is not UTF-8.
 void check_text(std::string_view what, std::string_view text);
 
@@ -109,8 +125,9 @@ std::vector<TokenId> parse_id_list(std::string_view option, std::string_view tex
 // Throws CLI::ValidationError if an id is not a row of the model's embedding table.
 void check_ids(std::string_view option, std::span<const TokenId> ids, std::size_t vocab_size);
 
-// Throws Error if `tokenizer` made ids for the prompt that are not rows of the model; names both.
-void check_tokens(std::span<const TokenId> ids, const ModelSource& tokenizer,
+// Throws CLI::ValidationError if the text that `what` calls has no token; Error if `tokenizer` made
+// ids of it that are not rows of the model, naming both.
+void check_tokens(std::string_view what, std::span<const TokenId> ids, const ModelSource& tokenizer,
                   const ModelSource& model, const Plan& plan);
 
 // Prints a note on stderr if the context is longer than the model was trained for.

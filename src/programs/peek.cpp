@@ -213,7 +213,7 @@ void run_peek(const PeekFlags& flags) {
   flags.check_tokenizer(tokenizer, model, engine.plan());
   const std::optional<HeadIndex> head = parse_head(flags.attention, engine.plan());
   const std::vector<TokenId> ids = tokenizer.encode(flags.text, {.add_special = true});
-  check_tokens(ids, flags.tokenizer_source(model), model, engine.plan());
+  check_tokens("text", ids, flags.tokenizer_source(model), model, engine.plan());
   if (ids.size() > engine.plan().max_seq_len) {
     throw Error("text: expected at most {} tokens (the context), found {}",
                 engine.plan().max_seq_len, ids.size());

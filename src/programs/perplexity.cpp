@@ -88,7 +88,7 @@ void run_perplexity(const PerplexityFlags& flags) {
   }
   Engine engine = flags.open_engine(model);
   flags.check_tokenizer(tokenizer, model, engine.plan());
-  check_tokens(ids, flags.tokenizer_source(model), model, engine.plan());
+  check_tokens(flags.text, ids, flags.tokenizer_source(model), model, engine.plan());
   const Windows windows = windows_for(flags, engine.plan());
   note_long_context(engine.plan(), std::min(windows.context, ids.size()));
 

@@ -27,7 +27,7 @@ constexpr const char* kDefaultPrompt = "Once upon a time";
 constexpr std::size_t kDefaultMaxTokens = 400;
 
 struct StoryFlags : GenerationFlags {
-  std::string prompt = kDefaultPrompt;
+  TextFlags prompt = {.text = kDefaultPrompt};
   std::string ids;
   CLI::Option* ids_option = nullptr;
   bool print_ids = false;
@@ -117,9 +117,9 @@ void run_on_ids(const StoryFlags& flags, Engine& engine, const std::vector<Token
 
 // --stories N: generates them together and prints them one after the other. Each is the story that
 // its seed gives alone.
-void tell_several(const StoryFlags& flags, Engine& engine, const Tokenizer& tokenizer,
-                  std::span<const TokenId> prompt, const TextOptions& options, std::size_t context,
-                  std::uint64_t seed) {
+void tell_several(const StoryFlags& flags, const std::string& begin, Engine& engine,
+                  const Tokenizer& tokenizer, std::span<const TokenId> prompt,
+                  const TextOptions& options, std::size_t context, std::uint64_t seed) {
   std::vector<Random> randoms;
   for (std::size_t i = 0; i < flags.stories; ++i) randoms.emplace_back(seed + i);
   struct Story {
@@ -129,7 +129,7 @@ void tell_several(const StoryFlags& flags, Engine& engine, const Tokenizer& toke
   };
   std::vector<Story> stories;
   for (std::size_t i = 0; i < flags.stories; ++i) {
-    stories.push_back({flags.prompt, VisibleText(tokenizer, prompt, options.stops)});
+    stories.push_back({begin, VisibleText(tokenizer, prompt, options.stops)});
   }
   std::size_t shown = 0;
   std::size_t tokens = 0;
@@ -157,10 +157,7 @@ void tell_several(const StoryFlags& flags, Engine& engine, const Tokenizer& toke
 }
 
 void run_story(const StoryFlags& flags) {
-  if (flags.prompt.empty()) {
-    throw CLI::ValidationError("prompt", "expected some text, found none");
-  }
-  check_text("prompt", flags.prompt);
+  const std::string begin = flags.prompt.read();
   std::vector<TokenId> prompt;
   if (flags.has_ids()) prompt = parse_id_list("--ids", flags.ids);
 
@@ -168,16 +165,17 @@ void run_story(const StoryFlags& flags) {
   if (!flags.save_ids.empty()) refuse_model_file(flags.save_ids, model);
   Engine engine = flags.open_engine(model);
   check_ids("--ids", prompt, engine.plan().vocab_size);
-  const bool plain = flags.grammar.empty() && flags.json_schema.empty();
-  if (flags.has_ids() && flags.print_ids && plain) {
+  const bool reads_text =
+      !flags.grammar.empty() || !flags.json_schema.empty() || !flags.stops.empty();
+  if (flags.has_ids() && flags.print_ids && !reads_text) {
     return naming_the_model(model, [&] { run_on_ids(flags, engine, prompt); });
   }
 
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
   flags.check_tokenizer(tokenizer, model, engine.plan());
   if (!flags.has_ids()) {
-    prompt = tokenizer.encode(flags.prompt, {.add_special = true});
-    check_tokens(prompt, flags.tokenizer_source(model), model, engine.plan());
+    prompt = tokenizer.encode(begin, {.add_special = true});
+    check_tokens("prompt", prompt, flags.tokenizer_source(model), model, engine.plan());
   }
   TextOptions options = flags.text_options(engine.plan(), kDefaultMaxTokens);
   options.grammar = flags.read_grammar(tokenizer);
@@ -186,8 +184,9 @@ void run_story(const StoryFlags& flags) {
   note_long_context(engine.plan(), context);
   const std::uint64_t seed = flags.chosen_seed();
   if (flags.stories > 1)
-    return naming_the_model(
-        model, [&] { tell_several(flags, engine, tokenizer, prompt, options, context, seed); });
+    return naming_the_model(model, [&] {
+      tell_several(flags, begin, engine, tokenizer, prompt, options, context, seed);
+    });
   Session session(engine, context);
   Random random(seed);
   IdsFile ids_file(flags.save_ids);
@@ -198,7 +197,7 @@ void run_story(const StoryFlags& flags) {
     if (!flags.print_ids) printer.print(text);
     return !guard.interrupted();
   };
-  show(!flags.has_ids() ? flags.prompt : tokenizer.decode(prompt));
+  show(!flags.has_ids() ? begin : tokenizer.decode(prompt));
   const TextResult result = naming_the_model(
       model, [&] { return generate_text(tokenizer, session, prompt, options, random, show); });
   if (flags.print_ids) print_now(fmt::format("{}\n", fmt::join(result.tokens, ",")));
@@ -213,16 +212,15 @@ void run_story(const StoryFlags& flags) {
 void add_story(CLI::App& app) {
   CLI::App* command = app.add_subcommand("story", "Tell a story");
   const auto flags = std::make_shared<StoryFlags>();
-  CLI::Option* prompt =
-      command->add_option("prompt,-p,--prompt", flags->prompt, "How the story begins")
-          ->capture_default_str()
-          ->type_name("TEXT");
+  flags->prompt.add_to(*command, "prompt", "How the story begins");
+  flags->prompt.text_option->capture_default_str();
   flags->add_to(*command, std::to_string(kDefaultMaxTokens),
                 "the prompt and -n, at most what the model was trained for");
   flags->add_grammar_to(*command);
   flags->ids_option =
       command->add_option("--ids", flags->ids, "Begin with these token ids instead of a prompt")
-          ->excludes(prompt)
+          ->excludes(flags->prompt.text_option)
+          ->excludes(flags->prompt.file_option)
           ->type_name("1,2,3");
   command->add_flag("--print-ids", flags->print_ids, "Print only the ids of the new tokens");
   command

@@ -15,13 +15,6 @@
 namespace stagecraft {
 namespace {
 
-std::tm local_time() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts = {};
-  ::localtime_r(&now, &parts);
-  return parts;
-}
-
 ChatTemplateSource source_of(const BuiltinChatTemplate& builtin) {
   return {std::string(builtin.text),
           std::string(builtin.name),
@@ -172,6 +165,13 @@ std::string strings_of(JsonNode node) {
 
 }  // namespace
 
+std::tm local_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  ::localtime_r(&now, &parts);
+  return parts;
+}
+
 ChatFormat ChatFormat::open(const ModelSource& model, const Tokenizer& tokenizer,
                             const Options& options) {
   ChatTemplateSource source;
@@ -192,7 +192,7 @@ ChatFormat ChatFormat::open(const ModelSource& model, const Tokenizer& tokenizer
     format.tools_template_ =
         std::make_shared<const jinja::Template>(source.tools_text, source.tools_where);
   }
-  format.now_ = options.now ? *options.now : local_time();
+  format.now_ = options.now;
   if (options.variables) {
     format.check_variables(*options.variables);
     format.variables_ = options.variables;
@@ -317,7 +317,7 @@ MarkedText ChatFormat::render(std::span<const ToolMessage> messages, std::option
           variables.emplace_back(name, value_of(runtime, value));
         return variables;
       },
-      now_);
+      now_ ? *now_ : local_time());
 }
 
 // Renders a function, a call of it and its result, and searches the text for the known forms.

@@ -38,6 +38,9 @@ class ChatOptionError : public Error {
   using Error::Error;
 };
 
+// The time now, in the time zone of this machine.
+std::tm local_time();
+
 // The chat format of a model: which tokens surround each message.
 //
 //   --chat-template NAME|FILE           the first of these that exists
@@ -55,7 +58,8 @@ class ChatFormat {
     std::string chosen = {};  // a built-in template's name, or a file; empty: the model's own
     std::string option = "chat template";        // how the user gives `chosen`, for errors
     std::shared_ptr<const Json> variables = {};  // an object of variables for every conversation
-    std::optional<std::tm> now = {};  // empty: the local time. Some templates print the date
+    // For templates that print the date. Empty: the local time of each rendering.
+    std::optional<std::tm> now = {};
   };
   // The format of a model; `tokenizer` must outlive it. Throws Error if a template is wrong, or if
   // the model has none and its vocabulary does not show which built-in template fits. Throws
@@ -115,7 +119,7 @@ class ChatFormat {
   std::shared_ptr<const jinja::Template> tools_template_;            // null: template_
   std::vector<std::pair<std::string, std::string>> special_tokens_;  // "bos_token": "<s>"
   std::shared_ptr<const Json> variables_;
-  std::tm now_ = {};  // the time of open(), so that a conversation has one date
+  std::optional<std::tm> now_;
   bool is_chatml_ = false;
   std::optional<std::string> own_system_;  // ChatML: the template's default system prompt
   std::vector<TokenId> end_tokens_;

@@ -26,7 +26,7 @@ TEST(EngineOptions, GpuLayersNeedAGpu) {
   for (const BackendKind kind : {BackendKind::Walker, BackendKind::Textbook, BackendKind::Cpu}) {
     EXPECT_EQ(
         error_of([&] { Engine::open(model, {.backend = kind, .n_threads = 1, .gpu_layers = 1}); }),
-        "gpu_layers: expected the backend Cuda, found another one");
+        "GPU layers: expected the backend for CUDA, found another backend");
   }
 }
 

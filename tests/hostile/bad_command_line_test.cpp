@@ -53,6 +53,10 @@ const BadCommand kBadCommands[] = {
 
     // Values.
     {"value_missing", {"story", "--model"}, 2, "--model: expected a value (PATH), found none"},
+    {"value_of_a_flag",
+     {"story", "--print-ids=maybe"},
+     2,
+     "--print-ids: expected no value, found 'maybe'"},
     {"value_missing_of_the_last_of_two",
      {"story", "--top-k", "1", "--top-k"},
      2,
@@ -145,8 +149,8 @@ const BadCommand kBadCommands[] = {
     story("prompt_that_ends_within_a_character", {"Once \xe2\x82"}, 2,
           "prompt: expected UTF-8, found the byte 0xe2 at offset 5"),
     story("prompt_of_tokens_that_the_model_lacks", {"abba"}, 1,
-          "TINY/tokenizer.json: expected ids from 0 to 64 (the 65 rows of TINY), found 70 in the "
-          "prompt"),
+          "TINY/tokenizer.json: expected ids from 0 to 64 (the 65 rows of TINY), found 70 (in "
+          "prompt)"),
     story("stop_empty", {"--stop", ""}, 2, "--stop: expected text, found ''"),
     {"bench_of_nothing",
      {"bench", "--model", "TINY", "-p", "0", "-n", "0,0"},
@@ -232,7 +236,7 @@ const BadCommand kBadCommands[] = {
     {"chat_without_a_question",
      {"chat", "--model", "TINY", ""},
      2,
-     "question: expected text, found none"},
+     "question: expected some text, found none"},
     {"chat_with_a_system_prompt_that_is_broken_utf8",
      {"chat", "--model", "TINY", "--system", "\xff", "Hello"},
      2,
@@ -294,12 +298,11 @@ const BadCommand kBadCommands[] = {
     {"peek_into_nothing",
      {"peek", "--model", "TINY", ""},
      2,
-     "prompt: expected at least one token, found none"},
+     "text: expected at least one token, found none"},
     {"peek_into_tokens_that_the_model_lacks",
      {"peek", "--model", "TINY", "ab"},
      1,
-     "TINY/tokenizer.json: expected ids from 0 to 64 (the 65 rows of TINY), found 70 in the "
-     "prompt"},
+     "TINY/tokenizer.json: expected ids from 0 to 64 (the 65 rows of TINY), found 70 (in text)"},
     {"peek_at_a_head_that_is_not_there",
      {"peek", "--model", "TINY", "--attention", "2.0", "a"},
      2,

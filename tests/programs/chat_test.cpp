@@ -218,6 +218,8 @@ TEST_F(ChatCommand, SaysWhatIsWrongAndGoesOnWithTheNextLine) {
       {"/load", "/load: expected the name of a file"},
       {"/save " + folder_.file("no/such/folder"), ": cannot be written: No such file or directory"},
       {"/save " + fifo, "fifo: expected a regular file, found a FIFO"},
+      {"/save " + files_.folder().string() + "/model.safetensors",
+       "model.safetensors: expected a file that does not belong to the model, found a file of "},
       {"/load " + folder_.file("missing.json"), "missing.json"},
       {"/load " + folder_.path().string(), "stagecraft: " + folder_.path().string()},
       {"/load " + bad, "bad.json: expected an answer"},
@@ -241,7 +243,7 @@ TEST_F(ChatCommand, RefusesWhatItCannotAnswer) {
   expect(run_program({"chat", "--model", folder_.file("none"), "hello"}), 1, "none");
   expect(chat({"caf\xe9"}), 2, "question: expected UTF-8");
   expect(chat({"--system", "\xff", "hello"}), 2, "--system: expected UTF-8");
-  expect(chat({""}), 2, "question: expected text");
+  expect(chat({""}), 2, "question: expected some text");
   expect(chat({std::string(600, 'x')}), 1, "expected at most 512 tokens (the context), found ");
   expect(chat({"--context", "0", "hello"}), 2, "--context");
   expect(chat({"--chat-template-kwargs", "", "hello"}), 2,

@@ -46,7 +46,7 @@ TEST(CommandLine, HelpIsAlsoACommand) {
 TEST(CommandLine, HelpSaysWhatExcludesAnOptionAfterWhatItDoes) {
   const std::string story = help("story", kAlone);
   EXPECT_TRUE(has(story, "-p,--prompt TEXT=\"Once upon a time\"\n")) << story;
-  EXPECT_TRUE(has(story, "How the story begins (not with --ids)\n")) << story;
+  EXPECT_TRUE(has(story, "How the story begins (not with --file, --ids)\n")) << story;
   EXPECT_TRUE(has(help("perplexity", kAlone), "The text, UTF-8 (required)\n"));
 }
 

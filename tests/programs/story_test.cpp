@@ -179,6 +179,41 @@ TEST(Story, PrintsOnlyTheNewIdsOnOneLine) {
   EXPECT_EQ(result.out.find_first_not_of("0123456789,\n"), std::string::npos) << result.out;
 }
 
+TEST(Story, BeginsWithATextFromAFileWithoutItsLastLineEnd) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("prompt.txt");
+  const std::vector<std::string> how = {"--temperature", "0", "-n", "8"};
+  const auto with = [&](std::vector<std::string> words) {
+    words.insert(words.end(), how.begin(), how.end());
+    return story(words);
+  };
+  const std::string expected = with({"A dog\n\nA cat"}).out;
+  for (const char* end : {"", "\n", "\r\n"}) {
+    write_file(file, std::string("A dog\n\nA cat") + end);
+    EXPECT_EQ(with({"-f", file}).out, expected);
+  }
+  EXPECT_EQ(with({"-f", file, "A dog"}).code, 2);
+  EXPECT_EQ(with({"--file", file, "--ids", "1"}).code, 2);
+  write_file(file, "\n");
+  const ProgramResult empty = with({"-f", file});
+  EXPECT_EQ(empty.code, 1);
+  expect_one_line(empty.err, "prompt.txt: expected some text, found none");
+  write_file(file, "caf\xe9");
+  expect_one_line(with({"-f", file}).err, "prompt.txt: expected UTF-8, found the byte 0xe9");
+}
+
+TEST(Story, StopsAtATextAlsoIfItPrintsIds) {
+  const auto n_ids = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"--ids", "0",  "--print-ids", "--temperature",
+                                      "0",     "-n", "20"};
+    words.insert(words.end(), more.begin(), more.end());
+    const std::string ids = story(words).out;
+    return std::count(ids.begin(), ids.end(), ',') + 1;
+  };
+  EXPECT_EQ(n_ids({}), 20);
+  EXPECT_LT(n_ids({"--stop", "e"}), 10);
+}
+
 TEST(Story, GivesTheSameIdsForAPromptAsForItsTokens) {
   const ProgramResult tokens =
       run_program({"tokenize", "--model", kStoryModel, "--add-special"}, "Once upon a time");

@@ -217,6 +217,15 @@ TEST(CompareProgram, SaysHowManyTensorsOnlyTheSecondTraceHas) {
   EXPECT_NE(result.out.find("; 2 more only in B; all equal\n"), std::string::npos) << result.out;
 }
 
+TEST(CompareProgram, AnswersWithCode2IfTheResultCannotBeWritten) {
+  const TemporaryFolder folder;
+  const std::string good = folder.file("good");
+  ASSERT_EQ(run_trace(good).code, 0);
+  const ProgramResult result = run_program({"compare", good, good}, "", "", "/dev/full");
+  EXPECT_EQ(result.code, 2);  // 1 means "different"
+  EXPECT_EQ(result.err, "stagecraft: stdout: cannot be written: No space left on device\n");
+}
+
 TEST(CompareProgram, AnswersWhatCannotBeComparedWithCode2) {
   const TemporaryFolder folder;
   const std::string good = folder.file("good");
