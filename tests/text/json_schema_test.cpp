@@ -167,6 +167,7 @@ const SchemaCase kSchemas[] = {
     {R"({"oneOf": [{"const": 1}, {"$ref": "#/$defs/two"}], "$defs": {"two": {"const": 2}}})",
      {"1", "2"},
      {"3"}},
+    {R"({"$ref": "#/$defs/a%20%25%zz~1", "$defs": {"a %%zz/": {"const": 2}}})", {"2"}, {"1"}},
     {R"({"allOf": [{"const": 1}]})", {"1"}, {"2"}},
     {R"({"type": "object", "properties": {"value": {"type": "integer"}, "next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}},
          "required": ["value", "next"]})",

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/number.h"
@@ -28,14 +30,27 @@ JsonNode child(JsonNode ref, JsonNode node, const std::string& key, const std::s
   ref.refuse("a path to a value in this document");
 }
 
+// "My%20Type" -> "My Type": a pointer behind "#" is a part of a URI (RFC 6901, section 6).
+std::string percent_decoded(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::string_view digits = text.substr(i + 1, 2);
+    const auto byte = integer_of<std::uint8_t>(digits, 16);
+    const bool is_escaped = text[i] == '%' && digits.size() == 2 && byte;
+    decoded += is_escaped ? static_cast<char>(*byte) : text[i];
+    if (is_escaped) i += 2;
+  }
+  return decoded;
+}
+
 }  // namespace
 
 JsonNode json_at(JsonNode root, JsonNode ref, ArrayElements& known) {
-  std::string_view pointer = ref.string();
-  if (!pointer.starts_with("#")) ref.refuse("a path in this document, such as #/$defs/NAME");
+  if (!ref.string().starts_with("#")) ref.refuse("a path in this document, such as #/$defs/NAME");
+  const std::string decoded = percent_decoded(ref.string().substr(1));
+  std::string_view pointer = decoded;
   JsonNode node = root;
   std::string path;
-  pointer.remove_prefix(1);
   while (!pointer.empty()) {
     if (pointer[0] != '/') ref.refuse("a path in this document, such as #/$defs/NAME");
     const std::size_t end = std::min(pointer.find('/', 1), pointer.size());

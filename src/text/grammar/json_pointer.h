@@ -13,8 +13,8 @@ namespace stagecraft {
 using ArrayElements = std::map<std::string, std::vector<JsonNode>>;
 
 // The node that a "$ref" refers to: a JSON Pointer (RFC 6901) into the document of `root`,
-// "#/$defs/NAME". Throws Error naming the place of `ref` if it is not such a pointer or no node is
-// there. `known`: of this root; empty at first.
+// "#/$defs/NAME", in which %20 is a blank. Throws Error naming the place of `ref` if it is not such
+// a pointer or no node is there. `known`: of this root; empty at first.
 JsonNode json_at(JsonNode root, JsonNode ref, ArrayElements& known);
 
 }  // namespace stagecraft
