@@ -221,7 +221,7 @@ target_link_libraries(confine PRIVATE engine stagecraft_flags)
 add_dependencies(gate confine)
 runnable(worker_ours worker_ours)
 # The functions of these stages replace others in the model, and their gates ask the model.
-set(with_worker_of_its_own "")  # tests
+set(with_worker_of_its_own ${tests_left_out})  # tests; or without any worker
 foreach(id IN LISTS model_stages)
   add_executable(worker_ours_${id} $<TARGET_OBJECTS:worker> ${judged_${id}} $<TARGET_OBJECTS:linked_${id}>)
   target_link_libraries(worker_ours_${id} PRIVATE engine stagecraft_flags)

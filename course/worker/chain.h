@@ -16,16 +16,21 @@ namespace stagecraft::stages {
 //   A_0[r][k] = noise
 //   A_i[r][k] = noise + |C_i-1[r][k]| / 32, with other noise in each row and step
 //   C_i       = A_i * B^T, B being [k, k]
-// The outputs are the last C and the sum of all C.
+// The outputs are the last C and the sum of all C. The noise of a step is the sum of two parts of
+// the request's numbers. Each part begins anew after about kNoise steps, their sum after kNoise^2:
+// a cycle of inputs would give a cycle of outputs, because a step keeps little of the one before.
 inline constexpr std::size_t kNoise = 16384;  // numbers of noise, from the request
 
 inline void next_input(std::span<const float> noise, std::size_t step, MatrixView<const float> c,
                        MatrixView<float> a) {
   for (std::size_t r = 0; r < a.rows(); ++r) {
     const float* from = noise.data() + (step * 61 + r * 17) % (noise.size() - a.cols());
+    const float* other = noise.data() + (step * 67 + r * 29) % (noise.size() - a.cols() - 1);
     const float* before = c.row(r).data();
     float* to = a.row(r).data();
-    for (std::size_t k = 0; k < a.cols(); ++k) to[k] = from[k] + std::fabs(before[k]) * 0x1p-5f;
+    for (std::size_t k = 0; k < a.cols(); ++k) {
+      to[k] = from[k] + other[k] + std::fabs(before[k]) * 0x1p-5f;
+    }
   }
 }
 

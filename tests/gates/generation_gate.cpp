@@ -682,6 +682,8 @@ TEST(Generate, PenalizesRepeats) {
     if (!judge_loop("a penalty over the last 4", loop)) return;
     loop.options.repeat_last_n = 1000;
     if (!judge_loop("a penalty over all tokens: repeat_last_n is 1000", loop)) return;
+    loop.options.repeat_last_n = 0;
+    if (!judge_loop("a penalty over no tokens: repeat_last_n is 0", loop)) return;
     ++found;
   }
 }

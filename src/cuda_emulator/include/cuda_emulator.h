@@ -27,12 +27,20 @@ void cuda_launch(void (*kernel)(Parameters...), LaunchShape shape, Arguments... 
       static_cast<Parameters>(arguments)...);
 }
 #else
+template <class Parameter, class Argument>
+concept FitsParameter = requires(Argument argument) {
+  static_cast<Parameter>(argument);
+};
+
 // Not inlined, because its return address tells the checker the line of the launch.
 template <class... Parameters, class... Arguments>
 __attribute__((noinline)) void cuda_launch(void (*kernel)(Parameters...), LaunchShape shape,
                                            Arguments... arguments) {
   static_assert(sizeof...(Parameters) == sizeof...(Arguments),
                 "cuda_launch: the kernel has another number of parameters");
+  static_assert((FitsParameter<Parameters, Arguments> && ...),
+                "cuda_launch: an argument does not fit the kernel's parameter: compare their order "
+                "and their types");
   const cuda_emulator::Parameters<Parameters...> values(kernel,
                                                         static_cast<Parameters>(arguments)...);
   cuda_emulator::Launch launch;
