@@ -69,7 +69,7 @@ def locked(folder, name):
         raise Problem(f"{folder}: cannot be written: {problem.strerror}") from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         os.close(handle)
         raise Problem(f"{name}: another ./stage pull of this model is running") from None
     try:

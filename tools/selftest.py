@@ -401,8 +401,6 @@ def main():
     options = parser.parse_args()
 
     chosen = [name for name in PARTS if options.all or getattr(options, name)]
-    for name in "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX":  # of a hook: tests use git elsewhere
-        os.environ.pop(name, None)
     if options.only and not chosen:
         parser.error("--only: expected one of " + ", ".join(f"--{name}" for name in PARTS))
     if options.seconds is not None and options.seconds < 1:

@@ -79,8 +79,9 @@ void take(const std::string& option, const std::string& value, Confinement& conf
 // that may be written to.
 std::vector<std::string> environment(const Confinement& confinement) {
   std::vector<std::string> kept;
-  for (const char* name : {"PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "ASAN_OPTIONS",
-                           "UBSAN_OPTIONS", "SOURCE_DATE_EPOCH"}) {
+  // No locale: compilers speak English, because the course reads what they say.
+  for (const char* name :
+       {"PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "SOURCE_DATE_EPOCH"}) {
     if (const char* value = std::getenv(name)) kept.push_back(fmt::format("{}={}", name, value));
   }
   for (const std::filesystem::path& path : confinement.writes) {

@@ -223,10 +223,10 @@ def parse_selection(text, known, whole_class=False):
     """'1-3', '1,4', 'all' -> stages. whole_class: 'all' includes the optional stages that were not begun here."""
     if text == "all":
         return [stage for stage in known if whole_class or stage.is_expected]
-    chosen = set()
+    chosen, slugs = set(), {stage.slug for stage in known}
     for part in text.split(","):
         first, _, last = part.partition("-")
-        is_range = first and last
+        is_range = first and last and part not in slugs
         low = find_stage(first if is_range else part, known).id
         high = find_stage(last, known).id if is_range else low
         if low > high:

@@ -18,7 +18,7 @@ def held(path, waiting=None):
     with path.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             if waiting:
                 course.tell(waiting, sys.stderr)
             fcntl.flock(file, fcntl.LOCK_EX)

@@ -110,6 +110,16 @@ class Tree(unittest.TestCase):
             yield {"TERM": "xterm", "PATH": f"{folder}:{os.environ['PATH']}"}
 
 
+class Environment(Tree):
+    def test_of_commands_is_in_english_and_names_no_repository(self):
+        tool = self.root / "tools" / "models.py"
+        tool.write_text("import os\nprint(*(os.environ.get(name) for name in "
+                        "('STAGECRAFT_LANG', 'LC_ALL', 'LC_MESSAGES', 'GIT_DIR', 'GIT_INDEX_FILE')))\n")
+        self.addCleanup(tool.unlink)
+        env = {"STAGECRAFT_LANG": "", "LC_ALL": "zh_CN.UTF-8", "GIT_DIR": "/x/.git", "GIT_INDEX_FILE": "/x/.git/index"}
+        self.assertEqual(self.stage("models", env=env).stdout, "zh_CN.UTF-8 None C None None\n")
+
+
 class Help(Tree):
     def test_needs_no_build_and_lists_only_what_exists(self):
         answer = self.stage("help")
