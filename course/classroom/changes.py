@@ -146,7 +146,8 @@ class Changes:
         """Writes the log first: if the process is killed in between, a change is logged twice rather than never."""
         path = self.folder / LOG
         if self.new:
-            text = path.read_text(encoding="utf-8") if path.exists() else marks.table([COLUMNS])
+            # A spreadsheet may have saved the file in another encoding.
+            text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else marks.table([COLUMNS])
             text += marks.table([self.at, id, change["stage"], marks.number(change["before"]),
                                  marks.number(change["after"]), in_words(change["why"])] for id, change in self.new)
             class_folder.write(path, text)

@@ -70,10 +70,11 @@ def rows(text):
 
 
 def read_table(path, columns):
-    """({name of a column in lower case: as the file writes it}, its lines) of a CSV that must have these columns."""
+    """({name of a column in lower case: as the file writes it}, [(number of a line, its cells)]) of a CSV that must have
+    these columns."""
     try:
         table = rows(path.read_text(encoding="utf-8-sig"))
-        lines = list(table)
+        lines = [(table.line_num, line) for line in table]
     except UnicodeError:
         raise course.Problem(course.say("class_no_utf8", path)) from None
     except (OSError, ValueError, csv.Error) as problem:
@@ -96,7 +97,7 @@ def read_roster(path):
     names, lines = read_table(path, ("id", "repository"))
     refuse_misspelt(path, names)
     students, known = [], set()
-    for number, line in enumerate(lines, 2):
+    for number, line in lines:
         id, place = ((line[names[key]] or "").strip() for key in ("id", "repository"))
         if not id and not place:
             continue
@@ -144,10 +145,20 @@ def version(folder, id, sha):
     return folder / "pulled" / id / sha
 
 
+def is_whole(folder, id, sha):
+    """True if a stored submission has all files of the present registry that its repository has. Otherwise it was stored
+    before the course had some of its stages."""
+    place = version(folder, id, sha)
+    if not place.exists():
+        return False
+    refused = json.loads((place / "about.json").read_text(encoding="utf-8"))["refused"]
+    return all(name in refused or (place / name).exists() for name in submission.names(course.stages()))
+
+
 def keep(folder, id, handed_in):
     """Stores a submission's files in a folder of their own."""
     place = version(folder, id, handed_in.sha)
-    if place.exists():
+    if is_whole(folder, id, handed_in.sha):
         return
     place.parent.mkdir(parents=True, exist_ok=True)
     new = pathlib.Path(tempfile.mkdtemp(dir=place.parent, prefix=".new-"))
@@ -157,6 +168,8 @@ def keep(folder, id, handed_in):
     write(new / "about.json", json.dumps({"source": handed_in.source, "refused": handed_in.refused,
                                           "language": handed_in.language, "nickname": handed_in.nickname,
                                           "unread": handed_in.unread}, indent=1) + "\n")
+    if place.exists():
+        place.rename(new.with_name(f"{new.name}.old"))  # the next pull deletes it
     new.rename(place)
 
 
@@ -222,7 +235,7 @@ class Classroom:
         self.locked = open(self.folder / (".lock-pull" if what == "pull" else ".lock"), "w")
         try:
             fcntl.flock(self.locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             raise course.Problem(course.say("class_locked", self.folder)) from None
 
     def seed(self, id, sha):
@@ -251,7 +264,7 @@ class Classroom:
         if text and text.splitlines()[0] != head:  # else no version that is noted from now on would be found
             raise course.Problem(f"{self.log}: expected a first line {head}: a spreadsheet may have saved this file. Put "
                                  "the old file back: it decides what was late")
-        lines, damaged = rows(text), []
+        lines, damaged = rows(text.replace("\0", "")), []  # zeros: the machine was switched off while it wrote
         for line in lines:
             at = lateness.time_of(line.get("seen_at"))
             if line.get("id") and at:

@@ -61,7 +61,8 @@ class StageMark:
             return False
         due = rules.deadline(self.stage)
         is_ahead = due is not None and not rules.days_late(self.stage, at)
-        return not self.entry["started"] and (self.stage.is_optional or is_ahead)
+        # Not: "started". The starter may have been corrected, and the student may still have the old one.
+        return self.status == "unwritten" and (self.stage.is_optional or is_ahead)
 
 
 class Record:

@@ -38,7 +38,7 @@ def read(path, students, stages):
     names, lines = class_folder.read_table(path, COLUMNS)
     known = {student.id for student in students}
     found, ignored = {}, []
-    for number, line in enumerate(lines, 2):
+    for number, line in lines:
         id, chosen, points, reason = ((line[names[key]] or "").strip() for key in COLUMNS)
         where = f"{path}: line {number}"
         if not any((id, chosen, points, reason)):

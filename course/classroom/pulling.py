@@ -44,8 +44,10 @@ def pull(classroom, students):
         join(classroom, seen, together)
         lasts.update({student.id: seen[student.id][-1].sha if seen[student.id] else None for student in together})
         known = {lasts[student.id] for student in together}
+        is_known = len(known) == 1 and all(sha is None or class_folder.is_whole(classroom.folder, student.id, sha)
+                                           for student in together for sha in known)
         tasks.append({"ids": [student.id for student in together], "place": together[0].place,
-                      "last": known.pop() if len(known) == 1 else None})
+                      "last": known.pop() if is_known else None})
     words = [sys.executable, str(course.ROOT / "course"), "classroom.pull_process", str(classroom.folder)]
     with tempfile.TemporaryDirectory(dir=classroom.folder, prefix=".pull-") as room:  # a helper may be killed
         environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", TERM="dumb", TMPDIR=room)

@@ -68,7 +68,7 @@ def without_checks(code):
 def mutants(text):
     """[(line number, the line, the changed line)]"""
     found = []
-    code_lines = without_checks(cpp_text.without_comments(text, texts=False)).split("\n")
+    code_lines = cpp_text.compiled_lines(without_checks(cpp_text.without_comments(text, texts=False)))
     for number, (line, code) in enumerate(zip(text.split("\n"), code_lines), 1):
         if len(line) > LONGEST:
             continue

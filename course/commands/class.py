@@ -77,6 +77,11 @@ def grade_one(classroom, options):
         raise course.Problem(course.say("class_no_sha", record.id, options.sha, len(found)))
     task = run.task(record, found.pop(), None, fresh=True)
     problems = run.grade(lambda: [task])
+    # If it is an older version, the tables read a result of its own for each stage that it may count for.
+    counted = [one for one in run.tasks(record) if one.sha == task.sha and one.out != task.out]
+    for one in counted:
+        pathlib.Path(one.out).unlink(missing_ok=True)
+    problems.update(run.grade(lambda: counted))
     if problems:
         raise course.Problem(problems[task.out])
     result = marks.read(pathlib.Path(task.out))

@@ -32,8 +32,11 @@ def is_behind():
     settings = official.read()
     if not settings["url"] or (ASKED.exists() and abs(time.time() - ASKED.stat().st_mtime) < DAY):
         return False
-    ASKED.parent.mkdir(parents=True, exist_ok=True)
-    ASKED.touch()
+    try:
+        ASKED.parent.mkdir(parents=True, exist_ok=True)
+        ASKED.touch()
+    except OSError:  # a repository that may only be read: it would ask, and wait, at every command
+        return False
     newest = official.remote_commit(settings, seconds=SECONDS)
     return bool(newest) and newest != settings["commit"] and not is_in_history(newest)
 
@@ -42,7 +45,10 @@ def is_behind():
 
 
 def names_in(*words):
-    return set((official.git(*words) or "").split("\0")) - {""}
+    said = official.git(*words)
+    if said is None:
+        raise course.Problem(course.say("update_git", words[0]))
+    return set(said.split("\0")) - {""}
 
 
 def students():
@@ -58,15 +64,22 @@ def is_left(name, mine):
     return name in mine or absent or name.endswith("/my_tests.cpp")
 
 
+def files_of(commit):
+    return names_in("ls-tree", "-r", "--name-only", "-z", commit)
+
+
 def changes(new, settings):
-    """(names to take from the commit `new`, names to delete)"""
+    """(names to take from the commit `new`, names to delete). Files that the student added stay."""
     mine = students()
     differ = {name for name in names_in("diff", "--name-only", "--no-renames", "-z", "HEAD", new)
               if not is_left(name, mine)}
-    there = names_in("ls-tree", "-r", "--name-only", "-z", new)
-    # Files that the student added stay: only files that an official tree had are deleted.
+    there = files_of(new)
     base = settings["commit"] or (official.git("merge-base", "HEAD", new) or "").strip()
-    once = names_in("ls-tree", "-r", "--name-only", "-z", base) if base else set()
+    if official.git("cat-file", "-e", f"{base}^{{commit}}") is None:
+        return differ & there, set()
+    once = files_of(base)
+    if added := differ & there & files_of("HEAD") - once:
+        raise course.Problem(course.say("update_added", "\n  ".join(sorted(added))))
     return differ & there, (differ - there) & once
 
 
@@ -115,6 +128,8 @@ def run():
         raise course.Problem(course.say("update_no_url"))
     if official.git("rev-parse", "--show-prefix") != "\n":
         raise course.Problem(course.say("update_no_git"))
+    if official.git("rev-parse", "-q", "--verify", "HEAD^{commit}") is None:
+        raise course.Problem(course.say("update_no_commit"))
     with course.doing(course.say("doing_fetch", settings["url"])):
         fetched = official.git("fetch", "-q", "--no-tags", "--", settings["url"], settings["ref"])
     if fetched is None:

@@ -32,6 +32,7 @@ SCHEMA = 1
 SECONDS = 24 * 3600
 ERROR_LINE = re.compile(r"^(stages/[^:\s]+):(\d{1,9}):(?:\d+:)? (?:fatal )?error: (.*)", re.M)
 MOST_LETTERS = 8000  # of one message to or about a student
+MOST_TRIES = 3  # gradings of the same files that the machine may have disturbed: a program can end itself as it would
 GROUPS = {"passed", "unwritten", "crashed", "hung"}  # all other failures are "wrong"
 NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged", "unmeasured")
 
@@ -105,6 +106,8 @@ class Work(programs.Programs):
                 self.refuse(course.say("own_directive", name))
             elif text is None:
                 raise programs.Unsure(course.say("grade_not_preprocessed", name))
+            elif len(text) > preprocessed.MOST_OWN:
+                self.refuse(course.say("own_long", name, preprocessed.MOST_OWN >> 10))
             else:
                 self.refuse(refusal.why_options(name, text))
 
@@ -141,8 +144,13 @@ class Work(programs.Programs):
         """The stored entry, or else grade(). memory: has get(key) and put(key, entry)."""
         key = self.key(stage)
         entry = memory.get(key)
-        if entry is None:
+        if entry is None or "tries" in entry:
+            n_before = entry["tries"] if entry else 0
             entry = self.grade(stage)
+            if entry.get("starved") and n_before + 1 < MOST_TRIES:
+                memory.put(key, {"tries": n_before + 1})
+            elif entry.get("starved"):
+                del entry["starved"]  # the program does it, not the machine
             # The machine may be to blame for some entries.
             if entry["status"] not in ("hung", "slow") and not is_open(entry) and not is_doubtful(entry):
                 memory.put(key, entry)

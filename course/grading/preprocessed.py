@@ -22,6 +22,7 @@ from sandbox.confine import confined
 SECONDS = 10
 MOST_BYTES = 16 << 20  # of the output; the headers of the library have 2 MB
 MOST_LINES = 10_000  # that a directive spans
+MOST_OWN = submission.MAX_BYTES  # letters of a file, its macros replaced: one of 50 letters can make millions
 PLAIN_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<[\w./+-]+>|"(?P<ours>[\w./+-]+)")[ \t\r]*(?://[^\n\\]*)?$', re.M)
 UNUSUAL = re.compile(r'#|%:|\?\?|\\[ \t\v\f\r]*\n|R"')  # a directive, a line that goes on, a raw text
 # "# 3 "name" 1" and #line change what the preprocessor says about the place of a line. Each becomes a pragma first. (A
@@ -91,8 +92,9 @@ def not_plain(mine):
 
 
 def texts(handed_in, stage, every=False):
-    """{name of a file: its text as the compiler reads it} for the files of a stage that are not plain; every: for all.
-    None in place of a text: the preprocessor did not end, or ended with an error."""
+    """{name of a file: its text as the compiler reads it} for the files of a stage that are not plain; every: for all. A
+    text with more than MOST_OWN letters is cut off behind the next one. None in place of a text: the preprocessor did
+    not end, or ended with an error."""
     mine = own_texts(handed_in, stage)
     wanted = list(mine) if every else not_plain(mine)
     if not wanted:
@@ -127,4 +129,4 @@ def text_of(name, mine, steps, include, place, stage):
         path = os.path.normpath(path)
         return not (path.startswith("<") or foreign_files.is_below(path, ours) or foreign_files.LIBRARY.match(path))
     output = (out / "text").read_bytes().decode("utf-8", "replace")  # "\r" ends no line
-    return own_lines(output, is_own)
+    return own_lines(output, is_own)[:MOST_OWN + 1]

@@ -135,7 +135,7 @@ class Programs:
         """Runs the compiler or the linker; files: the objects, for the linker."""
         with self.turns.together():
             ended = limited.run_patiently(command, folder, COMPILE_SECONDS, is_a_verdict)
-        if ended.code != 0 and STARVED in ended.said:
+        if ended.code != 0 and STARVED in ended.said and not is_a_verdict(ended.said):  # not an #error of the student's
             with self.turns.alone():
                 ended = limited.run_patiently(command, folder, COMPILE_SECONDS, is_a_verdict)
         if ended.code == 0:

@@ -27,6 +27,19 @@ HISTORY = re.compile(r"^(?=freed by |previously allocated by |allocated by |Addr
 NOISE = re.compile(r" on (unknown )?address 0x.*| \(pc 0x.*")
 
 
+# What a complaint means: a key of messages.json.
+MEANS = {"stack-overflow": "crash_stack", "heap-use-after-free|use-after-return|use-after-scope": "crash_freed",
+         ".*, READ of size ([0-9]+)": "crash_reads_outside", ".*, WRITE of size ([0-9]+)": "crash_writes_outside"}
+
+
+def meaning(complaint):
+    """[a line that says it in other words], if it is one of AddressSanitizer's."""
+    for pattern, key in MEANS.items():
+        if found := re.match(f"AddressSanitizer: (?:{pattern})", complaint):
+            return [course.say(key, *found.groups())]
+    return []
+
+
 def first_complaint(text):
     for line in text.splitlines():
         asserted, found = ASSERTED.match(line), COMPLAINT.search(line)
@@ -66,9 +79,11 @@ def printed(words):
                           stderr=subprocess.STDOUT, start_new_session=True) as child:
         timer = threading.Timer(SECONDS, end, [child])
         timer.start()
-        said = child.stdout.read(MOST_BYTES + 1)
-        end(child)
-        timer.cancel()
+        try:
+            said = child.stdout.read(MOST_BYTES + 1)
+        finally:  # also after Ctrl-C
+            end(child)
+            timer.cancel()
     if len(said) > MOST_BYTES:
         return ""
     lines = said.decode("utf-8", "replace").splitlines()
@@ -99,11 +114,12 @@ def in_words(complaint, place, source):
         return []
     if not complaint:
         return [course.say("crash_nothing_found")]
+    said = [complaint, *meaning(complaint)]
     if place is None:
-        return [complaint]
+        return said
     lines = source.splitlines()
     line = lines[place.line - 1].strip() if 0 < place.line <= len(lines) else ""
-    return [complaint, course.say(place.message, f"{place.file}:{place.line}"), f"  {line}"]
+    return [*said, course.say(place.message, f"{place.file}:{place.line}"), f"  {line}"]
 
 
 def where_it_happens(stage, request, doubtful=False):

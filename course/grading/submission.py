@@ -137,9 +137,8 @@ def end_all():
 def run_git(*words, protocols="", most=None, folder=None, seconds=SECONDS, complaints=None, home=None):
     """The output of git, or None if it fails. protocols: those it may use ("ssh:https"). complaints: as in run_for.
     home: instead of this user's, which may hold credentials."""
-    ssh = os.environ.get("GIT_SSH_COMMAND", "ssh")
-    environment = dict(os.environ, LC_ALL="C", GIT_TERMINAL_PROMPT="0", GIT_ALLOW_PROTOCOL=protocols or "none",
-                       GIT_NO_REPLACE_OBJECTS="1", GIT_SSH_COMMAND=f"{ssh} -o BatchMode=yes -o ConnectTimeout=30")
+    environment = dict(official.without_questions(30), LC_ALL="C", GIT_ALLOW_PROTOCOL=protocols or "none",
+                       GIT_NO_REPLACE_OBJECTS="1")
     if home is not None:
         environment.update(HOME=home, XDG_CONFIG_HOME=home, GIT_CONFIG_NOSYSTEM="1")
     settings = dict(STAYING)
@@ -147,9 +146,7 @@ def run_git(*words, protocols="", most=None, folder=None, seconds=SECONDS, compl
         environment.update(GIT_CEILING_DIRECTORIES=str(pathlib.Path(folder).parent))
         settings |= READING
         words = ("-C", str(folder), *words)
-    for number, (key, value) in enumerate(settings.items()):
-        environment.update({f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value})
-    environment["GIT_CONFIG_COUNT"] = str(len(settings))
+    words = (*(word for key, value in settings.items() for word in ("-c", f"{key}={value}")), *words)
     addresses = MAX_ADDRESSES if folder is None else MAX_TO_READ
     try:
         said = run_for(limited(["git", *words], addresses), seconds, complaints, env=environment)

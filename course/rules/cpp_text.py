@@ -39,15 +39,16 @@ def without_comments(text, texts=True):
 
 
 def compiled_lines(text):
-    """The lines that are not between "#if 0" and its end."""
+    """The lines of a text, with an empty line in place of each one between "#if 0" and its end."""
     depth = 0  # of conditions inside a part that is left out
     for line in text.split("\n"):  # like a compiler, not at other line ends of Unicode
         condition = CONDITION.match(line)
         if depth == 0:
             depth = 1 if NEVER.match(line) else 0
-            if not depth:
-                yield line
-        elif condition and condition[1] == "if":
+            yield "" if depth else line
+            continue
+        yield ""
+        if condition and condition[1] == "if":
             depth += 1
         elif condition and (condition[1] == "endif" or depth == 1):
             depth -= 1

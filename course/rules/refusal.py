@@ -17,7 +17,7 @@ from shared import course
 ANY_INCLUDE = re.compile(r'^[ \t]*(?:#|%:)[ \t]*include[ \t]*(["<]([^">\n]+)[">])', re.M)
 # Options for the compiler, in place of those of the stage: in a pragma, or in an attribute
 OPTIONS_IN_PRAGMA = re.compile(r"\bGCC\s+(optimize|target)\b")
-OPTION = re.compile(r"(?:__)?(?:optimize|target|target_clones|target_version)(?:__)?")
+OPTION = re.compile(r"(?:__)?(?:optimize|target|target_clones|target_version|no_sanitize\w*?)(?:__)?")
 MOST_LINES = 8  # shown to a student
 MOST_NAME = 200  # letters of a function's name
 COMPILERS_OWN = ("__clang_call_terminate",)

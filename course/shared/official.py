@@ -20,7 +20,6 @@ DEFAULTS = {"url": "", "ref": "main", "commit": "", "language": "en", "nickname"
 # Files that only the official repository has: its own checks and packages. Students get one of GitHub's workflows.
 OURS_ALONE = re.compile(r"\.ci/|\.github/workflows/(?!grade\.yml$)")
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=3"}
 
 
 def parse(text):
@@ -50,11 +49,19 @@ def write(settings, folder=course.ROOT):
     (pathlib.Path(folder) / FILE).write_text(text, encoding="utf-8")
 
 
+def without_questions(connect_seconds):
+    """The environment of a git that asks for nothing and does not wait for ever."""
+    ssh = os.environ.get("GIT_SSH_COMMAND", "ssh")
+    return dict(os.environ, GIT_TERMINAL_PROMPT="0",
+                GIT_SSH_COMMAND=f"{ssh} -o BatchMode=yes -o ConnectTimeout={connect_seconds}")
+
+
 def git(*words, folder=course.ROOT, given="", seconds=None):
     """The output of git, or None if it fails or takes longer than `seconds`. given: its input."""
     try:
-        done = subprocess.run(["git", "-C", str(folder), *words], env=dict(os.environ, **QUIET), text=True,
-                              input=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=seconds)
+        done = subprocess.run(["git", "-C", str(folder), *words], env=without_questions(3), input=given,
+                              encoding="utf-8", errors="surrogateescape", stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, timeout=seconds)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
@@ -88,8 +95,10 @@ def has_ref(settings, seconds=None):
 
 def why_not_fetched(settings):
     """The reason, in words, after a fetch that failed."""
-    key = "update_no_ref" if has_ref(settings) is False else "update_unreachable"
-    return course.say(key, settings["url"], settings["ref"])
+    is_there = has_ref(settings)
+    if is_there:
+        return course.say("update_git", "fetch")
+    return course.say("update_unreachable" if is_there is None else "update_no_ref", settings["url"], settings["ref"])
 
 
 def fetch(settings, folder):

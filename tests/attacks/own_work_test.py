@@ -43,6 +43,7 @@ from testing import gate  # noqa: E402
 STAGES = course.stages()
 SEED = 11
 SECONDS = 120  # per attack, on a busy machine
+NOT_WITH_CLANG = "02_replaces_what_all_share"  # it defines nothing that our objects have: their copies are inline
 # A stage's worker must not contain the answer to the stage, nor the engine's fast version of it. (Stages 7 and 8
 # receive sessions, which could run the fast layers.)
 WITH_SESSIONS = ("07", "08")
@@ -50,6 +51,10 @@ FAST = {"stagecraft::kernels", "stagecraft::compiled_kernels"}
 NOT_IN = {"03": {"stagecraft::matmul_packed", "stagecraft::pack_b"},
           "09": {"stagecraft::matmul_transb", "stagecraft::linear"},
           "10": {"stagecraft::matmul_packed", "stagecraft::quantize"}}
+
+
+def is_clang():
+    return "clang" in official_tree.compiler()
 
 
 def submitted(files):
@@ -256,6 +261,8 @@ def attack_test(path, stage, refused_for):
             result = self.graded(stage, text)
             rest, entry = result["stages"]
             self.assertEqual(entry["earned"], 0)
+            if is_clang() and path.stem == NOT_WITH_CLANG:
+                return
             self.assertIn(entry["status"], ("refused", "uncompiled"))
             self.assertIn(refused_for, entry["message"])
             for place in (str(ROOT), str(workplace.PLACE), "/student-"):
@@ -383,7 +390,8 @@ class Places(unittest.TestCase):
     def test_a_path_may_have_letters_with_a_meaning_for_compilers(self):
         files = {"stages/02-rms-norm/rms_norm.cpp": (ROOT / "src/operators/rms_norm.cpp").read_bytes()}
         with tempfile.TemporaryDirectory(dir=workplace.PLACE) as folder:
-            for name in "a,b", "a#b", "a:b", "a\\b", "a b", "a$b'c", "a=b":
+            # Clang writes "a\\b" as "a/b" into its list of files.
+            for name in "a,b", "a#b", "a:b", "a b", "a$b'c", "a=b", *(() if is_clang() else ("a\\b",)):
                 with mock.patch.object(workplace, "PLACE", pathlib.Path(folder, name)):
                     workplace.PLACE.mkdir()
                     with mock.patch.object(official_tree, "prepare", official_tree.headers), workplace.temporary("student") as student:

@@ -64,7 +64,8 @@ def with_code(place, code, before="", headers=""):
 # {what it does: (program, a part of the message)}
 ATTACKS = {
     "a kernel that is not instrumented":
-        (edited(("__global__ void", '__attribute__((no_sanitize("thread"))) __global__ void')), "checker sees"),
+        (edited(("__global__ void", '__attribute__((no_sanitize("thread"))) __global__ void')),
+         "'no_sanitize' sets options"),
     "assembler": (with_code(KERNEL, '  asm volatile("nop");'), "checker sees"),
     "assembler that a header would have":
         (with_code(KERNEL, '  __asm__ volatile("nop");', headers="#define _CPUID_H_INCLUDED\n#include <cpuid.h>\n"),

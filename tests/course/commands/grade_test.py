@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
 from unittest import mock
 
@@ -302,7 +303,8 @@ class Grade(Repository):
         entry, = grader.grade(self.collect(), 7, 1, [stage])["stages"]
         self.assertEqual(entry["status"], "wrong")
         command = recipe.recipe(stage.number).compile[course.unit_name(stage, stage.units[0])]
-        has_unset = "-ftrivial-auto-var-init=pattern" in command
+        # Clang's pattern for a float is NaN, which may have any cause.
+        has_unset = "-ftrivial-auto-var-init=pattern" in command and "clang" not in official_tree.compiler()
         self.assertEqual("a local variable that never got a value" in entry["groups"][0]["message"], has_unset)
 
     def test_that_hung_says_so(self):
@@ -400,20 +402,25 @@ with mock.patch.multiple(official_tree, prepare=lambda: None), mock.patch.object
                         course.say("crashed", signal.strsignal(number))]
                 self.assertEqual(grader.is_starved(result), is_starved)
 
-    def test_an_entry_for_which_the_machine_may_be_to_blame_is_not_stored(self):
+    def test_an_entry_for_which_the_machine_may_be_to_blame_is_not_stored_before_the_third_time(self):
         self.answer(STAGES[0])
-        work, memory = grader.Work(self.collect(), {0: 7}, self.folder / "work"), mock.Mock(get=lambda key: None)
-        for problem, n_stored in ((programs.NotMade("no"), 1), (programs.Unsure("killed"), 1)):
-            with mock.patch.object(programs.Programs, "compile", side_effect=problem):
+        work = grader.Work(self.collect(), {0: 7}, self.folder / "work")
+        stored = {}
+        memory = types.SimpleNamespace(get=stored.get, put=stored.__setitem__)
+        for problem, tries in (("killed", 1), ("killed", 2), ("killed", None), ("no", None)):  # None: stored as it is
+            error = programs.Unsure(problem) if problem == "killed" else programs.NotMade(problem)
+            with mock.patch.object(programs.Programs, "compile", side_effect=error):
                 entry = work.remembered(STAGES[0], memory)
-            self.assertEqual((entry["status"], entry.get("starved", False)),
-                             ("uncompiled", isinstance(problem, programs.Unsure)))
-            self.assertEqual(memory.put.call_count, n_stored)
+            self.assertEqual((entry["status"], entry.get("starved", False)), ("uncompiled", tries is not None))
+            self.assertEqual(list(stored.values()), [{"tries": tries} if tries else entry])
+            work.starved.clear()
+            if not tries:
+                stored.clear()
         self.addCleanup(limited.is_stopping.clear)
         limited.is_stopping.set()  # Ctrl-C: how the compiler ended says nothing
         with self.assertRaises(KeyboardInterrupt):
             work.remembered(STAGES[0], memory)
-        self.assertEqual(memory.put.call_count, 1)
+        self.assertEqual(stored, {})
 
     def test_code_that_prints_without_end_is_not_listened_to_for_long(self):
         start = time.monotonic()
