@@ -8,6 +8,7 @@ from rules import links
 from sandbox import confine
 from shared import course
 
+WARNINGS = course.ROOT / "build" / "course" / "warnings.json"  # {file: [hash of its text, its warnings]}
 WHAT_IS_BUILT = {"worker": "build_stage", "counted": "build_stage", "my_tests": "build_my_tests",
                  "mistakes": "build_mistakes", "broken": "build_broken", "stagecraft_mine": "build_mine"}
 # Where names are declared whose header students forget. Compilers name only some of these headers.
@@ -76,7 +77,7 @@ def build(*targets, only=False, warn=True):
                               text=True, errors="replace")
     if done.returncode != 0:
         return done.stdout
-    for line in warnings(done.stdout) if warn else []:
+    for line in with_earlier(warnings(done.stdout), targets) if warn else []:
         course.tell(line, sys.stderr)
     return None
 
@@ -113,6 +114,27 @@ def warnings(output):
     return list(dict.fromkeys(line for line in found if line.startswith("stages/")))
 
 
+def with_earlier(new, targets):
+    """These warnings, and those of an earlier build about the same text of the other files of these stages: a file that
+    has not changed is not compiled again, and its warnings may still explain a failure."""
+    try:
+        known = json.loads(WARNINGS.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        known = {}
+    lines = {}
+    for line in new:
+        lines.setdefault(line.partition(":")[0], []).append(line)
+    known.update((file, [course.blob_hash((course.ROOT / file).read_bytes()), found]) for file, found in lines.items())
+    if new:
+        WARNINGS.parent.mkdir(exist_ok=True)
+        WARNINGS.write_text(json.dumps(known), encoding="utf-8")
+    numbers = {found[1] for target in targets if (found := re.search(r"_(\d\d)$", target))}
+    is_of_them = re.compile(rf"stages/(?:{'|'.join(numbers)})-").match if numbers else lambda _: None
+    return new + [line for file, (text, found) in known.items() for line in found
+                  if file not in lines and is_of_them(file) and (course.ROOT / file).exists()
+                  and course.blob_hash((course.ROOT / file).read_bytes()) == text]
+
+
 def short(text):
     """The text with short names for the files of this repository."""
     return text.replace(f"{course.ROOT}/", "")
@@ -144,6 +166,16 @@ def own_line(lines, at):
     return [course.say("error_from", place[1]) for place in found if place][:1]
 
 
+# GCC: no matching function for call to 'min(int, unsigned long)'. Clang: no matching function for call to 'min'
+OF_TWO_TYPES = re.compile(r"no matching function for call to ['‘](?:std::)?(min|max)\b")
+
+
+def two_types(error):
+    """A line about std::min or std::max of two types; none: no such error."""
+    found = OF_TWO_TYPES.search(error)
+    return [course.say("two_types", found[1])] if found else []
+
+
 def other_set(error):
     """A line about an instruction that the file is not compiled for; none: no such error."""
     return [course.say("other_set")] if OTHER_SET.search(error) else []
@@ -162,7 +194,7 @@ def first_error(output):
                 if not more.startswith(" "):
                     break
                 context.append(more)
-            return "\n".join(context + own_line(lines, at) + missing_header(line) + other_set(line))
+            return "\n".join(context + own_line(lines, at) + missing_header(line) + two_types(line) + other_set(line))
     return output.strip()[-2000:]
 
 

@@ -385,6 +385,25 @@ class Warnings(unittest.TestCase):
                             f"../../stages/01-silu/silu.cpp{line}", f"../../src/operators/add.cpp{line}"])
         self.assertEqual(building.warnings(output), [f"stages/01-silu/silu.cpp{line}"])
 
+    def test_warnings_about_a_file_that_was_not_compiled_again_are_shown_again(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(building.course, "ROOT", pathlib.Path(folder)), \
+                mock.patch.object(building, "WARNINGS", pathlib.Path(folder, "build", "warnings.json")):
+            file = pathlib.Path(folder, "stages/01-silu/silu.cpp")
+            file.parent.mkdir(parents=True)
+            file.write_text("float x;\n")
+            new, target = ["stages/01-silu/silu.cpp:1:1: warning: x"], "course/worker_01"
+            (pathlib.Path(folder) / "build").mkdir()
+            self.assertEqual(building.with_earlier(new, [target]), new)
+            self.assertEqual(building.with_earlier([], [target]), new)
+            self.assertEqual(building.with_earlier([], ["course/worker_02"]), [])
+            file.write_text("float x = 0.0f;\n")
+            self.assertEqual(building.with_earlier([], [target]), [])
+
+    def test_two_types_in_min_are_named(self):
+        for line in "function for call to 'min(int, long unsigned int)'", "function for call to 'min'":
+            found = building.first_error(f"stages/a.cpp:9:1: error: no matching {line}").split("\n")
+            self.assertIn("std::min<std::size_t>(16, n)", found[-1])
+
 
 class Errors(unittest.TestCase):
     def said(self, error, language="en"):

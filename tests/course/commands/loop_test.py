@@ -701,6 +701,16 @@ class Sanitized(unittest.TestCase):
         }.items():
             self.assertEqual(sanitized.first_complaint(text), expected)
 
+    def test_a_complaint_of_addresses_is_also_said_in_other_words(self):
+        with course.in_language("en"):
+            for complaint, expected in (("use-after-poison, READ of size 32", "reads 32 bytes outside"),
+                                        ("heap-buffer-overflow, WRITE of size 4", "writes 4 bytes outside"),
+                                        ("heap-use-after-free, READ of size 4", "memory that was freed"),
+                                        ("stack-overflow", "memory for local variables is used up")):
+                line, = sanitized.meaning(f"AddressSanitizer: {complaint}")
+                self.assertIn(expected, line)
+        self.assertEqual(sanitized.meaning("runtime error: store to null pointer"), [])
+
     def test_the_first_place_in_the_students_own_files(self):
         trace = ("    #0 0x1 in operator() ../../src/tensor/matrix.h:46\n"
                  "    #1 0x2 in stagecraft::rms_norm ../../stages/02-rms-norm/rms_norm.cpp:21\n"
