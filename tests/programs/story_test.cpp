@@ -197,9 +197,10 @@ TEST(Story, BeginsWithATextFromAFileWithoutItsLastLineEnd) {
   write_file(file, "\n");
   const ProgramResult empty = with({"-f", file});
   EXPECT_EQ(empty.code, 1);
-  expect_one_line(empty.err, "prompt.txt: expected some text, found none");
+  EXPECT_EQ(empty.err, "stagecraft: " + file + ": expected some text, found none\n");
   write_file(file, "caf\xe9");
-  expect_one_line(with({"-f", file}).err, "prompt.txt: expected UTF-8, found the byte 0xe9");
+  EXPECT_EQ(with({"-f", file}).err,
+            "stagecraft: " + file + ": expected UTF-8, found the byte 0xe9 at offset 3\n");
 }
 
 TEST(Story, StopsAtATextAlsoIfItPrintsIds) {
