@@ -271,11 +271,13 @@ void HttpServer::receive(ConnectionId id) {
 // The client has stopped sending. It may still read its answer (after shutdown(SHUT_WR)), or it may
 // be gone (after close()). Only a client that is gone replies to new bytes with a reset. So the
 // server sends some: the next bytes of a stream, or else an interim response, which an HTTP/1.1
-// client skips (RFC 9110, 15.2).
+// client skips (RFC 9110, 15.2). HTTP/1.0 has none, so such a client counts as gone: it is mostly a
+// proxy whose own client has left (nginx).
 void HttpServer::half_close(ConnectionId id) {
   Connection& connection = connections_.at(id);
   if (std::exchange(connection.half_closed, true)) return;
-  if (!connection.head_written && connection.chunked) queue(id, kContinue);
+  if (connection.phase != Phase::Answering || connection.head_written) return;
+  connection.chunked ? queue(id, kContinue) : drop(id);
 }
 
 // Parses requests until one must be answered. Later bytes wait in the parser.
@@ -353,7 +355,8 @@ void HttpServer::answer(ConnectionId id, HttpAnswer answer) {
 
 void HttpServer::begin_stream(ConnectionId id, const std::string& content_type) {
   if (find(id, Phase::Answering) == nullptr) return;
-  write_head(id, {200, content_type, {}, {}}, false);
+  // nginx would keep a stream back until it ends.
+  write_head(id, {200, content_type, {}, {{"X-Accel-Buffering", "no"}}}, false);
 }
 
 void HttpServer::stream(ConnectionId id, std::string_view piece) {

@@ -267,6 +267,63 @@ class Page(unittest.TestCase):
                         return [...document.querySelectorAll(all)]
                           .filter((e) => e.checkVisibility() && !has(e)).map((e) => e.outerHTML)""")
                     self.assertEqual(nameless, [], view)
+                for _ in range(5):
+                    say(page, "Hello " * 30)
+                page.run("const list = document.getElementById('messages'); list.scrollTop = 0")
+                fits = page.run("const box = (id) => document.getElementById(id).getBoundingClientRect();"
+                                "return [document.documentElement.scrollHeight, box('glass').height,"
+                                "box('prompt').bottom]")
+                self.assertLessEqual(fits[0], height)
+                self.assertGreater(fits[1], 200)
+                self.assertLess(fits[2], height)
+
+    def test_enter_in_a_setting_saves_it(self):
+        with serving(PROGRAM, "--model", MODELS / "chat") as server:
+            page = self.open(server)
+
+            def temperature():
+                page.click("#settings-open")
+                return page.run("return document.querySelector('[name=temperature]').value")
+
+            temperature()
+            page.run("document.querySelector('[name=temperature]').value = ''")
+            page.type("[name=temperature]", "1.5")
+            page.press("Enter")
+            page.wait("!document.getElementById('settings').open")
+            self.assertEqual(temperature(), "1.5")
+            page.run("document.querySelector('[name=temperature]').value = '0.1'")
+            page.click("#settings-cancel")
+            self.assertEqual(temperature(), "1.5")
+
+    def test_a_full_store_keeps_the_open_conversation(self):
+        with serving(PROGRAM, "--model", MODELS / "chat") as server:
+            page = self.open(server)
+            page.run("""
+                const key = Object.keys(localStorage).find((name) => name !== 'stagecraft-theme');
+                const all = ['a', 'b', 'open'].map((id) => ({ id, title: id, messages: [] }));
+                const kept = { conversations: all, current: 'open', settings: { max_tokens: 24 } };
+                const store = (length) => {
+                  all[0].title = 'x'.repeat(length);
+                  try { localStorage.setItem(key, JSON.stringify(kept)); return true; } catch { return false; }
+                };
+                let full = 6e6;
+                while (!store(full)) full -= 500;""")
+            page.open(f"http://127.0.0.1:{server.port}/")
+            page.wait("document.querySelector('.welcome')")
+            say(page, "Hello!")
+            self.assertEqual(page.run("return [...document.querySelectorAll('#conversations option')]"
+                                      ".map((one) => one.value)"), ["a", "open"])
+            self.assertEqual(page.log(), [])
+
+    def test_takes_the_conversations_of_another_tab(self):
+        with serving(PROGRAM, "--model", MODELS / "chat") as server:
+            page = self.open(server)
+            say(page, "Hello!")
+            page.run("const key = Object.keys(localStorage).find((name) => name !== 'stagecraft-theme');"
+                     "const newValue = JSON.stringify({ conversations: [{ id: 'x', title: 'Other', messages: [] }] });"
+                     "dispatchEvent(new StorageEvent('storage', { key, newValue }))")
+            self.assertEqual(page.texts("#conversations option"), ["Hello!", "Other"])
+            self.assertEqual(len(page.texts(".assistant .body")), 1)
 
 
 def take_pictures(folder):

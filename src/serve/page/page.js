@@ -26,6 +26,21 @@ function say(text, bad = false) {
 
 // ---- what the browser keeps ---------------------------------------------------------------------
 
+// A browser may refuse to store anything for this page.
+function stored(area, name) {
+  try {
+    return window[area].getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+function tryToStore(area, name, value) {
+  try {
+    window[area].setItem(name, value);
+  } catch { /* then it is forgotten when the page closes */ }
+}
+
 const THEME = "stagecraft-theme";
 const MOST_CONVERSATIONS = 40;
 let kept = { conversations: [], current: null, settings: {} };
@@ -36,30 +51,45 @@ const store = () =>
 
 function load() {
   try {
-    const found = JSON.parse(localStorage.getItem(store()));
+    const found = JSON.parse(stored("localStorage", store()));
     if (found && Array.isArray(found.conversations)) kept = { ...kept, ...found };
   } catch {
     say("The conversations in this browser cannot be read.", true);
   }
 }
 
+// Removes the oldest conversation, but never the one that is open. False if there is no other.
+function removeOldest() {
+  const at = kept.conversations.findLastIndex((one) => one.id !== kept.current);
+  if (at >= 0) kept.conversations.splice(at, 1);
+  return at >= 0;
+}
+
 // If the browser's storage is full, the oldest conversations are removed.
 function save() {
-  kept.conversations.splice(MOST_CONVERSATIONS);
+  while (kept.conversations.length > MOST_CONVERSATIONS) removeOldest();
   for (;;) {
     try {
       localStorage.setItem(store(), JSON.stringify(kept));
       return;
     } catch {
-      if (kept.conversations.length <= 1) return say("This browser does not store conversations.", true);
-      kept.conversations.pop();
+      if (!removeOldest()) return say("This browser does not store conversations.", true);
     }
   }
+}
+
+// Another tab has saved: takes its conversations, except the one that is open here.
+function takeOthers(text) {
+  const own = current();
+  const others = JSON.parse(text).conversations.map((one) => (one.id === own.id ? own : one));
+  kept.conversations = others.includes(own) ? others : [own, ...others];
+  showConversations();
 }
 
 // ---- the server ---------------------------------------------------------------------------------
 
 const KEY = "stagecraft-key";  // in the storage of this tab only
+let givenKey = null;
 let model = null;              // the answer of /glass/model
 let beside = null;             // the same for the second model (./stage serve --beside), or null
 
@@ -68,7 +98,8 @@ function askForKey() {
   return new Promise((done) => {
     dialog.addEventListener("close", () => {
       const given = dialog.querySelector("input").value.trim();
-      if (given) sessionStorage.setItem(KEY, given);
+      givenKey = given;
+      if (given) tryToStore("sessionStorage", KEY, given);
       done(given !== "");
     }, { once: true });
     dialog.querySelector("input").value = "";
@@ -78,7 +109,7 @@ function askForKey() {
 
 async function ask(path, body, signal) {
   const headers = { "Content-Type": "application/json" };
-  const key = sessionStorage.getItem(KEY);
+  const key = givenKey ?? stored("sessionStorage", KEY);
   if (key) headers.Authorization = `Bearer ${key}`;
   const options = body ? { method: "POST", body: JSON.stringify(body) } : {};
   const answer = await fetch(path, { ...options, headers, signal });
@@ -316,9 +347,13 @@ function show() {
   byId("send").hidden = writing !== null;
   byId("stop").hidden = writing === null;
   for (const id of ["new", "delete", "conversations"]) byId(id).disabled = writing !== null;
+  showConversations();
+  markSelected();
+}
+
+function showConversations() {
   byId("conversations").replaceChildren(...kept.conversations.map((one) =>
     make("option", { value: one.id, selected: one.id === kept.current }, one.title)));
-  markSelected();
 }
 
 // Adds the tokens of an answer that the page does not show yet.
@@ -484,7 +519,8 @@ function showAttention(found, token) {
   if (rows.length === 0) return [make("p", {}, "No layer of this model has attention.")];
   const n = found.texts.length;
   const width = Math.max(4, Math.min(16, Math.floor(480 / n))), height = rows.length > 60 ? 8 : 14;
-  const canvas = make("canvas", { width: n * width, height: rows.length * height, tabIndex: 0 });
+  const size = { width: n * width, height: rows.length * height };
+  const canvas = make("canvas", { ...size, tabIndex: 0 });
   const readout = make("p", { className: "readout", role: "status" });
   const shaded = make("div", { className: "shaded" });
   canvas.setAttribute("role", "img");
@@ -496,18 +532,23 @@ function showAttention(found, token) {
   shaded.append(...spans);
   let at = { row: 0, column: n - 1 };
 
+  // All cells, painted once: a long text has hundreds of thousands.
+  const cells = make("canvas", size);
+  const painter = cells.getContext("2d");
+  rows.forEach(({ layer, shares }, y) => {
+    shares.forEach((share, x) => {
+      painter.fillStyle = colour(share);
+      painter.fillRect(x * width, y * height, width, height - 1);
+    });
+    if (y > 0 && rows[y - 1].layer !== layer) {
+      painter.fillStyle = "rgba(128, 128, 128, 0.8)";
+      painter.fillRect(0, y * height - 1, cells.width, 1);
+    }
+  });
+
   function draw() {
     context.clearRect(0, 0, canvas.width, canvas.height);
-    rows.forEach(({ layer, shares }, y) => {
-      shares.forEach((share, x) => {
-        context.fillStyle = colour(share);
-        context.fillRect(x * width, y * height, width, height - 1);
-      });
-      if (y > 0 && rows[y - 1].layer !== layer) {
-        context.fillStyle = "rgba(128, 128, 128, 0.8)";
-        context.fillRect(0, y * height - 1, canvas.width, 1);
-      }
-    });
+    context.drawImage(cells, 0, 0);
     context.strokeStyle = getComputedStyle(document.body).color;
     context.strokeRect(at.column * width + 0.5, at.row * height + 0.5, width - 1, height - 2);
   }
@@ -623,7 +664,8 @@ function setTheme(theme) {
 function listen() {
   byId("composer").onsubmit = send;
   byId("prompt").onkeydown = (event) => {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) send(event);
+    // 229: Safari, while an input method is composing.
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing && event.keyCode !== 229) send(event);
   };
   byId("stop").onclick = () => writing?.abort();
   byId("new").onclick = () => {
@@ -650,13 +692,15 @@ function listen() {
   };
   byId("settings-open").onclick = openSettings;
   byId("settings").onclose = saveSettings;
+  byId("settings-cancel").onclick = () => byId("settings").close();
   byId("settings-reset").onclick = () => { kept.settings = {}; save(); openSettingsAgain(); };
   byId("theme").onclick = () => {
     const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
     setTheme(theme);
-    localStorage.setItem(THEME, theme);
+    tryToStore("localStorage", THEME, theme);
     if (glass) look();
   };
+  addEventListener("storage", (event) => { if (event.key === store() && event.newValue) takeOthers(event.newValue); });
   byId("glass-close").onclick = closeGlass;
   byId("glass-before").onclick = () => moveGlass(-1);
   byId("glass-after").onclick = () => moveGlass(1);
@@ -681,7 +725,7 @@ function openSettingsAgain() {
 
 async function start() {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  setTheme(localStorage.getItem(THEME) ?? (dark ? "dark" : "light"));
+  setTheme(stored("localStorage", THEME) ?? (dark ? "dark" : "light"));
   model = { ...await askJson("/glass/model"), base: "" };
   if (model.beside) beside = { ...await askJson("/beside/glass/model"), base: "/beside" };
   load();
