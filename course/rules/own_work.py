@@ -36,7 +36,8 @@ HANDOUT = {
           "declare them. It may also use our types `Error`, `Matrix` and `MatrixView`. If your code calls another function, "
           "the test refuses it and names the function: see [docs/confinement.md](../../docs/confinement.md#your-own-work).",
     "zh": "**可以用的代码。** C++ 标准库可以随意使用，只有 `std::execution` 除外，它需要另一个库。"
-          "我们的函数中，本阶段的代码可以调用 {calls}（`print` 显示数值，`printed` 返回同样的文字，`printable` 使文字适合放进错误消息），并可以包含声明它们的头文件，"
+          "我们的函数中，本阶段的代码可以调用 {calls}（`print` 显示数值，`printed` 返回同样的文字，"
+          "`printable` 截短要放进错误消息的文字，并转义其中的控制字符），并可以包含声明它们的头文件，"
           "也可以用我们的类型 `Error`、`Matrix` 和 `MatrixView`。"
           "调用其他函数会被拒绝，并指出函数名：见 [docs/confinement.md](../../docs/confinement.md#your-own-work)（英文）。",
 }
