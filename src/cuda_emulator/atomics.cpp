@@ -197,7 +197,20 @@ std::uint16_t fma_f16(std::uint16_t a, std::uint16_t b, std::uint16_t c) {
 }
 
 std::uint16_t fma_bf16(std::uint16_t a, std::uint16_t b, std::uint16_t c) {
-  return f32_to_bf16(std::fma(bf16_to_f32(a), bf16_to_f32(b), bf16_to_f32(c)));
+  const double product = static_cast<double>(bf16_to_f32(a)) * bf16_to_f32(b);  // exact
+  const double addend = bf16_to_f32(c);
+  const double sum = product + addend;
+  auto rounded = static_cast<float>(sum);
+  if (!std::isfinite(rounded)) return f32_to_bf16(rounded);
+  // A float that is not exact gets an odd last bit. So it is never halfway between two bf16, and
+  // rounding it gives what one rounding of the exact sum gives.
+  const double part = sum - product;
+  const double lost = (product - (sum - part)) + (addend - part);  // Knuth's two-sum
+  const double off = (sum - rounded) + lost;
+  if (off != 0.0 && (std::bit_cast<std::uint32_t>(rounded) & 1) == 0) {
+    rounded = std::nextafter(rounded, off > 0.0 ? INFINITY : -INFINITY);
+  }
+  return f32_to_bf16(rounded);
 }
 
 }  // namespace cuda_emulator

@@ -239,11 +239,7 @@ void check_memory_of_both(const ServedEngine& first, const ServedEngine& second)
       memory * 1e-9, needed * 1e-9);
 }
 
-void run_serve(ServeFlags flags) {
-  // Two models often compute at the same time: each gets half of the cores.
-  if (!flags.beside.empty() && flags.threads == 0) {
-    flags.threads = std::max<std::size_t>(1, flags.thread_count() / 2);
-  }
+void run_serve(const ServeFlags& flags) {
   const std::string key = read_key(flags.api_key_file);
   const bool local = is_loopback(flags.host);
   const ModelSource source = find_model(flags.model, "chat");

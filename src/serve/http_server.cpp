@@ -122,6 +122,13 @@ constexpr int kSendBuffer = 256 << 10;
 
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
+// macOS's poll() reports no error of a socket that is asked for nothing.
+bool has_failed(int fd) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error != 0;
+}
+
 }  // namespace
 
 HttpServer::HttpServer(const HttpServerOptions& options, Handler& handler)
@@ -197,6 +204,9 @@ void HttpServer::run(const std::function<bool()>& now) {
 
 // happened: what poll() says about this connection.
 void HttpServer::attend(ConnectionId id, short happened) {
+  const auto it = connections_.find(id);
+  if (it == connections_.end()) return;
+  if (it->second.half_closed && has_failed(it->second.fd)) return drop(id);
   guard_memory(id, [&] {
     if ((happened & POLLOUT) != 0) send_more(id);
     if ((happened & POLLIN) != 0) {

@@ -269,7 +269,8 @@ class Page(unittest.TestCase):
                     self.assertEqual(nameless, [], view)
                 for _ in range(5):
                     say(page, "Hello " * 30)
-                page.run("const list = document.getElementById('messages'); list.scrollTop = 0")
+                page.click(".assistant .token:nth-child(2)")
+                look(page, "choices")
                 fits = page.run("const box = (id) => document.getElementById(id).getBoundingClientRect();"
                                 "return [document.documentElement.scrollHeight, box('glass').height,"
                                 "box('prompt').bottom]")
@@ -303,7 +304,7 @@ class Page(unittest.TestCase):
                 const all = ['a', 'b', 'open'].map((id) => ({ id, title: id, messages: [] }));
                 const kept = { conversations: all, current: 'open', settings: { max_tokens: 24 } };
                 const store = (length) => {
-                  all[0].title = 'x'.repeat(length);
+                  all[1].title = 'x'.repeat(length);
                   try { localStorage.setItem(key, JSON.stringify(kept)); return true; } catch { return false; }
                 };
                 let full = 6e6;

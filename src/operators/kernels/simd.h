@@ -300,7 +300,7 @@ STAGECRAFT_INLINE Ints dot_bytes(Ints sum, Ints u, Ints s) {
 #endif
 
 // Per lane: sum += the four products of (w - 128) with a, if the sum began at -kByteBias * sum(a).
-//   w  unsigned bytes: a weight from -127 to 127, plus 128;  a  signed bytes from -127 to 127
+//   w  unsigned bytes: a weight from -128 to 127, plus 128;  a  signed bytes from -127 to 127
 STAGECRAFT_INLINE Ints dot_q8(Ints sum, Ints w, Ints a) {
 #if defined(__AVX512VNNI__)
   return (Ints)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)w, (__m512i)a);

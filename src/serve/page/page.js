@@ -349,6 +349,8 @@ function show() {
   for (const id of ["new", "delete", "conversations"]) byId(id).disabled = writing !== null;
   showConversations();
   markSelected();
+  // The button that had the focus may be gone; the next Tab must not begin at the top of the page.
+  if (document.activeElement === document.body) byId("prompt").focus();
 }
 
 function showConversations() {
