@@ -135,11 +135,14 @@ def run():
     if fetched is None:
         raise course.Problem(official.why_not_fetched(settings))
     new = official.git("rev-parse", "FETCH_HEAD^{commit}").strip()
+    if is_in_history(new):
+        course.tell(course.say("update_nothing", new[:10]))
+        return 0
     wanted, gone = changes(new, settings)
     # A teacher may have solved stages in the official tree: students get the starters.
     solved = {name: starter for name, starter in solved_in(new).items() if name in wanted}
     wanted -= {name for name, starter in solved.items() if committed(name) == starter}
-    if is_in_history(new) or new == settings["commit"] and not wanted | gone:
+    if new == settings["commit"] and not wanted | gone:
         course.tell(course.say("update_nothing", new[:10]))
         return 0
     refuse_to_overwrite(wanted | gone)

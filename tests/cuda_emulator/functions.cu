@@ -82,6 +82,8 @@ __global__ void halves_of_threads(int* count, int* lines, half h, nv_bfloat16 b)
   EXPECT(__bfloat162float(__habs(__hneg(b))) == 3 && __bfloat16_as_ushort(b) == 0x4040);
   EXPECT(__bfloat162float(__ushort_as_bfloat16(0x3f80)) == 1 && __bfloat162int_rn(b) == 3);
   EXPECT(__high2float(__hmin2(make_bfloat162(b, b), __float2bfloat162_rn(1.0f))) == 1);
+  // 7 * 37 - 2^-20 is rounded once: rounded to 259 first, it would be halfway between 258 and 260.
+  EXPECT(__bfloat162float(__hfma(__float2bfloat16(7.0f), __float2bfloat16(37.0f), __float2bfloat16(-0x1p-20f))) == 258);
 }
 
 __global__ void atomics_of_threads(int* count, int* lines, int* i, unsigned* u, unsigned long long* ull, long long* ll,
