@@ -66,6 +66,14 @@ def say(key, *values):
     return messages()[key][language()].format(*values)
 
 
+def number_in_environment(name, usual):
+    """The whole number in a variable of the environment; usual: if it is not set."""
+    text = os.environ.get(name)
+    if text and not (text.isdecimal() and int(text) < 1 << 64):
+        raise Problem(say("environment_number", name, text))
+    return int(text) if text else usual
+
+
 def listed(names):
     """The names as a list inside of a sentence, in the reader's language."""
     return {"en": ", ", "zh": "、"}[language()].join(names)

@@ -143,7 +143,7 @@ def ask_judge(suites, worker, environment, folder):
 def run_judge(suites, worker, environment, folder):
     report = pathlib.Path(folder) / "report.json"
     report.unlink(missing_ok=True)
-    seconds = int(os.environ.get("STAGE_GATE_SECONDS", GATE_SECONDS))
+    seconds = course.number_in_environment("STAGE_GATE_SECONDS", GATE_SECONDS)
     words = [str(course.BUILD / "course" / "gate"), f"--gtest_filter={suites}", f"--gtest_output=json:{report}"]
     ended = limited.run(confine.limited(words, seconds, GATE_MEMORY, GATE_FILE), None, seconds + 5,
                         dict(os.environ, STAGE_WORKER=str(worker), **environment))

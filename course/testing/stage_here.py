@@ -1,5 +1,4 @@
 """Tests a stage as the student has written it in this repository: builds its worker, and runs the gate on it."""
-import os
 import secrets
 
 from rules import refusal
@@ -43,7 +42,7 @@ def build_and_judge(stage, explain, seed):
             raise course.Problem(course.say("build_failed", building.first_error(problem)))
         return verdict.not_judged(stage, building.why_not_built(problem, f"course/worker_{stage.number}"))
     worker = course.BUILD / "course" / f"worker_{stage.number}"
-    seed = os.environ.get("STAGE_SEED") or seed or secrets.randbits(63)
+    seed = course.number_in_environment("STAGE_SEED", seed or secrets.randbits(63))
     with course.doing(course.say("doing_test", stage.id)):
         result = gate.judge(stage, worker, seed, stage.requests,
                             lambda found: building.build_mistakes(stage, found=found) if explain else None)
