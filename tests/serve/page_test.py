@@ -307,8 +307,12 @@ class Page(unittest.TestCase):
                   all[1].title = 'x'.repeat(length);
                   try { localStorage.setItem(key, JSON.stringify(kept)); return true; } catch { return false; }
                 };
-                let full = 6e6;
-                while (!store(full)) full -= 500;""")
+                let [fits, tooMuch] = [0, 6e6];
+                while (tooMuch - fits > 300) {
+                  const middle = Math.floor((fits + tooMuch) / 2);
+                  if (store(middle)) fits = middle; else tooMuch = middle;
+                }
+                store(fits);""")
             page.open(f"http://127.0.0.1:{server.port}/")
             page.wait("document.querySelector('.welcome')")
             say(page, "Hello!")
