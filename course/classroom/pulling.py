@@ -44,8 +44,9 @@ def pull(classroom, students):
         join(classroom, seen, together)
         lasts.update({student.id: seen[student.id][-1].sha if seen[student.id] else None for student in together})
         known = {lasts[student.id] for student in together}
-        is_known = len(known) == 1 and all(sha is None or class_folder.is_whole(classroom.folder, student.id, sha)
-                                           for student in together for sha in known)
+        is_known = len(known) == 1 and all(
+            lasts[student.id] is None or class_folder.is_whole(classroom.folder, student.id, lasts[student.id])
+            for student in together)
         tasks.append({"ids": [student.id for student in together], "place": together[0].place,
                       "last": known.pop() if is_known else None})
     words = [sys.executable, str(course.ROOT / "course"), "classroom.pull_process", str(classroom.folder)]

@@ -218,26 +218,25 @@ int run(int argc, char** argv, std::span<const Command> commands) {
   const std::string asked_for = arguments.empty() ? "" : arguments.front();
   add_commands(app, commands, asked_for);
   split_empty_values(arguments, app);
+  const auto refuse = [](const std::string& problem) {
+    print_error(problem);
+    return kBadCommandLine;
+  };
   try {
     std::ranges::reverse(arguments);  // as CLI11 expects them
     app.parse(std::move(arguments));
   } catch (const CLI::RuntimeError& error) {
     return error.get_exit_code();  // the command ran and chose its own exit code
   } catch (const CLI::ExtrasError&) {
-    print_error(unexpected_argument(app).c_str());
-    return kBadCommandLine;
+    return refuse(unexpected_argument(app));
   } catch (const CLI::RequiredError& error) {
-    print_error((error.what() + where_it_is_said(app)).c_str());
-    return kBadCommandLine;
+    return refuse(error.what() + where_it_is_said(app));
   } catch (const CLI::ArgumentMismatch& error) {
-    print_error(message_of(error).c_str());
-    return kBadCommandLine;
+    return refuse(message_of(error));
   } catch (const CLI::ExcludesError& error) {
-    print_error(message_of(error).c_str());
-    return kBadCommandLine;
+    return refuse(message_of(error));
   } catch (const CLI::ConversionError& error) {
-    print_error(message_of(error).c_str());
-    return kBadCommandLine;
+    return refuse(message_of(error));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help, --version
       std::ostringstream out;
@@ -250,12 +249,10 @@ int run(int argc, char** argv, std::span<const Command> commands) {
       print_now(fitted_help(text, is_terminal(stdout) ? Terminal::of_stdout().width : 0));
       return 0;
     }
-    print_error(error.what());
-    return kBadCommandLine;
+    return refuse(error.what());
   }
   if (app.get_subcommands().empty()) {
-    print_error(fmt::format("expected a command; '{} --help' lists them", typed_name()).c_str());
-    return kBadCommandLine;
+    return refuse(fmt::format("expected a command; '{} --help' lists them", typed_name()));
   }
   return 0;
 }

@@ -7,7 +7,7 @@
 
 #include "base/ascii.h"
 #include "base/json_text.h"
-#include "base/number.h"
+#include "base/percent_encoding.h"
 #include "serve/loopback.h"
 #include "serve/page.h"
 
@@ -40,23 +40,6 @@ bool is_local_name(std::string_view header) {
 
 bool is_json(std::string_view content_type) {
   return ascii_lower(trimmed(content_type.substr(0, content_type.find(';')))) == kJson;
-}
-
-// Decodes the percent-encoding of a piece of a path (RFC 3986, 2.1). A % without two hexadecimal
-// digits stays.
-std::string decoded(std::string_view piece) {
-  std::string text;
-  for (std::size_t i = 0; i < piece.size(); ++i) {
-    const std::string_view digits = piece.substr(i + 1).substr(0, 2);
-    const auto byte = integer_of<unsigned char>(digits, 16);
-    if (piece[i] == '%' && digits.size() == 2 && byte) {
-      text += static_cast<char>(*byte);
-      i += 2;
-    } else {
-      text += piece[i];
-    }
-  }
-  return text;
 }
 
 ApiError queue_full() {
@@ -349,7 +332,7 @@ Service::Reply Service::models(ConnectionId, const HttpRequest&) {
 }
 
 Service::Reply Service::model(ConnectionId, const HttpRequest& request) {
-  const std::string name = decoded(request.path.substr(kModelsFolder.size()));
+  const std::string name = percent_decoded(request.path.substr(kModelsFolder.size()));
   check_model_name(name, model_);
   return json_answer(model_json(name));
 }

@@ -102,6 +102,16 @@ class OtherFiles(unittest.TestCase):
         self.assertIn("std::", entry["message"])  # not its mangled name
         self.assertNotIn(name[:60], entry["message"])
 
+    def test_an_option_that_the_preprocessor_makes_of_two_parts(self):
+        text = (HERE / "not_own_work/09_options_of_its_own.cpp").read_text()
+        plain = 'OPTION(GCC optimize("fast-math"))'
+        self.assertIn(plain, text)
+        joined = ('#define EXPANDED(...) OPTION(__VA_ARGS__)\n#define JOINED(a, b) a##b\n'
+                  'EXPANDED(GCC JOINED(opti, mize)("fast-math"))')
+        entry = self.graded(STAGES[9], {"stages/09-simd/matmul_packed.cpp": text.replace(plain, joined)})
+        self.assertEqual((entry["earned"], entry["status"]), (0, "refused"), entry)
+        self.assertIn("optimize", entry["message"])
+
     def test_a_file_of_another_stage(self):
         """Deadlines and likeness are checked only for a stage's own files."""
         name, other = "stages/02-rms-norm/rms_norm.cpp", "stages/08-chat/chat_turn.cpp"

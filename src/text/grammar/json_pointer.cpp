@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "base/number.h"
+#include "base/percent_encoding.h"
 
 namespace stagecraft {
 namespace {
@@ -30,23 +30,11 @@ JsonNode child(JsonNode ref, JsonNode node, const std::string& key, const std::s
   ref.refuse("a path to a value in this document");
 }
 
-// "My%20Type" -> "My Type": a pointer behind "#" is a part of a URI (RFC 6901, section 6).
-std::string percent_decoded(std::string_view text) {
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::string_view digits = text.substr(i + 1, 2);
-    const auto byte = integer_of<std::uint8_t>(digits, 16);
-    const bool is_escaped = text[i] == '%' && digits.size() == 2 && byte;
-    decoded += is_escaped ? static_cast<char>(*byte) : text[i];
-    if (is_escaped) i += 2;
-  }
-  return decoded;
-}
-
 }  // namespace
 
 JsonNode json_at(JsonNode root, JsonNode ref, ArrayElements& known) {
   if (!ref.string().starts_with("#")) ref.refuse("a path in this document, such as #/$defs/NAME");
+  // Behind "#", a pointer is a part of a URI (RFC 6901, section 6).
   const std::string decoded = percent_decoded(ref.string().substr(1));
   std::string_view pointer = decoded;
   JsonNode node = root;
