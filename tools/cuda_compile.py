@@ -19,9 +19,9 @@ import tempfile
 
 import cuda_check
 
-# The flags for an instrumented file. They do not hide warnings (-w), because a student should read them.
-CHECKED = [{"-g": "-g1"}.get(flag, flag) for flag in cuda_check.FLAGS if flag != "-w"] + ["-Wno-attributes"]
-FAST = ["-std=c++20", "-O2", "-g1", "-fno-pie", "-ffp-contract=off", "-fno-extern-tls-init",
+# The flags for an instrumented file.
+CHECKED = [{"-g": "-g1"}.get(flag, flag) for flag in cuda_check.FLAGS] + ["-Wno-attributes"]
+FAST = ["-std=c++20", "-O2", "-g1", "-fno-pie", "-Werror=vla", "-ffp-contract=off", "-fno-extern-tls-init",
         "-ftrivial-auto-var-init=pattern", "-Wno-attributes"]
 # Options of the compiler that take the next word as their argument.
 TAKES_NEXT = ("-MT", "-MF", "-o", "-c")

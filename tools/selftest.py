@@ -283,7 +283,8 @@ def check_cuda(_):
     of_stage_11 = [name for name in tracked("course/mistakes/11-cuda/*.cu")  # right answers that differ from ours
                    if (ROOT / name).read_text(encoding="utf-8").startswith("// Right")]
     ours = tracked("src/operators/cuda/*.cu", "src/operators/on_gpu/*.cu", "course/mine/*.cu")
-    for kernel in [*ours, *of_stage_11]:
+    of_tests = [f"tests/cuda_emulator/{name}.cu" for name in ("broken", "fragments", "functions", "ladder")]
+    for kernel in [*ours, *of_stage_11, *of_tests]:
         for processor in ("sm_80", "sm_90"):
             log = f"nvcc-{pathlib.Path(kernel).parent.name}-{pathlib.Path(kernel).stem}-{processor}.log"
             quietly(log, nvcc, "-std=c++20", f"-arch={processor}", "-Werror", "all-warnings", "-Xptxas", "-v", "-I", ROOT,

@@ -12,6 +12,7 @@
 // Kernels see these as constants; resume() sets them for the thread that runs next.
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
+extern const int warpSize = 32;
 
 namespace cuda_emulator {
 

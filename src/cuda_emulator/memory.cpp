@@ -96,7 +96,8 @@ int find_thread_locals(dl_phdr_info* info, std::size_t, void* address) {
 bool is_own_name(const std::string& mangled) {
   if (mangled.rfind("_ZT", 0) == 0) return false;
   return mangled.find("13cuda_emulator") != std::string::npos || mangled == "threadIdx" ||
-         mangled == "blockIdx" || mangled == "blockDim" || mangled == "gridDim";
+         mangled == "blockIdx" || mangled == "blockDim" || mangled == "gridDim" ||
+         mangled == "warpSize";
 }
 
 // Variables of the C++ library and of the linker, which a kernel cannot name.

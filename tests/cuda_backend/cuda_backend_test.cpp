@@ -1055,6 +1055,24 @@ TEST(CudaBackend, ARepeatedPassHasTheBitsOfOneThatWasLaunched) {
   }
 }
 
+TEST(CudaBackend, GoesOnWithoutMemoryForRecords) {
+  if (cuda_backend_name() != "cuda-emulator") GTEST_SKIP() << "a GPU has the memory";
+  Engine engine = Engine::open(kModel, options(KvType::F32));
+  const auto whole = in_passes(engine, kText, {7});
+  ::setenv("CUDA_EMULATOR_NO_GRAPHS", "1", 1);
+  const std::size_t before = cuda::n_repeated_passes();
+  const auto sequence = engine.make_sequence(8);
+  Matrix<float> logits(1, 65);
+  for (std::size_t i = 0; i < 6; i += 2) {  // the second pass of a kind is the one to be recorded
+    const Input next{sequence.get(), std::span(kText).subspan(i, 2), 1};
+    engine.forward({&next, 1}, logits.view());
+    const auto expected = std::span<const float>(whole).subspan((i + 1) * 65, 65);
+    EXPECT_TRUE(same_bits(logits.view().row(0), expected)) << i;
+  }
+  EXPECT_EQ(cuda::n_repeated_passes(), before);
+  ::unsetenv("CUDA_EMULATOR_NO_GRAPHS");
+}
+
 // The failed launch would be missing in the record.
 TEST(CudaBackend, DoesNotRepeatAPassInWhichALaunchFailed) {
   cuda::Recorder recorder;

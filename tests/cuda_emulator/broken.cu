@@ -1,6 +1,7 @@
-// Broken kernels. `// expect: KIND` above a kernel names the finding that the checker must report, and no other;
-// `// <-` marks the line that it must name. Each kernel gets 256 floats (in), 256 unwritten floats (out) and 64 zeros
-// (flags).
+// Broken kernels. `// expect: KIND` above a kernel names the finding that the checker must report,
+// and no other;
+// `// <-` marks the line that it must name. Each kernel gets 256 floats (in), 256 unwritten floats
+// (out) and 64 zeros (flags).
 #include <mma.h>
 
 #include "host.h"
@@ -422,9 +423,7 @@ __global__ void shared_off_by_one(const float* in, float* out, int*) {
   if (threadIdx.x == 0) *out = s[1] + neighbour[0];
 }
 
-__device__ void fill(float* s, int index) {
-  s[index] = 1;
-}
+__device__ void fill(float* s, int index) { s[index] = 1; }
 // expect: out of bounds
 __global__ void shared_through_a_pointer(const float*, float* out, int*) {
   __shared__ float s[64];
@@ -485,7 +484,7 @@ __global__ void another_threads_stack(const float*, float* out, int*) {
 }
 
 __device__ float element(const float* values, int index) { return values[index]; }
-static const float table[4] = {1, 2, 3, 4}, table_behind[4] = {5, 6, 7, 8};
+__device__ static const float table[4] = {1, 2, 3, 4}, table_behind[4] = {5, 6, 7, 8};
 // expect: out of bounds
 __global__ void behind_a_table(const float*, float* out, int*) {
   out[threadIdx.x] = table_behind[0] + element(table, threadIdx.x + 1);
@@ -499,9 +498,7 @@ __global__ void behind_a_variable(const float*, float*, int*) {
 }
 
 // expect: out of bounds
-__global__ void writes_a_table(const float*, float*, int*) {
-  fill(const_cast<float*>(table), 0);
-}
+__global__ void writes_a_table(const float*, float*, int*) { fill(const_cast<float*>(table), 0); }
 
 // expect: out of bounds
 __global__ void writes_text(const float*, float*, int*) {
@@ -805,33 +802,86 @@ void launch(Kernel kernel, int blocks, int threads, size_t shared = 0) {
 }
 
 int main() {
-  for (Kernel kernel :
-       {missing_barrier, missing_barrier_in_loop, missing_second_barrier, scan_in_place_without_barrier,
-        warp_size_is_no_barrier, syncwarp_between_warps, all_write_the_same, shared_flag_of_all,
-        increment_without_atomic, stencil_in_place, bytes_of_one_word, double_buffer_with_one, flag_without_fence,
-        fence_before_the_data, async_without_wait,
-        async_waits_for_too_little, async_without_barrier, reads_before_other_warp, exchange_in_memory,
-        shared_off_by_one, shared_through_a_pointer, row_of_a_tile, null_pointer, bytes_for_elements,
-        another_threads_stack, shared_never_written, edge_of_a_tile, barrier_in_branch, barrier_skipped,
-        same_barrier_other_caller, trip_counts_differ, vote_beside_barrier, shuffle_beside_barrier,
-        flag_that_nobody_sets, float4_at_odd_place, float2_in_shared, float4_to_a_function, async_of_16_bytes, copy_too_long,
-        behind_a_table, behind_a_variable, writes_a_table, writes_text,
-        fragment_stored_by_two_warps})
+  for (Kernel kernel : {missing_barrier,
+                        missing_barrier_in_loop,
+                        missing_second_barrier,
+                        scan_in_place_without_barrier,
+                        warp_size_is_no_barrier,
+                        syncwarp_between_warps,
+                        all_write_the_same,
+                        shared_flag_of_all,
+                        increment_without_atomic,
+                        stencil_in_place,
+                        bytes_of_one_word,
+                        double_buffer_with_one,
+                        flag_without_fence,
+                        fence_before_the_data,
+                        async_without_wait,
+                        async_waits_for_too_little,
+                        async_without_barrier,
+                        reads_before_other_warp,
+                        exchange_in_memory,
+                        shared_off_by_one,
+                        shared_through_a_pointer,
+                        row_of_a_tile,
+                        null_pointer,
+                        bytes_for_elements,
+                        another_threads_stack,
+                        shared_never_written,
+                        edge_of_a_tile,
+                        barrier_in_branch,
+                        barrier_skipped,
+                        same_barrier_other_caller,
+                        trip_counts_differ,
+                        vote_beside_barrier,
+                        shuffle_beside_barrier,
+                        flag_that_nobody_sets,
+                        float4_at_odd_place,
+                        float2_in_shared,
+                        float4_to_a_function,
+                        async_of_16_bytes,
+                        copy_too_long,
+                        behind_a_table,
+                        behind_a_variable,
+                        writes_a_table,
+                        writes_text,
+                        fragment_stored_by_two_warps})
     launch(kernel, 1, 64);
-  for (Kernel kernel : {blocks_share_a_sum, plain_beside_atomic, plain_before_own_atomic, counter_set_without_barrier,
-                        plain_after_two_atomics, plain_before_own_volatile, fence_of_a_block_alone,
-                        atomic_after_fence_of_a_block, sum_behind_the_fence, counter_reset_by_any,
+  for (Kernel kernel : {blocks_share_a_sum,
+                        plain_beside_atomic,
+                        plain_before_own_atomic,
+                        counter_set_without_barrier,
+                        plain_after_two_atomics,
+                        plain_before_own_volatile,
+                        fence_of_a_block_alone,
+                        atomic_after_fence_of_a_block,
+                        sum_behind_the_fence,
+                        counter_reset_by_any,
                         flag_without_new_fence,
-                        failed_cas_tells_nothing, waits_with_plain_reads,
-                        volatile_is_not_atomic, maximum_without_cas, last_block_without_fence, lock_without_fence,
-                        shared_atomic_of_another_block, overlapping_blocks, off_by_one_bound, no_bound, negative_index, local_array,
-                        vector_over_the_end, output_accumulated, atomic_on_unwritten, shared_does_not_last})
+                        failed_cas_tells_nothing,
+                        waits_with_plain_reads,
+                        volatile_is_not_atomic,
+                        maximum_without_cas,
+                        last_block_without_fence,
+                        lock_without_fence,
+                        shared_atomic_of_another_block,
+                        overlapping_blocks,
+                        off_by_one_bound,
+                        no_bound,
+                        negative_index,
+                        local_array,
+                        vector_over_the_end,
+                        output_accumulated,
+                        atomic_on_unwritten,
+                        shared_does_not_last})
     launch(kernel, 2, 64);
-  for (Kernel kernel : {shuffle_is_no_fence, masks_differ, lock_within_a_warp, shuffle_from_unnamed_lane,
-                        shuffle_from_ended_lane, not_in_own_mask, fragment_of_half_a_warp, fragment_from_two_branches,
-                        fragment_per_lane, fragment_with_a_stride_of_18, fragment_at_an_odd_place,
-                        fragment_over_the_end, fragment_with_a_gap, fragment_without_a_barrier,
-                        product_without_lane_31, registers_without_lane_31, registers_beside_fragments})
+  for (Kernel kernel :
+       {shuffle_is_no_fence, masks_differ, lock_within_a_warp, shuffle_from_unnamed_lane,
+        shuffle_from_ended_lane, not_in_own_mask, fragment_of_half_a_warp,
+        fragment_from_two_branches, fragment_per_lane, fragment_with_a_stride_of_18,
+        fragment_at_an_odd_place, fragment_over_the_end, fragment_with_a_gap,
+        fragment_without_a_barrier, product_without_lane_31, registers_without_lane_31,
+        registers_beside_fragments})
     launch(kernel, 1, 32);
   launch(dynamic_too_small, 1, 64, 128);
 }

@@ -206,11 +206,11 @@ class CudaBackend final : public Backend {
     const std::size_t before = max_rows();
     if (rows <= before) return;
     // A grid of blocks has at most 65,535 rows (CUDA C++ Programming Guide, technical
-    // specifications). The largest grid has one for each expert that a row chooses.
+    // specifications). The largest grid has one for each expert that a row may choose.
     std::size_t per_row = 1;
     for (const Step& step : plan_.steps) {
-      const auto* route = std::get_if<RouteStep>(&step.kind);
-      if (route != nullptr) per_row = std::max(per_row, route->n_chosen);
+      const auto* experts = std::get_if<ExpertsStep>(&step.kind);
+      if (experts != nullptr) per_row = std::max(per_row, most_chosen(plan_, *experts));
     }
     constexpr std::size_t kMostBlocks = 65'535;
     if (rows > kMostBlocks / per_row) {

@@ -12,14 +12,19 @@ class Pass {
         tables_(program.tables),
         w_(w),
         slots_(slots),
-        rows_(rows.ids.size()),
-        scored_(rows.scored.size()) {
+        n_rows_(rows.ids.size()),
+        scored_(rows.scored.size()),
+        rows_(n_rows_) {
     upload_tables(rows);
     if (const BufferId to = row_input(plan_); to != kNone) upload_rows(rows.given, to);
   }
 
-  // If no row is scored, the pass ends at the SelectStep.
+  // If no row is scored, the pass ends at the SelectStep. May be called again: a Recorder does so
+  // if a record was not made.
   void run() {
+    rows_ = n_rows_;
+    is_selected_ = false;
+    rounded_ = kNone;
     for (step_ = 0; step_ < plan_.steps.size() && rows_ != 0; ++step_) {
       const auto& kind = plan_.steps[step_].kind;
       if (!std::holds_alternative<LinearStep>(kind)) rounded_ = kNone;  // may write this buffer
@@ -318,8 +323,8 @@ class Pass {
   const int* text_positions_ = nullptr;
   const int* answer_positions_ = nullptr;
   const int* scored_rows_ = nullptr;
-  std::size_t rows_;  // of the current step: all rows; behind the SelectStep, scored_
-  const std::size_t scored_;
+  const std::size_t n_rows_, scored_;
+  std::size_t rows_;  // of the current step: n_rows_; behind the SelectStep, scored_
   bool is_selected_ = false;
   std::size_t step_ = 0;
   BufferId rounded_ = kNone;  // the buffer whose rows are also in the workspace as halves

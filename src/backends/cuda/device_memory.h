@@ -96,7 +96,7 @@ class Recorder {
     try {
       launch();
     } catch (...) {
-      release_record(end_record(stream_));
+      if (void* made = end_record(stream_)) release_record(made);
       throw;
     }
     return end_record(stream_);

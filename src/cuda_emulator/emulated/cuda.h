@@ -23,6 +23,7 @@
 #define __forceinline__ inline
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __launch_bounds__(...)
+#define __noinline__  // a function of a kernel is always inlined here
 // One block of a launch runs at a time, and all blocks run on one thread of the CPU. So all threads
 // of a block see the same thread-local variable. (`static` would not work, because `extern
 // __shared__` must compile, too.)

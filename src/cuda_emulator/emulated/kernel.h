@@ -11,7 +11,7 @@ extern dim3 blockDim, gridDim;
 extern const uint3 threadIdx, blockIdx;
 extern const dim3 blockDim, gridDim;
 #endif
-constexpr int warpSize = 32;
+extern const int warpSize;  // no constexpr: nvcc takes no array of this size
 
 // ---- barriers and fences
 void __syncthreads();

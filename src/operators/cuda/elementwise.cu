@@ -23,7 +23,8 @@ __device__ inline float apply(ActivationFunction function, float x) {
     case ActivationFunction::Silu:
       return x / (1.0f + expf(-x));
     case ActivationFunction::GeluTanh:
-      return 0.5f * x * (1.0f + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)));
+      // x / 2 * (1 + tanh(y)), which would lose all digits for x < 0
+      return x / (1.0f + expf(-2.0f * 0.7978845608f * (x + 0.044715f * x * x * x)));
     case ActivationFunction::Gelu:
       return 0.5f * x * erfcf(-x * 0.70710678f);  // 1 + erff loses all digits for x < 0
     case ActivationFunction::Relu:

@@ -30,7 +30,7 @@ __device__ inline Best best_of_warp(Best best) {
 }
 
 // One block per row.
-__global__ void likeliest_kernel(Rows logits, int* tokens) {
+__global__ void __launch_bounds__(kWarps* kWarp) likeliest_kernel(Rows logits, int* tokens) {
   __shared__ float values[kWarps];
   __shared__ int indices[kWarps];
   const float* row = logits.values + static_cast<size_t>(blockIdx.x) * logits.stride;

@@ -9,7 +9,8 @@ constexpr unsigned kMostThreads = 512;
 // One block per group of a row. Each thread adds every blockDim-th number; then the block adds up
 // the sums of its threads. Neighbouring threads read neighbouring numbers. A thread writes only
 // numbers that no other thread reads, so out may be in.
-__global__ void norm_kernel(Rows out, Rows in, NormOptions options, HalfRows halves) {
+__global__ void __launch_bounds__(kMostThreads)
+    norm_kernel(Rows out, Rows in, NormOptions options, HalfRows halves) {
   __shared__ float sums[kWarp], squares[kWarp], maxima[kWarp];
   const unsigned group = blockIdx.x, n = options.group;
   const float* from = in.values + static_cast<size_t>(blockIdx.y) * in.stride + group * n;
