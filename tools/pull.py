@@ -1,16 +1,16 @@
 """./stage pull NAME: gets a model from the network or from a folder, and checks that it is complete.
 
-NAME is one of models/registry.json; OWNER/NAME[:FILE] is any other model of the hub.
+NAME is one of models/registry.json; OWNER/NAME[:FILE] is any other model of the hub, huggingface.co.
 """
 import argparse
 import contextlib
 import difflib
-import fcntl
 import json
 import os
 import sys
 
 import download
+import lock_file
 import pulled_models
 import model_hubs
 import repository
@@ -63,23 +63,19 @@ def say(text):
 def locked(folder, name):
     """A lock: two pulls of one model would write to the same file."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        file = lock_file.take(folder / "lock")
     except OSError as problem:
         raise Problem(f"{folder}: cannot be written: {problem.strerror}") from None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        raise Problem(f"{name}: another ./stage pull of this model is running") from None
-    try:
-        yield
-    finally:
-        os.close(handle)
-        with contextlib.suppress(OSError):
-            if os.listdir(folder) == ["lock"]:
-                os.unlink(folder / "lock")
-                os.rmdir(folder)
+    if file is None:
+        raise Problem(f"{name}: another ./stage pull of this model is running")
+    with file:
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                if os.listdir(folder) == ["lock"]:
+                    os.unlink(folder / "lock")  # while it is held
+                    os.rmdir(folder)
 
 
 def kept(path, file):

@@ -32,7 +32,7 @@ def build(target):
 
 def main(function, tell=lambda text, stream: print(text, file=stream)):
     """Runs a command. A Problem is printed as one line; after Ctrl-C or a closed pipe it ends without a message."""
-    sys.stdout.reconfigure(encoding="utf-8", line_buffering=True)
+    sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", line_buffering=True)
     try:
         return function()
     except Problem as problem:

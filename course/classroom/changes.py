@@ -4,10 +4,10 @@ graded.json stores what each mark was made of; changes.csv is the log, one line 
 """
 import json
 
-from classroom import class_folder
 from classroom import lateness
 from grading import report
 from shared import changelog
+from shared import atomic
 from shared import course
 from classroom import marks
 
@@ -150,8 +150,8 @@ class Changes:
             text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else marks.table([COLUMNS])
             text += marks.table([self.at, id, change["stage"], marks.number(change["before"]),
                                  marks.number(change["after"]), in_words(change["why"])] for id, change in self.new)
-            class_folder.write(path, text)
-        class_folder.write(self.folder / KEPT, json.dumps(self.now, ensure_ascii=False) + "\n")
+            atomic.write(path, text)
+        atomic.write(self.folder / KEPT, json.dumps(self.now, ensure_ascii=False) + "\n")
 
 
 def latest(records):

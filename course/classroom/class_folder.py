@@ -2,10 +2,10 @@
 folder of the teacher's, never in the repository (docs/teaching.md describes the folder).
 """
 import collections
+import collections.abc
 import csv
 import datetime
 import difflib
-import fcntl
 import hmac
 import io
 import json
@@ -15,7 +15,10 @@ import re
 import secrets
 import tempfile
 
+import lock_file
+from grading import students_git
 from grading import submission
+from shared import atomic
 from shared import course
 from classroom import lateness
 from classroom import repositories
@@ -42,7 +45,7 @@ class Student(collections.namedtuple("Student", "id place more")):
 def repository_of(place):
     """A key that is equal for students who hand in the same repository."""
     place = course.without_login(repositories.without_scheme(place))
-    place = place if submission.URL.match(place) else os.path.normpath(place)
+    place = place if students_git.URL.match(place) else os.path.normpath(place)
     return place.rstrip("/").removesuffix("/.git").removesuffix(".git")
 
 
@@ -51,15 +54,6 @@ def now():
 
 
 PRIVATE = 0o077  # umask: students may have accounts on this machine
-
-
-def write(path, text, mode=0o666):
-    """Writes all of it or nothing, even if the process is killed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    new.touch(mode)
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)
 
 
 def rows(text):
@@ -109,7 +103,7 @@ def read_roster(path):
         if not place or place.startswith("-"):
             raise course.Problem(f"{path}: line {number}: repository: expected a path or a URL")
         known.add(id.lower())
-        if not submission.URL.match(place):
+        if not students_git.URL.match(place):
             try:
                 place = str((path.parent / pathlib.Path(place).expanduser()).absolute())
             except RuntimeError:  # ~name/
@@ -161,32 +155,56 @@ def keep(folder, id, handed_in):
     if is_whole(folder, id, handed_in.sha):
         return
     place.parent.mkdir(parents=True, exist_ok=True)
-    new = pathlib.Path(tempfile.mkdtemp(dir=place.parent, prefix=".new-"))
+    # A version that lacks files of the present registry gets them where it is: a grading may read it now.
+    new = place if place.exists() else pathlib.Path(tempfile.mkdtemp(dir=place.parent, prefix=".new-"))
     for name, text in handed_in.files.items():
         (new / name).parent.mkdir(parents=True, exist_ok=True)
-        (new / name).write_bytes(text)
-    write(new / "about.json", json.dumps({"source": handed_in.source, "refused": handed_in.refused,
-                                          "language": handed_in.language, "nickname": handed_in.nickname,
-                                          "unread": handed_in.unread}, indent=1) + "\n")
-    if place.exists():
-        place.rename(new.with_name(f"{new.name}.old"))  # the next pull deletes it
-    new.rename(place)
+        if not (new / name).exists():
+            atomic.write(new / name, text)
+    about = {"source": handed_in.source, "refused": handed_in.refused, "language": handed_in.language,
+             "nickname": handed_in.nickname, "unread": handed_in.unread}
+    atomic.write(new / "about.json", json.dumps(about, indent=1) + "\n")
+    if new is not place:
+        new.rename(place)
 
 
-def kept(folder, id, sha):
-    """The stored submission with this `sha`."""
+def is_hash(text):
+    """False for the reason why there is no file, a key of messages.json."""
+    return re.fullmatch("[0-9a-f]{40}", text) is not None
+
+
+class Texts(collections.abc.Mapping):
+    """Files of a stored version: {name: bytes}. They are read when they are asked for, because a class may have a million
+    versions."""
+
+    def __init__(self, place, names):
+        self.place, self.names = str(place), tuple(names)
+
+    def __getitem__(self, name):
+        if name not in self.names:
+            raise KeyError(name)
+        return pathlib.Path(self.place, name).read_bytes()
+
+    def __iter__(self):
+        return iter(self.names)
+
+    def __len__(self):
+        return len(self.names)
+
+
+def kept(folder, id, sha, names=None):
+    """The stored submission with this `sha`. names: those of the registry, if the caller knows them."""
     place = version(folder, id, sha)
     about = json.loads((place / "about.json").read_text(encoding="utf-8"))
     handed_in = submission.Submission(about["source"], sha)
     handed_in.language, handed_in.refused = about["language"], about["refused"]
     handed_in.nickname, handed_in.unread = about.get("nickname"), about.get("unread")  # missing in old versions
-    for name in submission.names(course.stages()):
-        if name in handed_in.refused:
-            continue
-        try:
-            handed_in.files[name] = (place / name).read_bytes()
-        except FileNotFoundError:  # this version is older than the file in the registry
-            handed_in.refused[name] = "grade_missing"
+    names = names or submission.names(course.stages())
+    there = [name for name in names if name not in handed_in.refused and os.path.exists(f"{place}/{name}")]
+    for name in names:
+        if name not in there:  # refused, or this version is older than the file in the registry
+            handed_in.refused.setdefault(name, "grade_missing")
+    handed_in.files = Texts(place, there)
     return handed_in
 
 
@@ -226,17 +244,15 @@ class Classroom:
             return
         if other and (self.folder / other).exists():  # else it was renamed
             raise course.Problem(course.say("class_two_rosters", self.folder, other, name))
-        write(path, f"{name}\n")
+        atomic.write(path, f"{name}\n")
 
     def lock(self, what):
         """Only one process at a time may write these files; the lock ends with the process. A pull has its own lock:
         its time decides what is late, and grading may take longer than the time between two pulls. A pull may run while
         a grading reads, because it stores a version before seen.csv names it."""
-        self.locked = open(self.folder / (".lock-pull" if what == "pull" else ".lock"), "w")
-        try:
-            fcntl.flock(self.locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise course.Problem(course.say("class_locked", self.folder)) from None
+        self.locked = lock_file.take(self.folder / (".lock-pull" if what == "pull" else ".lock"))
+        if self.locked is None:
+            raise course.Problem(course.say("class_locked", self.folder))
 
     def seed(self, id, sha):
         """The seed of the random numbers for a student's commit. Only someone with the secret of this class can compute
@@ -247,7 +263,7 @@ class Classroom:
     def secret(self):
         path = self.folder / "seed.key"
         if not path.exists():
-            write(path, f"{secrets.token_hex(32)}\n", mode=0o600)
+            atomic.write(path, f"{secrets.token_hex(32)}\n", mode=0o600)
         found = path.read_text(encoding="ascii").strip()
         if len(found) < 32:
             raise course.Problem(f"{path}: expected at least 32 characters that nobody can guess, found {len(found)}")
@@ -276,12 +292,15 @@ class Classroom:
         return found
 
     def note_seen(self, id, sha, at):
-        before = self.log.read_bytes() if self.log.exists() else b""
+        with self.log.open("a+b") as log:
+            size = log.seek(0, os.SEEK_END)
+            log.seek(max(size - 1, 0))
+            last = log.read(1)
         with self.log.open("a", encoding="utf-8", newline="") as log:
             out = csv.writer(log, lineterminator="\n")
-            if not before:
+            if not last:
                 out.writerow(SEEN)
-            elif not before.endswith(b"\n"):  # the last line is incomplete
+            elif last != b"\n":  # the last line is incomplete
                 log.write("\n")
             out.writerow([id, sha, at.isoformat()])
 
@@ -289,7 +308,7 @@ class Classroom:
         """{id: why the last pull of its repository failed}"""
         path = self.folder / "pull.json"
         if new is not None:
-            write(path, json.dumps(new, indent=1, ensure_ascii=False) + "\n")
+            atomic.write(path, json.dumps(new, indent=1, ensure_ascii=False) + "\n")
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
     def forget_others(self):

@@ -11,6 +11,7 @@ import pathlib
 import sys
 
 from classroom import class_folder
+from shared import atomic
 from shared import course
 from grading import grader
 from grading import official_tree
@@ -36,7 +37,7 @@ class Memory:
             return None
 
     def put(self, key, entry):
-        class_folder.write(self.path(key), json.dumps(entry, ensure_ascii=False))
+        atomic.write(self.path(key), json.dumps(entry, ensure_ascii=False))
 
 
 def grade(folder, task):
@@ -53,7 +54,7 @@ def grade(folder, task):
     text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
     if len(text) > MOST_BYTES:
         return f"a result of {len(text)} bytes"
-    class_folder.write(pathlib.Path(task["out"]), text)
+    atomic.write(pathlib.Path(task["out"]), text)
     return None
 
 

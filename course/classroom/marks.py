@@ -125,20 +125,38 @@ class Record:
 
 
 class Versions:
-    """A student's submissions, commit by commit."""
+    """A student's submissions, commit by commit. Only the hashes of their files are in memory: a student may hand in a new
+    version each hour."""
 
     def __init__(self, folder, record):
-        self.handed_in = {one.sha: class_folder.kept(folder, record.id, one.sha) for one in record.seen}
-        texts = {}  # most files equal those of the version before: such files share their memory
-        for one in self.handed_in.values():
-            one.files = {name: texts.setdefault(text, text) for name, text in one.files.items()}
-        self.seen = record.seen
+        self.folder, self.id, self.seen = folder, record.id, record.seen
+        self.names = submission.names(course.stages())
+        self.hashes = {}  # {sha: the hash of each file, or the reason why it was refused}, in the order of names
+        same = {}  # most files equal those of the version before: their hashes share memory
+        for one in self.seen:
+            if one.sha not in self.hashes:
+                handed_in = self.handed_in(one.sha)
+                found = (handed_in.refused.get(name) or course.blob_hash(handed_in.files[name]) for name in self.names)
+                self.hashes[one.sha] = tuple(same.setdefault(text, text) for text in found)
+
+    def handed_in(self, sha):
+        return class_folder.kept(self.folder, self.id, sha, self.names)
+
+    def all_texts(self):
+        """Submissions in which every text of a file occurs once: in the first version that has it."""
+        known = set()
+        for sha, hashes in self.hashes.items():
+            new = [name for name, hash in zip(self.names, hashes) if (name, hash) not in known and class_folder.is_hash(hash)]
+            known.update(zip(self.names, hashes))
+            if new:  # only their files are compared
+                handed_in = submission.Submission(self.id, sha)
+                handed_in.files = class_folder.Texts(class_folder.version(self.folder, self.id, sha), new)
+                yield handed_in
 
     def files(self, stage, sha):
         """A value that identifies a stage's files in a commit."""
-        handed_in = self.handed_in[sha]
-        return tuple(handed_in.refused.get(name) or course.blob_hash(handed_in.files[name])
-                     for name in submission.names([stage]))
+        at = self.names.index(course.unit_name(stage, stage.units[0]))
+        return self.hashes[sha][at:at + len(stage.units)]
 
     def first(self, stage, sha):
         """The first seen commit in which the stage had the same files as in this one."""

@@ -19,7 +19,7 @@ from classroom import class_folder
 from shared import course
 from classroom import helpers
 from classroom import repositories
-from grading import submission
+from grading import students_git
 
 MEMORY = 1 << 30  # bytes of address space of this process
 MOST_LETTERS = 300  # of a problem's text
@@ -46,7 +46,7 @@ def answer(folder, task):
 
 
 def end(_number, _frame):
-    submission.end_all()
+    students_git.end_all()
     os._exit(1)
 
 

@@ -8,11 +8,11 @@ import hashlib
 import json
 import traceback
 
-from classroom import class_folder
 from grading import official_tree
 from grading import programs
 from grading import score
 from grading import submission
+from shared import atomic
 from shared import course
 from shared import official
 
@@ -38,7 +38,7 @@ def competitors(run):
         if not record.result or run.graded_as[record.id, record.newest.sha] != record.id:
             continue
         states = {entry["status"] for entry in record.result["stages"] if entry["id"] in counted}
-        handed_in = run.versions[record.id].handed_in[record.newest.sha]
+        handed_in = run.versions[record.id].handed_in(record.newest.sha)
         if handed_in.nickname and states and states <= {"passed", "slow"}:
             yield record.id, handed_in
 
@@ -77,5 +77,5 @@ def places(run):
             found.append(Place(speed, handed_in.nickname, id))
         else:
             problems[id] = course.say("score_other_text")
-    class_folder.write(path, json.dumps(known, indent=1) + "\n")
+    atomic.write(path, json.dumps(known, indent=1) + "\n")
     return sorted(found, reverse=True), problems

@@ -8,6 +8,7 @@ import stat
 import tempfile
 import urllib.parse
 
+from grading import students_git
 from grading import submission
 from shared import course
 
@@ -83,7 +84,7 @@ def settings(folder, copy):
     with contextlib.suppress(submission.Refused):
         theirs.write_bytes(submission.read_below(folder, "config"))
         for key, value in FORMATS.items():
-            said = submission.run_git("config", "--file", str(theirs), "--get", f"extensions.{key}")
+            said = students_git.run("config", "--file", str(theirs), "--get", f"extensions.{key}")
             if said is not None and said.decode("utf-8", "replace").strip() == value:
                 lines = ["[core]", "bare = true", "repositoryformatversion = 1", *lines[2:],
                          f"[extensions] {key} = {value}"]
@@ -144,7 +145,7 @@ def from_copy(git, stages, last, place):
             (copy / name).mkdir(parents=True)
         copying.take(REFS, git, copy)
         settings(git, copy)
-        head = submission.head(copy)
+        head = students_git.head(copy)
         if head is not None and head == last:
             return None
         copying.take(OBJECTS, git, copy)
@@ -178,26 +179,26 @@ def pull(place, stages, last):
 def newest(place, stages, last):
     """The same, also without any file of the course."""
     place = without_scheme(place)
-    if not submission.URL.match(place):
+    if not students_git.URL.match(place):
         with opened(place) as folder, git_of(folder) as git:
             if git is not None:
                 return from_copy(git, stages, last, place)
             handed_in = submission.files_in(folder, stages, place)
         handed_in.sha = name_of(handed_in)
         return None if handed_in.sha == last else handed_in
-    head = submission.head_of(place)
+    head = students_git.head_of(place)
     if not head:
-        raise submission.no_commit(place, submission.branches_of(place))
+        raise students_git.no_commit(place, students_git.branches_of(place))
     if head == last:
         return None
-    with submission.fetched(place) as clone:
+    with students_git.fetched(place) as clone:
         return submission.from_git(clone, stages, place)
 
 
 def collect(place, stages):
     """The submission at a path or URL, to grade it once: the present files of a local folder, otherwise as in pull."""
     try:
-        return pull(place, stages, None) if submission.URL.match(place) else from_folder(place, stages)
+        return pull(place, stages, None) if students_git.URL.match(place) else from_folder(place, stages)
     except OSError as problem:  # no permission to read it, or no space for the copy
         raise course.Problem(course.without_login(f"{place}: {problem.strerror or problem}")) from None
 

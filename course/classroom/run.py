@@ -1,7 +1,6 @@
 """One call of ./stage class grade: which versions of which students are graded, and what is written about them."""
 import collections
 import concurrent.futures
-import copy
 import hashlib
 import json
 import os
@@ -16,6 +15,7 @@ from grading import preprocessed
 from grading import report
 from grading import submission
 from grading import workplace
+from shared import atomic
 from shared import course
 from shared import official
 from classroom import changes
@@ -82,7 +82,7 @@ class Preprocessed:
         if not path.exists():
             text = json.dumps(preprocessed.texts(handed_in, stage))
             with self.lock:  # two students may have the same files
-                class_folder.write(path, text)
+                atomic.write(path, text)
         return json.loads(path.read_text(encoding="utf-8"))
 
     def forget_others(self):
@@ -123,16 +123,16 @@ class Run:
         self.graded_as = {}  # {(id, sha): whose result it is}; students who share a repository share the first one's
         records = {record.id: record for record in self.records}
         for together in class_folder.by_repository(classroom.students):
+            seen_by = {other.id: {one.sha for one in records[other.id].seen} for other in together}
             for student in together:
                 record = records[student.id]
                 record.shared_with = [other.id for other in together if other is not student]
                 for version in record.seen:
                     self.graded_as[student.id, version.sha] = next(
-                        other.id for other in together
-                        if any(one.sha == version.sha for one in records[other.id].seen))
+                        id for id, shas in seen_by.items() if version.sha in shas)
 
     def language(self, record, sha):
-        return self.options.language or self.versions[record.id].handed_in[sha].language or course.language()
+        return self.options.language or self.versions[record.id].handed_in(sha).language or course.language()
 
     def task(self, record, sha, stages, fresh=False):
         """stages: None means all. The path of its result contains all that the result depends on."""
@@ -211,7 +211,7 @@ class Run:
                 if task.sha == record.newest.sha:
                     record.result = result
         versions = self.versions[record.id]
-        record.unread = record.newest and versions.handed_in[record.newest.sha].unread
+        record.unread = record.newest and versions.handed_in(record.newest.sha).unread
         candidates = self.candidates(record, record.result)
         corrections = {stage.id: self.overrides[record.id, stage.id] for stage in self.stages
                        if (record.id, stage.id) in self.overrides}
@@ -223,14 +223,14 @@ class Run:
         language = self.language(record, record.newest.sha) if record.newest else course.language()
         with course.in_language(language):
             text = "\n".join(feedback.markdown(record)) + "\n"
-        class_folder.write(self.classroom.feedback / f"{record.id}.md", text)
+        atomic.write(self.classroom.feedback / f"{record.id}.md", text)
 
     def note_changes(self):
         return changes.Changes(self, official_tree.fingerprint())
 
     def write_class(self, changed):
         for name, lines in marks.TABLES.items():
-            class_folder.write(self.classroom.folder / name, marks.table(lines(self.records, self.stages, self.at)))
+            atomic.write(self.classroom.folder / name, marks.table(lines(self.records, self.stages, self.at)))
         changed.write()
         handed = self.handed()
         alike, ours = likeness.look_at_these(self.stages, handed), likeness.look_at_ours(self.stages, handed)
@@ -246,10 +246,10 @@ class Run:
     def what_counts(self, record):
         """A submission with each stage's files from the version that counts, which need not be the newest one."""
         handed_in = self.versions[record.id].handed_in
-        found = copy.copy(handed_in[record.newest.sha])
+        found = handed_in(record.newest.sha)
         found.files = dict(found.files)
         for one in record.stages:
-            files = handed_in[one.version.sha].files if one.version else {}
+            files = handed_in(one.version.sha).files if one.version else {}
             found.files.update({name: files[name] for name in submission.names([one.stage]) if name in files})
         return found
 
@@ -257,17 +257,17 @@ class Run:
         """What the students have handed in, for the comparison of texts; a repository that two share is in it once."""
         records = [record for record in self.records
                    if record.newest and self.graded_as[record.id, record.newest.sha] == record.id]
-        versions = {record.id: self.versions[record.id].handed_in for record in records}
+        versions = {record.id: self.versions[record.id] for record in records}
         # Only what earned points: other files may not even compile.
-        graded = {(record.id, stage.id): [versions[record.id][sha] for sha, entry in record.entries[stage.id].items()
+        graded = {(record.id, stage.id): [versions[record.id].handed_in(sha) for sha, entry in record.entries[stage.id].items()
                                           if entry["earned"]] for record in records for stage in self.stages}
         read = Preprocessed(self.classroom.folder / "preprocessed")
         with concurrent.futures.ThreadPoolExecutor(self.options.jobs or os.cpu_count()) as pool:
             list(pool.map(lambda one: read(*one), [(handed_in, stage) for stage in self.stages for record in records
                                                    for handed_in in graded[record.id, stage.id]]))
         read.forget_others()
-        return likeness.Handed({id: list(of.values()) for id, of in versions.items()}, graded, read)
+        return likeness.Handed({id: list(of.all_texts()) for id, of in versions.items()}, graded, read)
 
     def write_page(self, name, lines):
-        class_folder.write(self.classroom.folder / name, "\n".join(lines) + "\n")
+        atomic.write(self.classroom.folder / name, "\n".join(lines) + "\n")
         return self.classroom.folder / name

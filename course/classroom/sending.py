@@ -14,7 +14,7 @@ import zipfile
 from classroom import class_folder
 from shared import course
 from grading import report
-from grading import submission
+from grading import students_git
 
 WAYS = ("moodle", "branch")
 ZIP = "moodle-feedback.zip"
@@ -78,7 +78,7 @@ def push(place, files):
     """
     with tempfile.TemporaryDirectory() as folder:
         def git(*words):
-            said = submission.run_git(*submission.FETCHING, *WHO, "-C", folder, *words, protocols=submission.REMOTE)
+            said = students_git.run(*students_git.FETCHING, *WHO, "-C", folder, *words, protocols=students_git.REMOTE)
             if said is None:
                 raise course.Problem(course.say("class_no_push", place, BRANCH))
             return said.decode().strip()
@@ -113,7 +113,7 @@ def to_branches(classroom, students, public):
                 raise course.Problem(course.say("class_push_folder"))
             if not any(seen[student.id] for student in together):  # the branch would become the default one
                 raise course.Problem(course.say("class_push_empty"))
-            if not public and submission.is_public(place):
+            if not public and students_git.is_public(place):
                 raise course.Problem(course.say("class_push_public"))
             if push(place, {f"{student.id}.md": texts[student.id] for student in together}):
                 pushed.extend(together)

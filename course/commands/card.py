@@ -26,7 +26,7 @@ def ids_of(program, words, folder):
     path = pathlib.Path(folder) / "ids"
     done = subprocess.run([str(course.BUILD / program), words[0], "--save-ids", str(path), *words[1:]],
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                          cwd=course.ROOT)
+                          errors="replace", cwd=course.ROOT)
     if done.returncode != 0:
         raise course.Problem(done.stderr.strip() or course.say("gain_failed", done.returncode))
     return real_program.read_ids(path)

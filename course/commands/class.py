@@ -21,6 +21,7 @@ from classroom.run import Run
 from grading import official_tree
 from grading import report
 from grading import workplace
+from shared import atomic
 from shared import course
 from shared.parser import Parser
 
@@ -127,7 +128,7 @@ def vivas(classroom, options):
         sha = record.newest.sha
         found = viva.changes(run.what_counts(record), right, classroom.seed(record.id, sha))
         lines = viva.sheet(record.id, sha, found, right)
-        class_folder.write(classroom.folder / "viva" / f"{record.id}.md", "\n".join(lines) + "\n")
+        atomic.write(classroom.folder / "viva" / f"{record.id}.md", "\n".join(lines) + "\n")
         bar.step(record.id)
     bar.end()
     course.tell(course.say("viva_done", len(chosen) - len(missing), classroom.folder / "viva"))

@@ -2,8 +2,10 @@
 import re
 import subprocess
 import sys
+import tempfile
 
 from grading import sanitized
+from sandbox import limited
 from shared import course
 from shared.parser import Parser
 from testing import building
@@ -154,15 +156,19 @@ def run_my_tests(result):
     if problem is not None:
         course.tell(f"  {course.say('test_uncompiled')}\n{indent(building.why_not_built(problem, f'course/{target}'))}")
         return
-    try:
-        with course.doing(course.say("doing_my_tests", stage.my_tests.name)):
-            done = subprocess.run(
-                [str(course.BUILD / "course" / target), "--gtest_brief=1"], stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS, errors="replace")
-    except subprocess.TimeoutExpired:
-        course.tell(indent(course.say("test_mine_hung", SECONDS)))
-        return
-    course.tell(indent("\n".join(done.stdout.splitlines()[:LINES])))
+    # Its output goes to a file: a pipe would keep all that an endless loop prints in memory.
+    words = ["sh", "-c", f'ulimit -f {limited.MAX_OUTPUT // 512}; exec "$@"', "sh", str(course.BUILD / "course" / target),
+             "--gtest_brief=1"]
+    with tempfile.TemporaryFile() as said:
+        try:
+            with course.doing(course.say("doing_my_tests", stage.my_tests.name)):
+                done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            course.tell(indent(course.say("test_mine_hung", SECONDS)))
+            return
+        said.seek(0)
+        text = said.read().decode("utf-8", "replace")
+    course.tell(indent("\n".join(text.splitlines()[:LINES])))
     if done.returncode < 0:
         course.tell(indent(course.say("test_mine_ended", -done.returncode)))
 

@@ -106,10 +106,11 @@ def hand_out(starters):
             apply({name}, "checkout", "-q")
 
 
-def refuse_to_overwrite(names):
-    """Refuses to overwrite edits that are not committed."""
+def refuse_to_overwrite(names, new):
+    """Refuses to overwrite edits that are not committed. A file that is as in `new` came from an update that is not
+    committed yet, or that was interrupted."""
     lines = names_in("status", "--porcelain", "--no-renames", "--untracked-files=all", "-z")
-    edited = sorted(names & {line[3:] for line in lines})
+    edited = sorted(names & {line[3:] for line in lines} & names_in("diff", "--name-only", "--no-renames", "-z", new))
     if edited:
         raise course.Problem(course.say("update_edited", "\n  ".join(edited)))
 
@@ -145,7 +146,7 @@ def run():
     if new == settings["commit"] and not wanted | gone:
         course.tell(course.say("update_nothing", new[:10]))
         return 0
-    refuse_to_overwrite(wanted | gone)
+    refuse_to_overwrite(wanted | gone, new)
     before, engine_before = changelog.lines(), changelog.lines("engine")
     course.messages()  # read now: the update may change the file
     apply(wanted - solved.keys(), "checkout", "-q", new)

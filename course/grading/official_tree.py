@@ -10,11 +10,12 @@ import threading
 from rules import foreign_files
 from rules import own_work
 from sandbox.confine import SYSTEM
+from shared import atomic
 from shared import course
 from testing import building
 from testing import progress
 from grading import recipe
-from grading import submission
+from grading import students_git
 from grading import workplace
 
 # What a verdict depends on, besides the student's files, the seed and the compiler.
@@ -30,14 +31,13 @@ def headers():
     folder = workplace.PLACE / "include"
     wanted = {f"{stage.number}/{name}": course.ROOT / "src" / name for stage in course.stages()
               for name in own_work.rules(stage.number)["headers"]}
-    for path in [path for path in folder.rglob("*") if path.is_file()]:
+    for path in [path for path in folder.rglob("[!.]*") if path.is_file()]:  # not another grading's new files
         if path.relative_to(folder).as_posix() not in wanted:
             path.unlink()
     for name, path in wanted.items():
         copy = folder / name
         if not copy.exists() or copy.read_bytes() != path.read_bytes():
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(path.read_bytes())
+            atomic.write(copy, path.read_bytes())  # another grading may be compiling
     return folder
 
 
@@ -100,9 +100,9 @@ def mistakes(number):
 @functools.lru_cache(maxsize=None)
 def version():
     """The commit of this official tree; changed: True if files that decide about marks differ from it."""
-    changed = submission.run_git("--no-optional-locks", "status", "--porcelain", "--", *OFFICIAL, "course",
+    changed = students_git.run("--no-optional-locks", "status", "--porcelain", "--", *OFFICIAL, "course",
                                  folder=course.ROOT)
-    return {"commit": submission.head(course.ROOT), "changed": bool(changed)}
+    return {"commit": students_git.head(course.ROOT), "changed": bool(changed)}
 
 
 @functools.lru_cache(maxsize=None)

@@ -25,7 +25,7 @@ def why_not():
     if not sys.platform.startswith("linux"):
         return "confinement needs Linux"
     done = subprocess.run([str(course.BUILD / "course" / "confine"), "--why"], stdout=subprocess.PIPE, text=True)
-    return done.stdout.strip()
+    return done.stdout.strip() or (f"confine ended with {done.returncode}" if done.returncode else "")
 
 
 def programs_of(command):

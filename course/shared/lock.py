@@ -1,8 +1,8 @@
 """A lock file, which only one process can hold at a time."""
 import contextlib
-import fcntl
 import sys
 
+import lock_file
 from shared import course
 
 mine = set()  # the lock files that this process holds
@@ -14,14 +14,10 @@ def held(path, waiting=None):
     if path in mine:
         yield
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if waiting:
-                course.tell(waiting, sys.stderr)
-            fcntl.flock(file, fcntl.LOCK_EX)
+    file = lock_file.take(path)
+    if file is None and waiting:
+        course.tell(waiting, sys.stderr)
+    with file or lock_file.take(path, wait=True):
         mine.add(path)
         try:
             yield

@@ -6,6 +6,7 @@ import hashlib
 import json
 import sys
 
+from shared import atomic
 from shared import course
 from shared import lock
 from testing import stage_here
@@ -50,9 +51,7 @@ def note(kind, stage, value):
     with lock.held(NOTES.with_suffix(".lock")):
         notes = read()
         notes.setdefault(kind, {})[stage.number] = value
-        new = NOTES.with_suffix(".new")
-        new.write_text(json.dumps(notes, indent=1), encoding="utf-8")
-        new.replace(NOTES)  # atomic, because ./stage watch may be reading
+        atomic.write(NOTES, json.dumps(notes, indent=1))  # ./stage watch may be reading
 
 
 def days(stages):

@@ -19,7 +19,7 @@ import zipfile
 import https_site
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOOLS = "strict_json download models pull pulled_models model_hubs repository".split()
+TOOLS = "strict_json download lock_file models pull pulled_models model_hubs repository".split()
 COMMIT = "c" * 40
 # Large enough for several pieces, small enough for a test.
 WEIGHTS = bytes(range(251)) * 4000

@@ -46,6 +46,7 @@ from grading import official_tree
 from grading import programs
 from grading import report
 from grading import workplace
+from shared import atomic
 from shared import course
 from shared import official
 from testing import verdict
@@ -53,6 +54,7 @@ import processes
 from classroom import repositories
 from classroom import sending
 import strict_json
+from grading import students_git
 from grading import submission
 
 
@@ -436,17 +438,17 @@ class Pulling(Folder):
     def test_ends_what_takes_too_long_with_all_it_started(self):
         mark = self.folder / "alive"
         words = ["sh", "-c", f"(sleep 2; touch '{mark}') & sleep 60"]
-        self.assertIsNone(submission.run_for(words, 0.3))
+        self.assertIsNone(students_git.run_for(words, 0.3))
         time.sleep(2.2)
         self.assertFalse(mark.exists())
 
     def test_takes_no_more_than_there_is_room_for(self):
         for more, is_taken in (0, True), (1, False):
-            said = submission.run_for(["head", "-c", f"{submission.MAX_SAID + more}", "/dev/zero"], 60)
+            said = students_git.run_for(["head", "-c", f"{students_git.MAX_SAID + more}", "/dev/zero"], 60)
             self.assertEqual(said is not None, is_taken)  # no part of an output is taken for all of it
-        words = submission.limited(["sh", "-c", f"head -c {submission.MAX_FETCHED + 1} /dev/zero >'{self.folder}/x'"])
-        self.assertIsNone(submission.run_for(words, 60))
-        self.assertLessEqual((self.folder / "x").stat().st_size, submission.MAX_FETCHED)
+        words = students_git.limited(["sh", "-c", f"head -c {students_git.MAX_FETCHED + 1} /dev/zero >'{self.folder}/x'"])
+        self.assertIsNone(students_git.run_for(words, 60))
+        self.assertLessEqual((self.folder / "x").stat().st_size, students_git.MAX_FETCHED)
 
     def test_takes_no_more_files_and_bytes_of_a_local_repository_than_there_is_room_for(self):
         ann = self.repository()
@@ -467,7 +469,7 @@ class Pulling(Folder):
         made = subprocess.run([*git, "hash-object", "-t", "commit", "-w", str(large)], check=True,
                               stdout=subprocess.PIPE, text=True).stdout
         pathlib.Path(ann.place, ".git", "HEAD").write_text(made)
-        with mock.patch.object(submission, "MAX_TO_READ", 96 << 20):
+        with mock.patch.object(students_git, "MAX_TO_READ", 96 << 20):
             self.problem(repositories.pull, ann.place, STAGES, None)
 
     def test_without_any_file_of_the_course_is_a_problem_and_not_0_points(self):
@@ -573,7 +575,7 @@ class Tokens(Folder):
         url = f"http://teacher:t@K3n@127.0.0.1:{port}/ann.git"
         for ask in (lambda: repositories.pull(url, STAGES, None), lambda: sending.push(url, {"ann.md": b"20"}),
                     lambda: repositories.collect(url, STAGES), lambda: (_ for _ in ()).throw(
-                        submission.no_commit(url, None))):
+                        students_git.no_commit(url, None))):
             said = self.problem(ask)
             self.assertIn(f"http://127.0.0.1:{port}/ann.git", said)
             self.assertNotIn("K3n", said)
@@ -585,8 +587,8 @@ class Tokens(Folder):
         long = "http://teacher:" + "K3n" * 100 + "@host/x.git"
         def complain(*_, complaints, **__):
             complaints.write(f"fatal: unable to access '{long}': no".encode())
-        with mock.patch.object(submission, "run_git", complain):
-            self.assertNotIn("K3n", self.problem(submission.ask, "http://host/x.git", "fetch"))
+        with mock.patch.object(students_git, "run", complain):
+            self.assertNotIn("K3n", self.problem(students_git.ask, "http://host/x.git", "fetch"))
 
 
 class Causes(Folder):
@@ -600,13 +602,13 @@ class Causes(Folder):
                 ("fatal: fetch-pack: invalid index-pack output", "more than 256 MB"),
                 ("fatal: unable to access 'https://x.y/': Operation too slow. Less than", "answers too slowly"),
                 ("\x1b[2J\nfatal: early EOF", "fatal: early EOF")):
-            self.assertIn(expected, submission.reason(said.splitlines()))
+            self.assertIn(expected, students_git.reason(said.splitlines()))
 
     def test_of_a_server_that_accepts_and_never_answers(self):
-        with socket.create_server(("127.0.0.1", 0)) as silent, mock.patch.object(submission, "ASK_SECONDS", 1):
+        with socket.create_server(("127.0.0.1", 0)) as silent, mock.patch.object(students_git, "ASK_SECONDS", 1):
             for scheme in "http", "git":
                 url = f"{scheme}://127.0.0.1:{silent.getsockname()[1]}/ann"
-                self.assertIn("answers too slowly, or not at all", self.problem(submission.head_of, url))
+                self.assertIn("answers too slowly, or not at all", self.problem(students_git.head_of, url))
 
 
 class Seeds(Folder):
@@ -737,7 +739,7 @@ class Walls(Folder):
 
     ENDED_WHILE_IT_STARTS = """import os, signal, subprocess, sys, time
 from classroom import pull_process
-from grading import submission
+from grading import students_git
 usual = subprocess.Popen
 def start(*words, **options):
     child = usual(*words, **options)
@@ -747,7 +749,7 @@ def start(*words, **options):
     return child
 subprocess.Popen = start
 signal.signal(signal.SIGTERM, pull_process.end)
-submission.run_for(["sleep", "60"], 60)
+students_git.run_for(["sleep", "60"], 60)
 """
 
     @unittest.skipUnless(sys.platform.startswith("linux"), "only Linux tells what runs")
@@ -872,7 +874,7 @@ class Stored(Folder):
         run = self.run_of()
         record, newest = run.records[2], run.tasks(run.records[2])[0]
         self.assertEqual(sorted(newest.seeds), [1, 2, 4])
-        class_folder.write(pathlib.Path(newest.out), json.dumps({
+        atomic.write(pathlib.Path(newest.out), json.dumps({
             "official": {}, "confined": True, "compiler": "c++", "repository": {"sha": "a" * 40},
             "stages": [entry(STAGES[id]) for id in newest.seeds]}))
         self.assertTrue(run.fill(record, {}))
@@ -929,13 +931,13 @@ class Stored(Folder):
         run = self.run_of()
         newest, = run.tasks(run.records[2])
         self.assertEqual((newest.sha[0], set(newest.seeds)), ("b", {stage.id for stage in STAGES}))
-        class_folder.write(pathlib.Path(newest.out), json.dumps({"stages": [entry(STAGES[2])]}))
+        atomic.write(pathlib.Path(newest.out), json.dumps({"stages": [entry(STAGES[2])]}))
         _, older = run.tasks(run.records[2])
         self.assertEqual((older.sha[0], set(older.seeds)), ("a", {2}))
         self.hand_in("cat", "c", "z", DUE + 2 * HOURS)
         run = self.run_of()
         newest, = run.tasks(run.records[2])
-        class_folder.write(pathlib.Path(newest.out), json.dumps({"stages": [entry(STAGES[2], "wrong")]}))
+        atomic.write(pathlib.Path(newest.out), json.dumps({"stages": [entry(STAGES[2], "wrong")]}))
         _, late, again = run.tasks(run.records[2])
         self.assertEqual((late.sha[0], again), ("b", older))  # with the same result: it is not graded again
 
@@ -945,7 +947,7 @@ class Stored(Folder):
         run = self.run_of()
         for status, n_older in ("passed", 0), ("wrong", 1):
             newest = run.tasks(run.records[2])[0]
-            class_folder.write(pathlib.Path(newest.out), json.dumps({"stages": [entry(STAGES[2], status)]}))
+            atomic.write(pathlib.Path(newest.out), json.dumps({"stages": [entry(STAGES[2], status)]}))
             self.assertEqual(len(run.tasks(run.records[2])), 1 + n_older)
 
     def test_results_of_the_newest_versions_decide_what_is_graded_after_them(self):
@@ -956,7 +958,7 @@ class Stored(Folder):
         def grade(_, tasks, bar):
             for task in tasks:
                 graded.append(task.sha[0])
-                class_folder.write(pathlib.Path(task.out), json.dumps({"stages": [
+                atomic.write(pathlib.Path(task.out), json.dumps({"stages": [
                     entry(STAGES[2], "wrong" if task.sha[0] == "b" else "passed")]}))
             return {}
 
@@ -1006,7 +1008,7 @@ class Stored(Folder):
         run = self.run_of()
         record, task = run.records[2], run.tasks(run.records[2])[0]
         old = {"commit": "before", "changed": True}
-        class_folder.write(pathlib.Path(task.out), json.dumps({"official": old, "stages": list(map(entry, STAGES))}))
+        atomic.write(pathlib.Path(task.out), json.dumps({"official": old, "stages": list(map(entry, STAGES))}))
         with mock.patch.object(official_tree, "version", lambda: {"commit": "now", "changed": False}):
             self.assertTrue(run.fill(record, {}))
         self.assertEqual(record.result["official"], {"commit": "now", "changed": False})
@@ -1040,9 +1042,9 @@ class Stored(Folder):
         task = self.newest("cat")
         self.assertFalse(class_run.is_done(task))
         for status, is_done in ("wrong", True), ("unjudged", False):
-            class_folder.write(pathlib.Path(task.out), json.dumps({"stages": [entry(STAGES[2], status)]}))
+            atomic.write(pathlib.Path(task.out), json.dumps({"stages": [entry(STAGES[2], status)]}))
             self.assertEqual(class_run.is_done(task), is_done)
-        class_folder.write(pathlib.Path(task.out), json.dumps({"stages": [{**entry(STAGES[2], "wrong"), "starved": True}]}))
+        atomic.write(pathlib.Path(task.out), json.dumps({"stages": [{**entry(STAGES[2], "wrong"), "starved": True}]}))
         self.assertFalse(class_run.is_done(task))
 
     def test_files_of_runs_that_still_go_on_are_left_alone(self):
@@ -1461,7 +1463,7 @@ class Ranking(Records):
                            self.record("cat", {9: ("slow", 3)}), self.record("dan", {}), self.unseen("eve"),
                            self.record("fay", {})])
         names = {"ann": "fox", "bob": "owl", "cat": "cat", "dan": None, "fay": "fox"}
-        run.versions = {id: types.SimpleNamespace(handed_in={"a" * 40: types.SimpleNamespace(nickname=name)})
+        run.versions = {id: types.SimpleNamespace(handed_in={"a" * 40: types.SimpleNamespace(nickname=name)}.get)
                         for id, name in names.items()}
         run.graded_as = {(id, "a" * 40): "ann" if id == "fay" else id for id in names}  # two share a repository
         self.assertEqual([id for id, _ in ranking.competitors(run)], ["ann", "cat"])
@@ -1896,10 +1898,10 @@ class Sending(Folder):
             threading.Thread(target=server.serve_forever, daemon=True).start()
             self.put(".netrc", "machine 127.0.0.1 login teacher password K3n\n")
             with mock.patch.dict(os.environ, HOME=str(self.folder)):
-                self.assertFalse(submission.is_public(f"http://teacher:K3n@127.0.0.1:{server.server_port}/ann.git"))
+                self.assertFalse(students_git.is_public(f"http://teacher:K3n@127.0.0.1:{server.server_port}/ann.git"))
             server.shutdown()
         self.assertEqual(set(asked), {None})
-        self.assertFalse(submission.is_public("git@example.org:ann.git"))
+        self.assertFalse(students_git.is_public("git@example.org:ann.git"))
 
 
 class Branches(Folder):
@@ -1922,7 +1924,7 @@ class Branches(Folder):
     def test_whose_names_would_be_obeyed_are_not_shown(self):
         listed = b"a\trefs/heads/\x1b[2J\na\trefs/heads/" + b"x" * 100 + b"\na\trefs/heads/ok\n"
         self.assertIn("x: its default branch does not exist; existing branches: ok.",
-                      str(submission.no_commit("x", listed, b"\x1b[2J\n")))
+                      str(students_git.no_commit("x", listed, b"\x1b[2J\n")))
 
 
 class Settings(Folder):
