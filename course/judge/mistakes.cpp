@@ -248,6 +248,7 @@ bool is_confirmed(const fs::path& folder, const Candidate& chosen, const Judged&
     }
   }
   const Score score = fresh_cases(judged.program, both, suite.name, kRoundsToConfirm);
+  if (score.cases == 0) return false;  // the referee did not run
   return std::ranges::all_of(score.lines, [&](const Score::Line& line) {
     if (line.same || unexplained.empty()) return line.same;
     return std::ranges::find(unexplained, line.question) != unexplained.end() ||

@@ -89,17 +89,16 @@ bool is_referee() {
 }
 
 void referee(const Case& question, const FindProblem& find_problem) {
-  static const std::string rivals = setting("STAGE_REFEREE");
+  static const std::string a = setting("STAGE_REFEREE"), b = setting("STAGE_REFEREE_B");
   Score& found = current();
   ++found.cases;
   static const std::string most = setting("STAGE_MOST_CASES");
-  if (rivals.empty() || question.request.at_once || is_large(question.request)) return;
+  if (a.empty() || question.request.at_once || is_large(question.request)) return;
   if (found.differ >= (most.empty() ? kMostCases : std::stoul(most))) return;
   static std::set<std::string> hung;  // functions; wait only once for each
   if (hung.contains(question.request.function)) return;
-  const std::size_t colon = rivals.find(':');
-  const Outcome first = ask_known(rivals.substr(0, colon), question.request);
-  const Outcome second = ask_known(rivals.substr(colon + 1), question.request);
+  const Outcome first = ask_known(a, question.request);
+  const Outcome second = ask_known(b, question.request);
   const auto both_right = [&] {
     return find_problem(first).empty() && find_problem(second).empty();
   };
@@ -147,7 +146,7 @@ Score fresh_cases(const fs::path& judged, const Rivals& rivals, const std::strin
   run_gate(
       {own_program(), "--gtest_filter=" + suite + ".*", fmt::format("--gtest_repeat={}", rounds)},
       environment_with(
-          {"STAGE_REFEREE=" + rivals.first.string() + ":" + rivals.second.string(),
+          {"STAGE_REFEREE=" + rivals.first.string(), "STAGE_REFEREE_B=" + rivals.second.string(),
            "STAGE_WORKER=" + judged.string(), "STAGE_SCORE=" + result.string(),
            "STAGE_KEEP=", "STAGE_MISTAKES=", fmt::format("STAGE_SPENT={}", spent_on_workers()),
            fmt::format("STAGE_SEED={}", (number ^ kOtherSeed) >> 1)}));

@@ -102,8 +102,9 @@ class Workshop:
         """True if it answers like the mistake whose name it got: in all cases, or in those that the name explains."""
         answers = tempfile.mkdtemp(dir=self.folder)
         score = pathlib.Path(answers) / "score"
-        environment = dict(os.environ, STAGE_REFEREE=f"{worker}:{self.mistakes / group.mistake}", STAGE_WORKER=str(worker),
-                           STAGE_SCORE=str(score), STAGE_SEED=str(seed), STAGE_ANSWERS=answers, STAGE_MOST_CASES="1000000")
+        environment = dict(os.environ, STAGE_REFEREE=str(worker), STAGE_REFEREE_B=str(self.mistakes / group.mistake),
+                           STAGE_WORKER=str(worker), STAGE_SCORE=str(score), STAGE_SEED=str(seed), STAGE_ANSWERS=answers,
+                           STAGE_MOST_CASES="1000000")
         subprocess.run([str(course.BUILD / "course" / "gate"), f"--gtest_filter={group.name}.*", f"--gtest_repeat={self.rounds}"],
                        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         cases = [line.split(" ", 1)[::-1] for line in score.read_text().splitlines()[1:]]
