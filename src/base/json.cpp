@@ -5,7 +5,6 @@
 #include <bit>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -501,6 +500,8 @@ void JsonNode::refuse(std::string_view expected, std::string_view found) const {
 }
 
 bool operator==(JsonNode a, JsonNode b) {
+  if (a.is_integer() && b.is_integer()) return a.integer() == b.integer();
+  if (a.is_whole() && b.is_whole()) return a.whole() == b.whole();
   if (a.is_number() && b.is_number()) return a.number() == b.number();
   const Value &one = a.data_->values[a.index_], &other = b.data_->values[b.index_];
   if (one.type != other.type || one.n_children() != other.n_children()) return false;

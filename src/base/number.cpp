@@ -25,6 +25,12 @@ std::optional<double> decimal_of(const std::string& text) {
   return begins_well && is_decimal ? number_of(text) : std::nullopt;
 }
 
+std::string grouped(std::size_t n) {
+  std::string digits = std::to_string(n);
+  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
 std::string counted(std::size_t n, std::string_view noun) {
   return counted(n, noun, std::string(noun) + "s");
 }

@@ -17,6 +17,9 @@ std::optional<double> number_of(const std::string& text);
 // in 12, .5 or 1e-3. nullopt for any other text, such as 0x10, ' 3', +3, -3 or inf.
 std::optional<double> decimal_of(const std::string& text);
 
+// "1,234,567"
+std::string grouped(std::size_t n);
+
 // "1 thread", "4 threads"
 std::string counted(std::size_t n, std::string_view noun);
 // "1 matrix", "4 matrices"

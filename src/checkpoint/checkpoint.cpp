@@ -55,6 +55,7 @@ std::shared_ptr<const WeightFile> open_model_file(const ModelSource& model) {
   if (auto file = model.gguf()) return std::make_shared<const GgufWeights>(std::move(file));
   if (auto file = model.llama2c()) return std::make_shared<const Llama2cWeights>(std::move(file));
   if (auto file = model.flm()) return file;
+  const MappedFile readable(model.path());  // throws the reason if it cannot be opened
   throw Error("{}: expected a model folder or a model file (GGUF, .bin, .flm), found another file",
               model.name());
 }

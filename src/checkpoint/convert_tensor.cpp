@@ -55,12 +55,10 @@ void from_f32(std::span<const float> values, DType dtype, std::span<std::byte> o
 struct Piece {
   std::vector<float> values;
   std::vector<std::byte> out;
-  std::exception_ptr error;
 
-  // Converts the bytes [at, at + n_bytes) of the tensor, or up to its end. Stores an exception in
-  // `error`.
+  // Converts the bytes [at, at + n_bytes) of the tensor, or up to its end.
   void convert(const StoredTensor& tensor, std::size_t at, std::size_t n_bytes, DType dtype,
-               const std::string& where) try {
+               const std::string& where) {
     StoredTensor piece = tensor;
     piece.bytes = tensor.bytes.subspan(at, std::min(n_bytes, tensor.bytes.size() - at));
     to_f32(piece, values, where);
@@ -71,8 +69,6 @@ struct Piece {
     } catch (const Error& e) {
       throw Error("{}: tensor '{}': {}", where, printable(tensor.name), e.what());
     }
-  } catch (...) {
-    error = std::current_exception();
   }
 };
 
@@ -101,10 +97,7 @@ void convert_tensor(const StoredTensor& tensor, DType dtype, const std::string& 
       if (i < n) pieces[i].convert(tensor, (first + i) * piece_bytes, piece_bytes, dtype, where);
     };
     threads == nullptr ? convert(0) : threads->run(convert);
-    for (std::size_t i = 0; i < n; ++i) {
-      if (pieces[i].error) std::rethrow_exception(pieces[i].error);
-      sink(pieces[i].out);
-    }
+    for (std::size_t i = 0; i < n; ++i) sink(pieces[i].out);
   }
 }
 

@@ -145,17 +145,19 @@ std::vector<std::string> known_names() {
   return names;
 }
 
-// "; did you mean NAME?" if a known name resembles `name`, "" otherwise.
-std::string near_name(const std::string& name) {
+// What a person can do if no model of this name is there. given: NAME or NAME:FILE.
+std::string advice(const std::string& name, const std::string& given) {
   const std::vector<std::string> names = known_names();
   const std::string* nearest = nullptr;
   std::size_t fewest = std::min<std::size_t>(3, name.size() / 2);  // at most 2 edits
+  bool is_pulled_so = name.find('/') != std::string::npos;         // OWNER/NAME
   for (const std::string& known : names) {
     const std::size_t edits = edits_between(name, known);
-    if (edits == 0) return "";  // ./stage pull knows it
+    is_pulled_so |= edits == 0;
     if (edits < fewest) nearest = &known, fewest = edits;
   }
-  return nearest == nullptr ? "" : fmt::format("; did you mean {}?", *nearest);
+  if (nearest != nullptr && *nearest != name) return fmt::format("; did you mean {}?", *nearest);
+  return is_pulled_so ? ": ./stage pull " + given : "; ./stage models lists the names";
 }
 
 // The model that is called NAME or NAME:FILE; nullopt if `given` looks like a path.
@@ -177,9 +179,8 @@ std::optional<fs::path> find_named(const std::string& given) {
   // A misspelled path of a file, or of a folder beside others? Opening it will fail.
   const bool is_file = file.empty() && fs::path(given).extension() == ".gguf";
   if (is_file || fs::is_directory(fs::path(given).parent_path(), ignored)) return std::nullopt;
-  const std::string near = near_name(name);
   throw Error("{}: no such folder, and no model of that name was pulled{}", given,
-              near.empty() ? ": ./stage pull " + given : near);
+              advice(name, given));
 }
 
 }  // namespace

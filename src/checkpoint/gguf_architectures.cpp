@@ -3,7 +3,6 @@
 // are from src/models/*.cpp, which uses the same ones for every file of an architecture.
 #include "checkpoint/gguf_architectures.h"
 
-#include <algorithm>
 #include <vector>
 
 #include <fmt/format.h>
@@ -451,13 +450,15 @@ constexpr GgufArchitecture kArchitectures[] = {
      .names = kQwenExperts,
      .keys = kQwen3MoeKeys,
      .flags = kOutputBias,
-     .fixed = R"({"norm_topk_prob": true})"},
+     .fixed = R"({"norm_topk_prob": true})",
+     .yarn = true},
     {.name = "qwen2moe",
      .model_type = "qwen2_moe",
      .names = kQwenExperts,
      .keys = kQwen2MoeKeys,
      .flags = kQwen2MoeFlags,
-     .fixed = R"({"norm_topk_prob": false})"},
+     .fixed = R"({"norm_topk_prob": false})",
+     .yarn = true},
     {.name = "smollm3",
      .model_type = "smollm3",
      .pairs = true,

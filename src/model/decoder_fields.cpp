@@ -107,12 +107,15 @@ void expect_absent(const ConfigFields& fields, std::span<const std::string_view>
 ActivationFunction parse_activation(const ConfigFields& fields, std::string_view key,
                                     std::string_view usual) {
   const std::string name = fields.text_or(key, usual);
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return ActivationFunction::GeluTanh;
+  if (name == "gelu_new" || name == "gelu_fast" || name == "gelu_pytorch_tanh") {
+    return ActivationFunction::GeluTanh;
+  }
   if (name == "gelu") return ActivationFunction::Gelu;
   if (name == "silu" || name == "swish") return ActivationFunction::Silu;
   if (name == "relu") return ActivationFunction::Relu;
-  throw Error("{}: '{}': expected gelu, gelu_new, gelu_pytorch_tanh, relu or silu, found '{}'",
-              fields.where(), key, printable(name));
+  throw Error(
+      "{}: '{}': expected gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu or silu, found '{}'",
+      fields.where(), key, printable(name));
 }
 
 std::optional<float> parse_clip_qkv(const ConfigFields& fields) {

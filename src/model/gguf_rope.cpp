@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -19,15 +18,20 @@ double theta(ArchitectureKeys& keys, std::string_view name) {
   return keys.has(name) ? keys.number(name) : kDefault;
 }
 
-// llama.cpp's script copies these keys from "rope_scaling". llama.cpp itself computes the factor of
-// attention from the factor of the positions, and ignores what the file says.
+// The factor of attention that transformers computes from the factor of the positions.
+double usual_attention_factor(double factor) {
+  return factor <= 1.0 ? 1.0 : 0.1 * std::log(factor) + 1.0;
+}
+
+// llama.cpp's script copies most keys from "rope_scaling". It gives two fields the key
+// yarn_attn_factor: "attention_factor", which transformers honours and which is at least 1, and
+// "attn_factor" of DeepSeek-R1-0528-Qwen3-8B, 0.878, which transformers ignores. llama.cpp ignores
+// the key, and multiplies the usual factor by rope.scaling.attn_factor.
 void add_yarn(ArchitectureKeys& keys, const GgufArchitecture& architecture,
               nlohmann::json& config) {
   constexpr GgufKey kKeys[] = {
       {"rope.scaling.yarn_beta_fast", "beta_fast"},
       {"rope.scaling.yarn_beta_slow", "beta_slow"},
-      {"rope.scaling.attn_factor", "attention_factor"},  // key of older files
-      {"rope.scaling.yarn_attn_factor", "attention_factor"},
   };
   nlohmann::json& rope = config["rope_scaling"];
   rope["rope_type"] = "yarn";
@@ -35,6 +39,16 @@ void add_yarn(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   rope["original_max_position_embeddings"] = keys.size("rope.scaling.original_context_length");
   for (const GgufKey& key : kKeys) {
     if (keys.has(key.key)) rope[key.field] = keys.number(key.key);
+  }
+  constexpr std::string_view kFactor = "rope.scaling.yarn_attn_factor";
+  if (keys.has(kFactor) && keys.number(kFactor) >= 1.0) {
+    rope["attention_factor"] = keys.number(kFactor);
+  }
+  constexpr std::string_view kTimes = "rope.scaling.attn_factor";
+  if (keys.has(kTimes) && keys.number(kTimes) != 1.0) {
+    if (architecture.latent_heads) keys.refuse(kTimes, "1");
+    rope["attention_factor"] =
+        keys.number(kTimes) * usual_attention_factor(rope["factor"].get<double>());
   }
   // Only in files of DeepSeek: 0.1 times the field of config.json.
   constexpr std::string_view kMultiplier = "rope.scaling.yarn_log_multiplier";

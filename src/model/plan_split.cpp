@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <span>
-#include <variant>
 
 #include "base/error.h"
 #include "model/plan_writer.h"

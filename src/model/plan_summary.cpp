@@ -179,12 +179,6 @@ std::string widths_text(const Plan& plan) {
 
 }  // namespace
 
-std::string grouped(std::size_t n) {
-  std::string digits = std::to_string(n);
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-  return digits;
-}
-
 std::vector<SummaryLine> plan_summary(const Plan& plan, const Checkpoint& checkpoint) {
   const std::size_t parameters = parameter_count(checkpoint, plan);
   const std::size_t unused = unused_parameters(plan);

@@ -11,9 +11,6 @@ namespace stagecraft {
 
 class Checkpoint;
 
-// "1,234,567"
-std::string grouped(std::size_t n);
-
 struct SummaryLine {
   std::string_view what;  // "attention"
   std::string value;      // "4 heads of 6, 2 for keys and values"

@@ -1,7 +1,6 @@
 #include "model/plan_text.h"
 
 #include <algorithm>
-#include <map>
 #include <span>
 #include <sstream>
 

@@ -65,8 +65,11 @@ void parse_yarn(const ConfigFields& fields, RopeConfig& rope) {
   }
 }
 
-constexpr std::array<std::string_view, 6> kYarnFields = {
-    kAttentionFactor, "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate"};
+// The last two are ignored, as in transformers: "attn_factor" of DeepSeek-R1-0528-Qwen3-8B, and
+// "finetuned" of the models of Yarn's authors.
+constexpr std::array<std::string_view, 8> kYarnFields = {
+    kAttentionFactor, "beta_fast", "beta_slow",   "mscale",
+    "mscale_all_dim", "truncate",  "attn_factor", "finetuned"};
 
 // Refuses other fields in the object of RoPE. They would change the frequencies, and ignoring them
 // would give wrong results: an attention_factor, an mrope_section, other parameters for each type
@@ -172,15 +175,18 @@ RopeConfig parse_rope_of(const ConfigFields& fields, std::size_t max_seq_len,
                          const RopeOfKind& kind) {
   std::optional<ConfigFields> object;
   if (!kind.slides) object = fields.object_of("rope_scaling");
-  if (const auto kinds = fields.object_of("rope_parameters")) {
+  const auto kinds = fields.object_of("rope_parameters");
+  if (kinds && kinds->object().size() != 0) {
     for (const JsonNode member : kinds->object().members()) {
       if (member.key() == "full_attention" || member.key() == "sliding_attention") continue;
       throw Error("{}: expected 'full_attention' and 'sliding_attention', found '{}'",
                   kinds->where(), printable(member.key()));
     }
-    if (!object || object->object().size() == 0) {
-      object = kinds->object_of(kind.slides ? "sliding_attention" : "full_attention");
+    if (object && object->object().size() != 0) {
+      throw Error("{}: 'rope_scaling': expected none beside 'rope_parameters', found {}",
+                  fields.where(), fields.find("rope_scaling")->describe());
     }
+    object = kinds->object_of(kind.slides ? "sliding_attention" : "full_attention");
   }
   return parse_rope(fields, object, max_seq_len, parse_theta(fields, kind.theta_key, kind.theta),
                     kind.honoured);

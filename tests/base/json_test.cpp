@@ -82,6 +82,16 @@ TEST(Json, ComparesValues) {
   }
 }
 
+TEST(Json, ComparesLargeWholeNumbersExactly) {
+  const Json json(
+      "[9007199254740992, 9007199254740993, 18446744073709551614, 18446744073709551615]", "file");
+  std::vector<JsonNode> nodes;
+  for (const JsonNode node : json.root().elements()) nodes.push_back(node);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (std::size_t j = 0; j < nodes.size(); ++j) EXPECT_EQ(nodes[i] == nodes[j], i == j);
+  }
+}
+
 TEST(Json, RefusesAKeyThatIsThereTwiceWhereverItIs) {
   EXPECT_EQ(message_of(R"({"a": 1, "b": 2, "a": 3})"), "file: 'a' is given twice");
   EXPECT_EQ(message_of(R"([{"a": [{"b": 1, "b": {}}]}])"), "file: '[0].a[0].b' is given twice");

@@ -1,11 +1,14 @@
 // The error message for a wrong GGUF file: its frame, its tensors, its config, its vocabulary.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <random>
 
+#include "model/gguf_config.h"
 #include "tests/hostile/raw_gguf.h"
 #include "tests/hostile/run_limited.h"
 #include "tests/support/engines.h"
@@ -611,6 +614,23 @@ TEST_P(RefusedGgufModel, InOneLineThatSaysWhatIsWrong) {
   EXPECT_EQ(run.code, 1) << run.ended_by;
   EXPECT_EQ(run.err, "stagecraft: " + message() + "\n");
   EXPECT_EQ(run.out, "");
+}
+
+// llama.cpp's script writes two fields of config.json with one key.
+TEST(GgufModel, TakesTheFactorOfAttentionThatTransformersTakes) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("model.gguf");
+  const auto factor_with = [&](const std::string& key, float value) {
+    RawGguf raw = RawGguf::read(TEST_DATA "/gguf/qwen2-rope-yarn.gguf");
+    raw.set("qwen2.rope.scaling.factor", f32(4.0f));
+    raw.set("qwen2.rope.scaling." + key, f32(value));
+    write_file(path, raw.bytes());
+    const auto rope = nlohmann::json::parse(gguf_config_json(GgufFile(path)))["rope_scaling"];
+    return rope.value("attention_factor", 0.0);  // 0: the usual one, 0.1 * ln(4) + 1
+  };
+  EXPECT_EQ(factor_with("yarn_attn_factor", 1.25f), 1.25);
+  EXPECT_EQ(factor_with("yarn_attn_factor", 0.878f), 0.0);
+  EXPECT_NEAR(factor_with("attn_factor", 0.5f), 0.5 * (0.1 * std::log(4.0) + 1.0), 1e-12);
 }
 
 // The layers of the course can read it; no other backend can.

@@ -88,8 +88,9 @@ TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
       {"gpt2-tied", "add_cross_attention", true,
        "'add_cross_attention': expected false, found true"},
       {"gpt2-tied", "activation_function", "tanh",
-       "'activation_function': expected gelu, gelu_new, gelu_pytorch_tanh, relu or silu, found "
-       "'tanh'"},
+       "'activation_function': expected gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu or "
+       "silu, "
+       "found 'tanh'"},
       {"gpt2-tied", "hidden_size", 16,
        "'hidden_size': expected none (GPT-2's own fields are 'n_embd', ...), found 16"},
       {"gpt2-tied", "n_head", 3, "'n_embd': expected a multiple of 'n_head' 3, found 16"},
@@ -143,8 +144,8 @@ TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
       {"falcon-alibi", "num_kv_heads", 1, "'num_kv_heads': expected 3, one per head, found 1"},
       {"phi-gqa2", "qk_layernorm", true, "'qk_layernorm': true is not supported"},
       {"phi-gqa2", "hidden_act", "quick_gelu",
-       "'hidden_act': expected gelu, gelu_new, gelu_pytorch_tanh, relu or silu, found "
-       "'quick_gelu'"},
+       "'hidden_act': expected gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu or silu, "
+       "found 'quick_gelu'"},
       {"phi-gqa2", "rope_scaling", nlohmann::json{{"type", "linear"}, {"factor", 2.0}},
        "rope type: expected default, found linear"},
       {"phi-gqa2", "rope_scaling",
@@ -157,11 +158,13 @@ TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
       {"starcoder2-window4", "norm_type", "rms_norm",
        "'norm_type': expected 'layer_norm', found 'rms_norm'"},
       {"starcoder2-window4", "mlp_type", "gated", "'mlp_type': expected 'default', found 'gated'"},
-      {"llama-gqa2", "hidden_act", "gelu_fast",
-       "'hidden_act': expected gelu, gelu_new, gelu_pytorch_tanh, relu or silu, found 'gelu_fast'"},
+      {"llama-gqa2", "hidden_act", "gelu_10",
+       "'hidden_act': expected gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu or silu, "
+       "found 'gelu_10'"},
       {"ernie4_5-tied", "moe_num_experts", 64, "'moe_num_experts': 64 is not supported"},
-      {"ernie4_5-tied", "hidden_act", "gelu_fast",
-       "'hidden_act': expected gelu, gelu_new, gelu_pytorch_tanh, relu or silu, found 'gelu_fast'"},
+      {"ernie4_5-tied", "hidden_act", "gelu_10",
+       "'hidden_act': expected gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu or silu, "
+       "found 'gelu_10'"},
       {"ernie4_5-tied", "use_bias", "no", "'use_bias': expected true or false, found \"no\""},
       {"ernie4_5-tied", "rope_scaling", nlohmann::json{{"type", "dynamic"}, {"factor", 2.0}},
        "rope_scaling: rope type: expected default, linear or llama3, found 'dynamic'"},
@@ -229,6 +232,12 @@ TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
        nlohmann::json{{"type", "yarn"}, {"factor", 2.0}, {"truncate", false}},
        "'truncate': expected true, found false"},
       {"olmo3-yarn", "sliding_window", nullptr, "'sliding_window': expected a size, found null"},
+      {"qwen2-rope-yarn", "rope_scaling",
+       nlohmann::json{
+           {"type", "yarn"}, {"factor", 4.0}, {"attn_factor", 0.878}, {"finetuned", true}},
+       "not refused"},
+      {"olmo3-layer-types", "rope_scaling", nlohmann::json{{"type", "linear"}, {"factor", 2.0}},
+       "'rope_scaling': expected none beside 'rope_parameters', found an object"},
       {"olmo3-layer-types", "layer_types", nlohmann::json{"full_attention"},
        "'layer_types': expected one type for each of 2 layers, found an array of 1"},
       {"cohere-tied", "use_parallel_block", false,
@@ -250,10 +259,15 @@ TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
       {"mixtral-2-of-5", "num_experts_per_tok", 0, ""},
       {"mixtral-2-of-5", "num_experts_per_tok", nullptr, "not refused"},  // 2
       {"mixtral-2-of-5", "moe_intermediate_size", 8, "'moe_intermediate_size': 8 is not supported"},
-      {"mixtral-2-of-5", "hidden_act", "gelu_fast", ""},
+      {"mixtral-2-of-5", "hidden_act", "gelu_10", ""},
       {"mixtral-2-of-5", "sliding_window", 0, ""},
       {"mixtral-2-of-5", "rope_scaling", nlohmann::json{{"type", "yarn"}, {"factor", 2.0}},
        "rope_scaling: rope type: expected default, linear or llama3, found 'yarn'"},
+      {"qwen2-moe-shared", "use_qk_norm", true, "'use_qk_norm': expected false, found true"},
+      {"qwen3-moe-3-of-7", "use_qk_norm", true, "not refused"},
+      {"qwen3-moe-3-of-7", "rope_scaling", nlohmann::json{{"type", "yarn"}, {"factor", 4.0}},
+       "not refused"},
+      {"qwen3-moe-3-of-7", "use_qk_norm", false, "'use_qk_norm': expected true, found false"},
       {"qwen2-moe-shared", "num_experts", nullptr, "not refused"},
       {"qwen2-moe-shared", "num_experts", "five", ""},
       {"qwen2-moe-shared", "num_experts_per_tok", 6,

@@ -1,7 +1,6 @@
 // DeepSeek-V2 and V3 (DeepSeek-AI 2024). Differences from Llama: attention keeps one short row per
 // token, the latent, from which the keys and values of all heads are computed. There are experts
 // and shared experts. V3 chooses experts by sigmoid with a bias.
-#include <array>
 #include <cmath>
 
 #include <fmt/format.h>

@@ -1,6 +1,5 @@
 // OLMo 3 (Ai2 2025). Differences from OLMo 2: three of four layers have a window. If yarn stretches
 // RoPE, then only in the layers without a window.
-#include <array>
 
 #include "model/architectures/architectures.h"
 #include "model/architectures/olmo_common.h"

@@ -1,7 +1,6 @@
 // Qwen2-MoE (Qwen Team 2024) and Qwen3-MoE (Yang et al. 2025). Differences from Qwen2 and Qwen3:
 // some layers have experts instead of one feed-forward block. Qwen2-MoE also has a shared expert,
 // which computes every row. A gate per row scales its result.
-#include <array>
 
 #include "model/architectures/architectures.h"
 #include "model/architectures/experts_common.h"
@@ -49,7 +48,9 @@ Plan qwen_moe_plan(const ConfigFields& fields, const char* model_type, const Qwe
   DecoderWriter w(model_type, sizes, plan);
   const BufferId shares = w.buffer("r", model.experts.n);
   const BufferId shared = model.shared_width == 0 ? kNone : w.buffer("s", 1);
-  const FrequenciesId rope = w.frequencies(parse_rope(fields, sizes.max_seq_len));
+  const RopeConfig angles = parse_rope(fields, sizes.max_seq_len, 10'000.0, kYarn);
+  const float scale = sizes.score_scale(angles);
+  const FrequenciesId rope = w.frequencies(angles);
   w.embedding();
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {
     const std::string at = w.layer(i), self = at + "self_attn.", mlp = at + "mlp.";
@@ -57,7 +58,7 @@ Plan qwen_moe_plan(const ConfigFields& fields, const char* model_type, const Qwe
     w.qkv(w.n, self, model.qkv_bias);
     if (model.head_norms) w.head_norms(self);
     w.rope(rope);
-    w.attention(sizes.score_scale(), model.windows[i]);
+    w.attention(scale, model.windows[i]);
     w.linear("attn_proj", w.o, w.a, self + "o_proj", model.o_bias);
     w.add("attn_residual");
 
@@ -77,12 +78,14 @@ Plan qwen_moe_plan(const ConfigFields& fields, const char* model_type, const Qwe
 }
 
 void refuse_what_differs_from_qwen_moe(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, {"num_experts", "num_local_experts", "num_experts_per_tok",
-                                     "moe_intermediate_size", "shared_expert_intermediate_size"});
+  refuse_foreign_arithmetic(
+      fields, {"num_experts", "num_local_experts", "num_experts_per_tok", "moe_intermediate_size",
+               "shared_expert_intermediate_size", "use_qk_norm"});
 }
 
 Plan qwen2_moe_plan(const ConfigFields& fields) {
   refuse_what_differs_from_qwen_moe(fields);
+  expect_false(fields, "use_qk_norm");
   QwenMoe model;
   model.sizes =
       parse_sizes(fields, {.vocab_size = 151'936, .max_seq_len = 32'768, .n_kv_heads = 16});
@@ -96,6 +99,7 @@ Plan qwen2_moe_plan(const ConfigFields& fields) {
 
 Plan qwen3_moe_plan(const ConfigFields& fields) {
   refuse_what_differs_from_qwen_moe(fields);
+  expect_true(fields, "use_qk_norm");  // files of Qwen3-Coder have it
   QwenMoe model;
   model.sizes =
       parse_sizes(fields, {.vocab_size = 151'936, .max_seq_len = 32'768, .n_kv_heads = 4});
