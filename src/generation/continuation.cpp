@@ -14,13 +14,16 @@ Continuation::Step Continuation::next(std::span<float> logits, std::span<TokenPr
   if (token < 0) {
     const auto recent = tokens().last(std::min(tokens_.size(), options_.repeat_last_n));
     penalize_repeats(logits, recent, options_.repeat_penalty);
+    change_logits(logits, rules_, counts_);
     if (guide_ && !forbid_others(logits)) return {{}, StopReason::EndToken};
+    forbid_unlikely(logits, options_.sampler.temperature, rules_.min_p);
     token = sample(logits, options_.sampler, random_.uniform(), scratch);
   }
   if (std::ranges::find(options_.end_tokens, token) != options_.end_tokens.end()) {
     return {{}, StopReason::EndToken};
   }
   tokens_.push_back(token);
+  if (rules_.counts_tokens()) ++counts_[token];
   if (guide_) {
     guide_->push(token);
     if (guide_->is_complete()) return {token, StopReason::EndToken};

@@ -6,21 +6,24 @@
 #include <vector>
 
 #include "generation/generate.h"
+#include "generation/logit_rules.h"
 #include "text/grammar/token_grammar.h"
 
 namespace stagecraft {
 
-// Whether these options always choose the token with the largest logit: temperature 0, and no
-// penalty that could change which logit is the largest.
-inline bool is_plain_greedy(const GenerationOptions& options) {
-  return options.sampler.temperature == 0.0f && options.repeat_penalty == 1.0f;
+// Whether these options always choose the token with the largest logit: temperature 0, and no rule
+// that could change which logit is the largest.
+inline bool is_plain_greedy(const GenerationOptions& options, const LogitRules& rules) {
+  return options.sampler.temperature == 0.0f && options.repeat_penalty == 1.0f &&
+         rules.change_nothing();
 }
 
 // One of several texts that are generated together: its tokens, and the rules for choosing the next
 // token and for ending the text. The rules and their order are those of generate(), but there is no
-// session: the caller feeds the tokens and provides the logits. With a grammar, the logits of
-// forbidden tokens become -infinity before the choice; so do those of end tokens while the text is
-// not complete.
+// session: the caller feeds the tokens and provides the logits. The logits are changed before the
+// choice: by bias and penalties, by the grammar, and by min_p. The grammar sets the logits of
+// forbidden tokens to -infinity; so it does with those of end tokens while the text is not
+// complete.
 //
 // Three loops use it: a session's (next_token), that of generate_batch(), and the server's. The
 // last two compute several texts per pass. generate() is a fourth loop: it is stage 7, and needs
@@ -29,13 +32,15 @@ class Continuation {
  public:
   // prompt: 1 to `context` tokens. context: the most tokens of the whole text. grammar: may be
   // null. It need not outlive this object, which shares its rules and its tree of tokens.
+  // rules.bias: tokens of the vocabulary.
   Continuation(std::vector<TokenId> prompt, const GenerationOptions& options, Random random,
-               std::size_t context, const TokenGrammar* grammar = nullptr)
+               std::size_t context, const TokenGrammar* grammar = nullptr, LogitRules rules = {})
       : tokens_(std::move(prompt)),
         n_prompt_(tokens_.size()),
         options_(options),
         random_(random),
-        context_(context) {
+        context_(context),
+        rules_(std::move(rules)) {
     if (grammar != nullptr) guide_.emplace(*grammar);
   }
 
@@ -43,13 +48,13 @@ class Continuation {
     std::optional<TokenId> token;   // the new token; nullopt if the text ended before it
     std::optional<StopReason> end;  // why the text has ended; nullopt if it has not
   };
-  // logits     [vocab_size]  the scores after the last token; changed by penalty and grammar
+  // logits     [vocab_size]  the scores after the last token; changed by the rules and the grammar
   // scratch    [vocab_size]  written: memory to work in
   // likeliest  the next token, if the backend has chosen it: then logits are not read; or -1
   Step next(std::span<float> logits, std::span<TokenProbability> scratch, TokenId likeliest = -1);
   // Whether its next token is the likeliest one, whatever its tokens are. See
   // Backend::forward_greedy.
-  bool is_greedy() const { return is_plain_greedy(options_) && !guide_; }
+  bool is_greedy() const { return is_plain_greedy(options_, rules_) && !guide_; }
 
   std::span<const TokenId> tokens() const { return tokens_; }  // the prompt, then the new tokens
   std::span<const TokenId> made() const { return tokens().subspan(n_prompt_); }
@@ -64,6 +69,8 @@ class Continuation {
   GenerationOptions options_;
   Random random_;
   std::size_t context_;
+  LogitRules rules_;
+  TokenCounts counts_;  // of made(), if rules_.counts_tokens()
   std::optional<GuidedText> guide_;
 };
 

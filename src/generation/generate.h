@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <span>
 
 #include "generation/random.h"
 #include "generation/sampler.h"

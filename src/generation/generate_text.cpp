@@ -7,13 +7,13 @@
 namespace stagecraft {
 namespace {
 
-// As generate(), but with a grammar and with tokens that the backend has chosen, which the course's
-// generate() does not support.
+// As generate(), but with a grammar, LogitRules, and tokens that the backend has chosen, which the
+// course's generate() does not support.
 StopReason generate_more(Session& session, const TextOptions& options, Random& random,
                          const std::function<bool(TokenId)>& on_token) {
   const auto tokens = session.tokens();
   Continuation text({tokens.begin(), tokens.end()}, options.generation, random, session.context(),
-                    options.grammar.get());
+                    options.grammar.get(), options.rules);
   std::vector<TokenProbability> scratch(session.logits().size());
   while (true) {
     const Continuation::Step step = next_token(session, text, scratch);
@@ -32,7 +32,7 @@ TextResult generate_text(const Tokenizer& tokenizer, Session& session,
   TextResult result;
   const std::size_t before = session.computed();
   const Stopwatch watch;
-  const bool greedy = is_plain_greedy(options.generation) && !options.grammar;
+  const bool greedy = is_plain_greedy(options.generation, options.rules) && !options.grammar;
   const auto go_on = [&] { return on_text({}); };
   const bool fed = greedy ? session.feed_greedy(prompt, go_on) : session.feed(prompt, go_on);
   result.prompt_tokens = session.computed() - before;
@@ -50,9 +50,9 @@ TextResult generate_text(const Tokenizer& tokenizer, Session& session,
     return show(visible.push(token)) && !visible.stopped();
   };
   const bool is_chosen = greedy && session.likeliest() >= 0;  // by a GPU
-  result.reason = options.grammar || is_chosen
-                      ? generate_more(session, options, random, take)
-                      : generate(session, options.generation, random, take);
+  const bool is_plain = !options.grammar && options.rules.change_nothing() && !is_chosen;
+  result.reason = is_plain ? generate(session, options.generation, random, take)
+                           : generate_more(session, options, random, take);
   // After an interruption, the text that is still held back is not wanted; otherwise it is ordinary
   // text.
   if (result.reason != StopReason::Stopped) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "generation/generate.h"
+#include "generation/logit_rules.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
@@ -17,6 +18,7 @@ struct TextOptions {
   GenerationOptions generation;
   // The grammar of the text; the text ends if no token may follow. Null: any text.
   std::shared_ptr<const TokenGrammar> grammar;
+  LogitRules rules;
   std::vector<std::string> stops;  // each of these ends the text and is not given to on_text
 };
 

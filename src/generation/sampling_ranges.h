@@ -13,6 +13,7 @@ struct NumberRange {
 };
 inline constexpr NumberRange kTemperatures = {0, 100};
 inline constexpr NumberRange kTopPs = {0, 1};
+inline constexpr NumberRange kMinPs = {0, 1};
 inline constexpr NumberRange kRepeatPenalties = {0.01, 100};
 inline constexpr std::size_t kMostTokens = 10'000'000;
 inline constexpr std::size_t kMostThreads = 256;

@@ -28,7 +28,7 @@ struct Choices {
 // Choices.AreTheProbabilitiesWithWhichSampleChooses compares the two.
 //
 //   logits   [vocab_size]  of the model
-//   changed  [vocab_size]  the same after the repeat penalty: the input of sample()
+//   changed  [vocab_size]  the same after the repeat penalty and min_p: the input of sample()
 //   count    how many of the most likely tokens are listed
 //   asked    a token that is always listed, or -1
 //

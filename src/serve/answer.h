@@ -5,6 +5,7 @@
 #include <string>
 
 #include "serve/api_error.h"
+#include "serve/request_fields.h"
 #include "serve/text_request.h"
 #include "text/tool_calls.h"
 
@@ -55,9 +56,9 @@ inline bool is_cut(StopReason reason) {
 
 // The error of a text that failed. grammar_field: the field of the request that gives the grammar.
 inline ApiError error_of(const TextEnd& end, const std::string& grammar_field) {
-  if (!end.grammar_failed) return {500, "server_error", "", "", end.error};
+  if (!end.grammar_failed) return ApiError::server_error(end.error);
   return ApiError::bad_request(grammar_field,
-                               fmt::format("request: '{}': {}", grammar_field, end.error));
+                               fmt::format("{}: {}", place_of(grammar_field), end.error));
 }
 
 }  // namespace stagecraft

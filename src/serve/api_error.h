@@ -23,6 +23,11 @@ class ApiError : public Error {
     return {400, "invalid_request_error", std::move(param), std::move(code), message};
   }
 
+  // Status 500: the model, or the memory, failed.
+  static ApiError server_error(const std::string& message) {
+    return {500, "server_error", "", "", message};
+  }
+
   int status() const { return status_; }
   const std::string& type() const { return type_; }
   const std::string& param() const { return param_; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/number.h"
 #include "base/utf8.h"
 #include "model/placement.h"
 #include "serve/chat_fields.h"
@@ -15,6 +16,8 @@ namespace {
 constexpr std::size_t kMaxStops = 16;
 constexpr std::size_t kMaxStopBytes = 256;
 constexpr std::size_t kMaxRepeatLastN = 1024;  // the cost of the penalty grows with its square
+constexpr NumberRange kPenalties = {-2, 2};    // as OpenAI
+constexpr NumberRange kBiases = {-100, 100};   // as OpenAI
 constexpr std::size_t kMaxTop = 20;
 constexpr std::size_t kMaxGlassTop = 100;
 constexpr std::size_t kDefaultCompletionTokens = 16;  // OpenAI's default
@@ -57,7 +60,8 @@ std::size_t parse_max_tokens(RequestFields& fields, bool chat, std::size_t other
   const std::size_t newer = chat ? read("max_completion_tokens") : 0;
   if (max_tokens != 0 && newer != 0 && max_tokens != newer) {
     const std::string other = fields.find("max_completion_tokens")->describe();
-    expected("max_tokens", other + " (max_completion_tokens)", fields.find("max_tokens"));
+    expected("max_tokens", "the value of 'max_completion_tokens', " + other,
+             fields.find("max_tokens"));
   }
   return max_tokens != 0 ? max_tokens : newer != 0 ? newer : otherwise;
 }
@@ -74,6 +78,26 @@ std::vector<TokenId> ids_of(JsonNode array, const ServedModel& model, const char
   return ids;
 }
 
+// Added to logits: an object with members "ID": NUMBER, or an empty array.
+std::vector<std::pair<TokenId, float>> parse_bias(RequestFields& fields, const ServedModel& model) {
+  std::vector<std::pair<TokenId, float>> biases;
+  const std::optional<JsonNode> value = fields.find("logit_bias");
+  if (!value || (value->is_array() && value->size() == 0)) return biases;
+  if (!value->is_object()) expected("logit_bias", "an object", *value);
+  for (const JsonNode bias : value->members()) {
+    const std::optional<std::uint64_t> token = integer_of<std::uint64_t>(bias.key());
+    if (!token || *token >= model.vocab_size) {
+      expected("logit_bias", fmt::format("token ids from 0 to {}", model.vocab_size - 1),
+               "'" + printable(bias.key()) + "'");
+    }
+    const std::string field = fmt::format("logit_bias.{}", *token);
+    const double number = reading(
+        field, [&] { return json_number(bias, kRequest, field, kBiases.min, kBiases.max); });
+    biases.emplace_back(static_cast<TokenId>(*token), static_cast<float>(number));
+  }
+  return biases;
+}
+
 TextOptions parse_options(RequestFields& fields, const ServedModel& model, bool chat) {
   TextOptions options = model.defaults;
   GenerationOptions& generation = options.generation;
@@ -82,11 +106,15 @@ TextOptions parse_options(RequestFields& fields, const ServedModel& model, bool 
   SamplerOptions& sampler = generation.sampler;
   sampler.temperature = fields.number("temperature", kTemperatures, sampler.temperature);
   sampler.top_p = fields.number("top_p", kTopPs, sampler.top_p);
-  sampler.top_k = fields.size("top_k", 0, kMostTokens, sampler.top_k);
-  generation.repeat_penalty =
-      fields.number("repeat_penalty", kRepeatPenalties, generation.repeat_penalty);
+  const std::optional<JsonNode> top_k = fields.find("top_k");
+  const bool all = top_k && top_k->is_number() && top_k->number() == -1;  // as in vLLM
+  sampler.top_k = all ? 0 : fields.size("top_k", 0, kMostTokens, sampler.top_k);
+  const char* penalty = fields.find("repetition_penalty") ? "repetition_penalty"  // vLLM's name
+                                                          : "repeat_penalty";
+  generation.repeat_penalty = fields.number(penalty, kRepeatPenalties, generation.repeat_penalty);
   generation.repeat_last_n =
       fields.size("repeat_last_n", 0, kMaxRepeatLastN, generation.repeat_last_n);
+  options.rules.min_p = fields.number("min_p", kMinPs, options.rules.min_p);
   options.stops = parse_stops(fields, options.stops);
   if (const std::optional<JsonNode> value = fields.find("stop_token_ids")) {
     if (!value->is_array() || value->size() > kMaxStops) {
@@ -112,14 +140,14 @@ void parse_common(RequestFields& fields, CompletionRequest& request) {
   }
   fields.ignore({"user", "metadata", "store", "service_tier", "safety_identifier",
                  "prompt_cache_key", "prompt_cache_retention", "cache_prompt", "prediction"});
-  fields.only("presence_penalty", "[0]");
-  fields.only("frequency_penalty", "[0]");
-  fields.only("logit_bias", "[{}, []]");
-  fields.only("min_p", "[0]");
 }
 
 void parse_choices(RequestFields& fields, const ServedModel& model, CompletionRequest& request,
                    TextRequest& text) {
+  LogitRules& rules = text.options.rules;
+  rules.presence_penalty = fields.number("presence_penalty", kPenalties, 0.0f);
+  rules.frequency_penalty = fields.number("frequency_penalty", kPenalties, 0.0f);
+  rules.bias = parse_bias(fields, model);
   if (request.token_ids && !text.n_top) text.n_top = 0;  // 0: scores each token, lists no others
   request.n = fields.size("n", 1, model.max_texts, 1);
 }
@@ -286,10 +314,12 @@ GlassRequest parse_glass(std::string_view body, const ServedModel& model, GlassV
   GlassRequest request;
   request.view = view;
   check_model(fields, model);
-  const GenerationOptions generation = parse_options(fields, model, false).generation;
+  const TextOptions options = parse_options(fields, model, false);
+  const GenerationOptions& generation = options.generation;
   request.sampler = generation.sampler;
   request.repeat_penalty = generation.repeat_penalty;
   request.repeat_last_n = generation.repeat_last_n;
+  request.min_p = options.rules.min_p;
   request.top = fields.size("top", 1, kMaxGlassTop, request.top);
   const std::optional<JsonNode> tokens = fields.find("tokens");
   if (!tokens || !tokens->is_array()) expected("tokens", "an array of token ids", tokens);

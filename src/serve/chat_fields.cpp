@@ -75,9 +75,7 @@ std::vector<ToolCall> parse_calls(RequestFields& message) {
     fields.refuse_others();
     function.refuse_others();
     const std::string arguments = function.path("arguments");
-    reading(arguments, [&] {
-      return parse_json_object(made.arguments, fmt::format("{}: '{}'", kRequest, arguments));
-    });
+    reading(arguments, [&] { return parse_json_object(made.arguments, place_of(arguments)); });
     calls.push_back(std::move(made));
   }
   return calls;
@@ -248,7 +246,9 @@ ChatTools parse_tools(RequestFields& fields, const ChatFormat& format) {
   const std::optional<JsonNode> choice = fields.find("tool_choice");
   const std::optional<JsonNode> array = fields.find("tools");
   if (!array || (array->is_array() && array->size() == 0)) {
-    fields.only("tool_choice", R"(["none", "auto"])");
+    const bool is_free = !choice || (choice->is_string() &&
+                                     (choice->string() == "none" || choice->string() == "auto"));
+    if (!is_free) expected("tool_choice", "'none' or 'auto' without 'tools'", choice);
     return tools;
   }
   tools.callable = parse_tool_list(*array);

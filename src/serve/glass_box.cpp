@@ -11,6 +11,7 @@
 #include "base/start_thread.h"
 #include "base/utf8.h"
 #include "generation/broken_model.h"
+#include "generation/logit_rules.h"
 #include "generation/ranking.h"
 #include "generation/repeat_penalty.h"
 #include "inspection/choices.h"
@@ -53,6 +54,7 @@ struct Writer {
     const std::span<const TokenId> tokens = request.tokens;
     penalize_repeats(changed, tokens.last(std::min(tokens.size(), request.repeat_last_n)),
                      request.repeat_penalty);
+    forbid_unlikely(changed, request.sampler.temperature, request.min_p);
     const Choices all = stagecraft::choices(look.logits, changed, request.sampler, request.top,
                                             request.next.value_or(-1));
     nlohmann::json list = nlohmann::json::array();

@@ -23,6 +23,7 @@ struct GlassRequest {
   SamplerOptions sampler;
   float repeat_penalty = 1.0f;
   std::size_t repeat_last_n = 64;
+  float min_p = 0.0f;
   std::size_t top = 10;  // how many of the most likely tokens are in the answer
 };
 

@@ -1,7 +1,5 @@
 #include "serve/grammar_fields.h"
 
-#include <vector>
-
 #include "base/error.h"
 #include "text/grammar/json_schema.h"
 #include "text/tool_calls.h"
@@ -41,8 +39,6 @@ std::optional<JsonNode> schema_of_format(JsonNode format, bool& strict) {
   fields.refuse_others();
   return schema;
 }
-
-std::string place_of(const std::string& field) { return fmt::format("{}: '{}'", kRequest, field); }
 
 // What Grammar::parse finds in a grammar that is made from a schema. Its own message would name a
 // line of a text that the client does not see.

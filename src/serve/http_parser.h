@@ -32,9 +32,6 @@ class HttpError : public Error {
   int status_;
 };
 
-// The text without spaces and tabs at both ends.
-std::string_view trimmed(std::string_view text);
-
 struct HttpLimits {
   std::size_t head_bytes = 16 << 10;  // request line and headers; also the limit of trailers
   std::size_t headers = 100;

@@ -237,11 +237,16 @@ void HttpServer::accept_all() {
     const int yes = 1;
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
-    Connection connection;
-    connection.fd = fd;
-    connection.parser = HttpParser(options_.limits);
-    wait_for_request(connection);
-    connections_.emplace(++last_id_, std::move(connection));
+    try {
+      Connection connection;
+      connection.fd = fd;
+      connection.parser = HttpParser(options_.limits);
+      wait_for_request(connection);
+      connections_.emplace(++last_id_, std::move(connection));
+    } catch (const std::bad_alloc&) {
+      ::close(fd);
+      return;
+    }
   }
 }
 
@@ -360,7 +365,7 @@ void HttpServer::answer(ConnectionId id, HttpAnswer answer) {
   Connection* connection = find(id, Phase::Answering);
   if (connection == nullptr) return;
   connection->phase = Phase::Closing;
-  queue(id, connection->head_only ? "" : answer.body);
+  queue(id, connection->head_only ? std::string_view() : answer.body);
 }
 
 void HttpServer::begin_stream(ConnectionId id, const std::string& content_type) {
@@ -383,7 +388,7 @@ void HttpServer::end_stream(ConnectionId id) {
   end_answer(id);
 }
 
-void HttpServer::break_stream(ConnectionId id) { drop(id); }
+void HttpServer::break_answer(ConnectionId id) { drop(id); }
 
 // The whole answer is queued: waits for the next request, or closes the connection.
 void HttpServer::end_answer(ConnectionId id) {

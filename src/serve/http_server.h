@@ -72,14 +72,14 @@ class HttpServer {
   // Makes run() call on_wake() soon. Any thread or signal handler may call it.
   void wake() const noexcept;
 
-  // Answer the request of a connection: either answer(), or begin_stream(), any number of stream()
-  // and end_stream() or break_stream(). They do nothing if the connection is gone.
+  // Answer the request of a connection: answer(); or begin_stream(), any number of stream(), and
+  // end_stream(). break_answer() ends either. They do nothing if the connection is gone.
   void answer(ConnectionId connection, HttpAnswer answer);
   void begin_stream(ConnectionId connection, const std::string& content_type);
   void stream(ConnectionId connection, std::string_view piece);
   void end_stream(ConnectionId connection);
-  // Closes the connection, so that the client sees that the stream is incomplete.
-  void break_stream(ConnectionId connection);
+  // Closes the connection, so that the client sees that the answer is incomplete.
+  void break_answer(ConnectionId connection);
 
   std::size_t n_connections() const { return connections_.size(); }
 

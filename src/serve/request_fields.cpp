@@ -5,8 +5,10 @@
 
 namespace stagecraft {
 
+std::string place_of(std::string_view field) { return fmt::format("{}: '{}'", kRequest, field); }
+
 void refuse_field(const std::string& field, std::string_view problem, std::string code) {
-  throw ApiError::bad_request(field, fmt::format("{}: '{}': {}", kRequest, field, problem),
+  throw ApiError::bad_request(field, fmt::format("{}: {}", place_of(field), problem),
                               std::move(code));
 }
 

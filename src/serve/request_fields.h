@@ -14,6 +14,9 @@ namespace stagecraft {
 
 inline constexpr const char* kRequest = "request";  // the place that errors name
 
+// "request: 'FIELD'": the place of a problem in `field`.
+std::string place_of(std::string_view field);
+
 // Throw ApiError (400): "request: 'FIELD': PROBLEM", or with the problem "expected WHAT, found
 // FOUND". field: the path of the field in the request, such as "messages[1].role".
 [[noreturn]] void refuse_field(const std::string& field, std::string_view problem,

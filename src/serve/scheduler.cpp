@@ -18,10 +18,10 @@ namespace {
 // texts.
 constexpr std::size_t kRowsPerPrompt = 8;
 constexpr std::size_t kLeastPromptRows = 16, kMostPromptRows = 64;
-constexpr std::size_t kMaxRows = 512;         // per step
-constexpr std::size_t kMinSharedTokens = 16;  // tokens
-constexpr std::size_t kMoreSlots = 64;        // slots for earlier texts, if sequences share memory
-constexpr std::size_t kTokensPerDrop = 64;    // about a page of the CPU backend
+constexpr std::size_t kMaxRows = 512;  // per step
+constexpr std::size_t kMinSharedTokens = 16;
+constexpr std::size_t kMoreSlots = 64;      // slots for earlier texts, if sequences share memory
+constexpr std::size_t kTokensPerDrop = 64;  // about a page of the CPU backend
 
 // The score of the chosen token, with the n_top likeliest tokens.
 TokenScore score_of(std::span<const float> logits, TokenId token, std::size_t n_top) {
@@ -190,7 +190,8 @@ void Scheduler::admit(Waiting waiting, Slot& slot) {
   const std::size_t kept = slot.sequence->truncate(known);
   VisibleText visible(tokenizer_, request.prompt, std::move(request.options.stops));
   Continuation continuation(std::move(request.prompt), request.options.generation,
-                            Random(request.seed), options_.context, request.options.grammar.get());
+                            Random(request.seed), options_.context, request.options.grammar.get(),
+                            std::move(request.options.rules));
   slot.tokens.clear();
   slot.running.emplace(
       Running{waiting.id, std::move(continuation), std::move(visible), request.n_top, kept, kept});

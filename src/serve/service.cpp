@@ -61,13 +61,14 @@ void Service::on_request(ConnectionId connection, HttpRequest request) {
   } catch (const ApiError& error) {
     reply = refuse(error);
   } catch (const std::exception& error) {
-    reply = refuse({500, "server_error", "", "", error.what()});
+    reply = refuse(ApiError::server_error(error.what()));
   }
   if (reply) server_->answer(connection, std::move(*reply));
 }
 
 HttpAnswer Service::refuse(const ApiError& error) {
   ++refused_;
+  if (options_.on_refused) options_.on_refused(error);
   HttpAnswer answer{error.status(), kJson, error.json(), {}};
   if (error.status() == 401) answer.headers = {{"WWW-Authenticate", "Bearer"}};
   if (error.status() == 429) answer.headers = {{"Retry-After", "1"}};
@@ -255,9 +256,13 @@ void Service::on_wake() {
   for (GlassAnswer& answer : glass_box_->take_answers()) {
     const auto owner = glass_owners_.extract(answer.id);
     if (owner.empty()) continue;  // its client is gone
-    server_->answer(owner.mapped(), answer.error.empty()
-                                        ? HttpAnswer{200, kJson, std::move(answer.json), {}}
-                                        : refuse({500, "server_error", "", "", answer.error}));
+    try {
+      server_->answer(owner.mapped(), answer.error.empty()
+                                          ? HttpAnswer{200, kJson, std::move(answer.json), {}}
+                                          : refuse(ApiError::server_error(answer.error)));
+    } catch (const std::exception&) {  // no memory: ends this connection, and not the server
+      server_->break_answer(owner.mapped());
+    }
   }
 }
 
@@ -273,8 +278,8 @@ void Service::fail(ConnectionId connection, const std::string& problem) {
   if (it == answering_.end()) return;
   const bool is_stream = it->second.writer->is_stream();
   forget(connection, it->second.first, it->second.n_texts);
-  if (is_stream) return server_->break_stream(connection);
-  server_->answer(connection, refuse({500, "server_error", "", "", problem}));
+  if (is_stream) return server_->break_answer(connection);
+  server_->answer(connection, refuse(ApiError::server_error(problem)));
 }
 
 void Service::forget(ConnectionId connection, TextId first, std::size_t n_texts) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -26,6 +27,7 @@ class Service : public HttpServer::Handler {
     bool only_local_names = true;  // refuse a Host header that does not name this machine
     bool has_beside = false;       // a second model is served, too (SideBySide)
     bool has_glass_box = true;     // POST /glass/... is answered; false: 404
+    std::function<void(const ApiError&)> on_refused = {};  // called for each refused request
   };
   // The model must outlive the service.
   Service(const ServedModel& model, const Options& options);

@@ -20,8 +20,8 @@ struct TextRequest {
   std::optional<std::size_t> n_top;  // score each token, and list the n_top likeliest
 };
 
-// The log-probability of a token: the natural logarithm of the softmax of its logits, before
-// temperature, penalties, top-k and top-p.
+// The log-probability of a token: the natural logarithm of the softmax of the model's logits, which
+// no option of sampling has changed.
 struct TokenScore {
   TokenId token = 0;
   float logprob = 0.0f;

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "tests/support/engines.h"
 #include "tests/support/tiny_chat_model.h"
 
@@ -15,7 +19,7 @@ class ContinuationTest : public testing::Test {
 
   Continuation text(std::vector<TokenId> prompt, std::size_t context,
                     const TokenGrammar* grammar = nullptr) const {
-    return Continuation(std::move(prompt), options_, Random(1), context, grammar);
+    return Continuation(std::move(prompt), options_, Random(1), context, grammar, rules_);
   }
   static Continuation::Step step(Continuation& text, std::vector<float> logits) {
     std::vector<TokenProbability> scratch(logits.size());
@@ -23,6 +27,7 @@ class ContinuationTest : public testing::Test {
   }
 
   GenerationOptions options_;
+  LogitRules rules_;
 };
 
 TEST_F(ContinuationTest, EndsBeforeItsFirstTokenWhereNoneIsWanted) {
@@ -50,6 +55,43 @@ TEST_F(ContinuationTest, PenalizesOnlyTheLastTokens) {
   Continuation recent = text({0, 1}, 10);
   EXPECT_EQ(step(recent, logits).token, 0);  // its place in the text is too long ago
   EXPECT_EQ(step(recent, logits).token, 1);  // now 0 is the last token
+}
+
+TEST_F(ContinuationTest, CountsTheNewTextForItsPenalties) {
+  rules_.presence_penalty = 1.0f;
+  rules_.frequency_penalty = 0.5f;
+  Continuation penalized = text({0, 0, 0}, 10);  // the prompt does not count
+  EXPECT_FALSE(penalized.is_greedy());
+  std::vector<TokenId> made;
+  for (int i = 0; i < 4; ++i) made.push_back(step(penalized, {4.0f, 2.4f, 0.9f}).token.value());
+  // The logit of token 0: 4, 2.5, 2, then 2 again, because it was not chosen. Of token 1: 2.4, 0.9.
+  EXPECT_EQ(made, (std::vector<TokenId>{0, 0, 1, 0}));
+}
+
+TEST_F(ContinuationTest, AddsTheBias) {
+  rules_.bias = {{2, 5.0f}, {0, -100.0f}};
+  Continuation biased = text({0}, 10);
+  EXPECT_EQ(step(biased, {4.0f, 2.5f, 1.0f}).token, 2);
+}
+
+TEST_F(ContinuationTest, MinPLeavesTheTokensThatAreLikelyEnoughAfterTemperature) {
+  static constexpr float kNone = -std::numeric_limits<float>::infinity();
+  std::vector<float> logits = {std::log(0.1f), std::log(0.5f), std::log(0.4f)};
+  const auto kept = [&](float temperature, float min_p) {
+    std::vector<float> changed = logits;
+    forbid_unlikely(changed, temperature, min_p);
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      EXPECT_TRUE(changed[i] == logits[i] || changed[i] == kNone);
+    }
+    return std::ssize(changed) - std::ranges::count(changed, kNone);
+  };
+  EXPECT_EQ(kept(1.0f, 0.0f), 3);
+  EXPECT_EQ(kept(1.0f, 0.19f), 3);  // 0.1 / 0.5 is 0.2
+  EXPECT_EQ(kept(1.0f, 0.21f), 2);
+  EXPECT_EQ(kept(2.0f, 0.21f), 3);  // twice the temperature: 0.2 becomes 0.447
+  EXPECT_EQ(kept(0.5f, 0.06f), 2);  // half: 0.04
+  EXPECT_EQ(kept(1.0f, 1.0f), 1);
+  EXPECT_EQ(kept(0.0f, 0.5f), 1);
 }
 
 TEST_F(ContinuationTest, EndsOnlyWhereItsGrammarAllowsTheEnd) {

@@ -68,6 +68,7 @@ TEST_F(ApiRequest, TakesWhatTheRequestNamesAndTheRestFromTheServer) {
   EXPECT_EQ(text.seed, 77u);
   EXPECT_EQ(text.options.generation.max_tokens, 16u);
   EXPECT_EQ(text.options.generation.sampler.top_k, 40u);
+  EXPECT_TRUE(text.options.rules.change_nothing());
   EXPECT_FALSE(plain.stream || plain.chat || text.n_top);
 
   const CompletionRequest full = completion({{"prompt", "hello"},
@@ -78,6 +79,10 @@ TEST_F(ApiRequest, TakesWhatTheRequestNamesAndTheRestFromTheServer) {
                                              {"top_k", 7},
                                              {"repeat_penalty", 1.5},
                                              {"repeat_last_n", 9},
+                                             {"min_p", 0.125},
+                                             {"presence_penalty", -2},
+                                             {"frequency_penalty", 0.5},
+                                             {"logit_bias", {{"5", -100}, {"0", 1.5}}},
                                              {"seed", 18446744073709551615u},
                                              {"stop", {"a", "b"}},
                                              {"logprobs", 2},
@@ -90,6 +95,12 @@ TEST_F(ApiRequest, TakesWhatTheRequestNamesAndTheRestFromTheServer) {
   EXPECT_EQ(options.generation.sampler.top_k, 7u);
   EXPECT_EQ(options.generation.repeat_penalty, 1.5f);
   EXPECT_EQ(options.generation.repeat_last_n, 9u);
+  EXPECT_EQ(options.rules.min_p, 0.125f);
+  EXPECT_EQ(options.rules.presence_penalty, -2.0f);
+  EXPECT_EQ(options.rules.frequency_penalty, 0.5f);
+  auto bias = options.rules.bias;
+  std::ranges::sort(bias);
+  EXPECT_EQ(bias, (std::vector<std::pair<TokenId, float>>{{0, 1.5f}, {5, -100.0f}}));
   EXPECT_EQ(options.stops, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(full.texts[0].seed, UINT64_MAX);
   EXPECT_EQ(full.texts[0].n_top, 2u);
@@ -211,6 +222,13 @@ TEST_F(ApiRequest, PutsAConversationIntoTheModelsFrame) {
   EXPECT_GE(chat({{"messages", kHello}}).texts[0].options.generation.max_tokens, 1'000'000u);
 }
 
+TEST_F(ApiRequest, TakesTheNamesAndValuesOfVllm) {
+  const CompletionRequest request =
+      completion({{"prompt", "hello"}, {"top_k", -1}, {"repetition_penalty", 1.25}});
+  EXPECT_EQ(request.texts[0].options.generation.sampler.top_k, 0u);
+  EXPECT_EQ(request.texts[0].options.generation.repeat_penalty, 1.25f);
+}
+
 TEST_F(ApiRequest, AcceptsFieldsThatChangeNothing) {
   const json harmless = json::parse(
       R"({"user": "u", "metadata": {"a": "b"}, "store": true, "presence_penalty": 0,
@@ -244,10 +262,17 @@ TEST_F(ApiRequest, RefusesByNameWhatWouldChangeTheAnswer) {
       {R"("n": 17)", "n|request: 'n': expected a whole number from 1 to 16, found 17"},
       {R"("best_of": 3)", "best_of|request: 'best_of': not supported, found 3"},
       {R"("echo": true)", "echo|request: 'echo': not supported, found true"},
-      {R"("presence_penalty": 0.5)",
-       "presence_penalty|request: 'presence_penalty': not supported, found 0.5"},
-      {R"("logit_bias": {"5": 1})",
-       "logit_bias|request: 'logit_bias': not supported, found an object"},
+      {R"("presence_penalty": 2.5)",
+       "presence_penalty|request: 'presence_penalty': expected a number from -2 to 2, found 2.5"},
+      {R"("min_p": 2)", "min_p|request: 'min_p': expected a number from 0 to 1, found 2"},
+      {R"("logit_bias": [[5, 1]])",
+       "logit_bias|request: 'logit_bias': expected an object, found an array of 1"},
+      {R"("logit_bias": {"he": 1})",
+       "logit_bias|request: 'logit_bias': expected token ids from 0 to 272, found 'he'"},
+      {R"("logit_bias": {"515": 1})",
+       "logit_bias|request: 'logit_bias': expected token ids from 0 to 272, found '515'"},
+      {R"("logit_bias": {"5": 101})",
+       "logit_bias.5|request: 'logit_bias.5': expected a number from -100 to 100, found 101"},
       {R"("seed": -1.5)",
        "seed|request: 'seed': expected a whole number from -9223372036854775808 to "
        "18446744073709551615, found -1.5"},
@@ -371,9 +396,11 @@ TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
   EXPECT_EQ(refused(with(hello, R"(, "top_logprobs": 3)"), true),
             "top_logprobs|request: 'top_logprobs': expected 'logprobs' to be true, found false");
   EXPECT_EQ(refused(with(hello, R"(, "max_tokens": 3, "max_completion_tokens": 4)"), true),
-            "max_tokens|request: 'max_tokens': expected 4 (max_completion_tokens), found 3");
+            "max_tokens|request: 'max_tokens': expected the value of 'max_completion_tokens', 4, "
+            "found 3");
   EXPECT_EQ(refused(with(hello, R"(, "max_tokens": 3, "max_completion_tokens": -1)"), true),
-            "max_tokens|request: 'max_tokens': expected -1 (max_completion_tokens), found 3");
+            "max_tokens|request: 'max_tokens': expected the value of 'max_completion_tokens', -1, "
+            "found 3");
   model_.chat = nullptr;
   model_.why_no_chat = "models/x: expected a chat template";
   EXPECT_EQ(refused(with(hello), true), "|models/x: expected a chat template");
@@ -538,7 +565,8 @@ TEST_F(ApiRequest, TakesAGrammarFromAnyFieldThatSaysOne) {
        "tools[2].function.name|request: 'tools[2].function.name': expected a name that no tool "
        "before it has, found \"f\""},
       {R"("tool_choice": "required")",
-       "tool_choice|request: 'tool_choice': not supported, found \"required\""},
+       "tool_choice|request: 'tool_choice': expected 'none' or 'auto' without 'tools', found "
+       "\"required\""},
   };
   for (const auto& [more, message] : cases) {
     EXPECT_EQ(refused(R"({"messages": )" + kHello.dump() + ", " + more + "}", true), message);

@@ -149,6 +149,9 @@ TEST_F(GlassBoxTest, ThePenaltyChangesWhatSamplingSeesAndNotTheModelsProbability
   EXPECT_NE(of_next()["after_temperature"], penalized["after_temperature"]);
   asked.repeat_last_n = 0;
   EXPECT_EQ(of_next(), plain);
+  asked.min_p = 1.0f;  // leaves only the likeliest token
+  EXPECT_EQ(of_next()["logit"], plain["logit"]);
+  EXPECT_EQ(of_next()["after_temperature"], 0.0);
 }
 
 TEST_F(GlassBoxTest, BoundsWhatWaitsAndForgetsWhatIsCancelled) {

@@ -17,5 +17,14 @@ TEST(Loopback, IsWhatMeansThisMachine) {
   }
 }
 
+TEST(Loopback, KnowsTheAddressesThatStandForAll) {
+  for (const char* host : {"*", "0.0.0.0", "0", "0.0", "::", "0:0:0:0:0:0:0:0"}) {
+    EXPECT_TRUE(is_any_address(host)) << host;
+  }
+  for (const char* host : {"", "127.0.0.1", "::1", "0 ", "0.example", "localhost", "10.0.0.0"}) {
+    EXPECT_FALSE(is_any_address(host)) << host;
+  }
+}
+
 }  // namespace
 }  // namespace stagecraft

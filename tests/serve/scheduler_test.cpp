@@ -55,6 +55,7 @@ class SchedulerTest : public testing::TestWithParam<EngineOptions> {
     options.max_tokens = 1 + random() % 40;
     options.sampler = {random() % 4 == 0 ? 0.0f : 0.9f, random() % 2 == 0 ? 0u : 40u, 0.95f};
     options.repeat_penalty = random() % 2 == 0 ? 1.0f : 1.2f;
+    if (random() % 3 == 0) request.options.rules = {{{7, 3.0f}}, 0.5f, 0.25f, 0.05f};
     for (TokenId id = 0; id < 10; ++id) options.end_tokens.push_back(id * 50);
     if (random() % 2 == 0) request.options.stops = {"a", "e", "i", "o", "s", "t", "K", "Q", "he"};
     request.seed = random();
