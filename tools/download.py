@@ -149,7 +149,7 @@ class Client:
         if isinstance(reason, ssl.SSLCertVerificationError):
             return Problem(f"{host}: its certificate is not trusted: {reason.verify_message}")
         if isinstance(reason, socket.gaierror):
-            return Problem(f"{host}: the host was not found: is this machine online?")
+            return Problem(f"{host}: the host was not found (offline?)")
         if isinstance(reason, socket.timeout):
             return Problem(f"{host}: no answer for {self.timeout:g} seconds", passing=True)
         if isinstance(reason, http.client.HTTPException):

@@ -81,7 +81,7 @@ def listing():
     """The lines of ./stage models."""
     known, here = registry(), set()
     rows = []
-    for top in folders():
+    for top in [ROOT / "models"] + folders():
         for name in models(top):
             names, size = contents(top / name)
             note = note_of(top / name)
@@ -94,11 +94,10 @@ def listing():
             rows.append((path.name.replace("__", "/", 1), download.megabytes(size), "",
                          "unfinished: pull it again to go on"))
     yield from table("here", rows)
-    if rows:
-        yield ""
+    yield ""
     yield from table("./stage pull", [(name, entry["size"], entry["licence"], entry["title"])
                                       for name, entry in known.items() if name not in here])
-    yield "and any other of the hub whose architecture runs (README.md):"
+    yield "and any other model of huggingface.co whose architecture runs (README.md):"
     yield "./stage pull OWNER/NAME[:FILE]"
 
 

@@ -1,7 +1,6 @@
 #include "operators/gated_delta.h"
 
 #include <cmath>
-#include <vector>
 
 #include "base/error.h"
 #include "operators/check.h"

@@ -1,4 +1,3 @@
-#include "checkpoint/find_model.h"
 #include "inspection/benchmark.h"
 
 #include <fmt/ranges.h>
@@ -14,7 +13,7 @@
 #include "base/json_text.h"
 #include "base/number.h"
 #include "base/processors.h"
-#include "base/stopwatch.h"
+#include "checkpoint/find_model.h"
 #include "operators/kernels/ceilings.h"
 #include "programs/bench_operators.h"
 #include "programs/commands.h"

@@ -81,7 +81,7 @@ class Chat {
         options_(flags.text_options(engine.plan(), kDefaultMaxTokens)),
         seed_(flags.chosen_seed()),
         random_(seed_),
-        session_(engine, tokenizer, std::move(format), context_for(flags, engine.plan())) {
+        session_(engine, tokenizer, std::move(format), flags.context_for(engine.plan())) {
     note_long_context(engine.plan(), session_.session().context());
     note_guessed_template();
     options_.grammar = flags.read_grammar(tokenizer);
@@ -125,10 +125,6 @@ class Chat {
   }
 
  private:
-  static std::size_t context_for(const ChatFlags& flags, const Plan& plan) {
-    return flags.context != 0 ? flags.context : default_context(plan);
-  }
-
   void note_guessed_template() const {
     const ChatFormat& format = session_.format();
     if (!flags_.chat_template.empty() || format.is_chatml()) return;
@@ -144,6 +140,7 @@ class Chat {
   // Generates one answer, and prints it while it is generated.
   void answer(const std::function<TextResult(const ChatSession::Listener&)>& run) {
     const InterruptGuard guard;
+    const NoEcho no_echo;
     TextPrinter printer;
     bool began = false;
     std::size_t forgotten = 0;

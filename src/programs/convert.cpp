@@ -1,11 +1,11 @@
 #include "convert/convert.h"
-#include "checkpoint/find_model.h"
 
 #include <algorithm>
 #include <array>
 
 #include "base/ascii.h"
 #include "base/error.h"
+#include "checkpoint/find_model.h"
 #include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"
@@ -32,6 +32,12 @@ constexpr std::array<std::pair<std::string_view, DType>, 6> kTypes = {{
     {"q4_0", DType::Q4_0},
     {"q4_1", DType::Q4_1},
 }};
+
+std::vector<std::string> type_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, dtype] : kTypes) names.emplace_back(name);
+  return names;
+}
 
 // The format that the name of OUT shows. A folder may have a dot in its name (SmolLM2-1.7B), but an
 // end such as .bin or .ggfu was meant for a file.
@@ -103,7 +109,8 @@ void add_convert(CLI::App& app) {
       ->add_option("--type", flags->type,
                    "Type of the matrices: f32, f16, bf16; in GGUF also q8_0, q4_0, q4_1; in .flm "
                    "only f32 (default: as stored)")
-      ->check(one_of({"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1"}));
+      ->transform(in_lower_case())
+      ->check(one_of(type_names()));
   command->add_option("--tokenizer", flags->tokenizer, "The tokenizer, if the model has none")
       ->check(not_empty())
       ->type_name("PATH");

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/packed_weights.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/find_model.h"
 #include "checkpoint/safetensors.h"

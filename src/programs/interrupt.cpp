@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <csignal>
 
 #include <CLI/CLI.hpp>
@@ -13,8 +14,9 @@ namespace {
 
 constexpr int kOfSignals = 128;  // exit codes above it are those of signals
 
-// A signal handler can only reach globals.
-volatile std::sig_atomic_t noted = 0;  // the signal
+// A signal handler can only reach globals, and may run on any thread.
+std::atomic<int> noted = 0;  // the signal
+static_assert(std::atomic<int>::is_always_lock_free);
 void (*call_then)() = nullptr;
 
 // A signal that a guard may note, and what the program did at it before.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <histedit.h>
 #include <langinfo.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <clocale>
@@ -261,6 +262,20 @@ LineEditor::Status LineEditor::read(const std::string& marker, std::string& line
   if (!std::getline(std::cin, line)) return Status::End;
   if (line.ends_with('\r')) line.pop_back();
   return Status::Line;
+}
+
+NoEcho::NoEcho() {
+  // In the background, changing the terminal would stop the program.
+  if (::tcgetpgrp(STDIN_FILENO) != ::getpgrp() || ::tcgetattr(STDIN_FILENO, &before_) != 0) return;
+  termios silent = before_;
+  silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+  is_off_ = ::tcsetattr(STDIN_FILENO, TCSANOW, &silent) == 0;
+}
+
+NoEcho::~NoEcho() {
+  if (is_off_ && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp()) {
+    ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  }
 }
 
 }  // namespace stagecraft

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <termios.h>
+
 #include <memory>
 #include <string>
 
@@ -31,6 +33,21 @@ class LineEditor {
  private:
   struct Terminal;
   std::unique_ptr<Terminal> terminal_;  // null: reads plain lines
+};
+
+// While it exists, the terminal on stdin does not show what is typed: it would stand in the middle
+// of the text that the program prints. The keys are kept for the next line. Does nothing if stdin
+// is not a terminal, or belongs to another program now.
+class NoEcho {
+ public:
+  NoEcho();
+  ~NoEcho();
+  NoEcho(const NoEcho&) = delete;
+  NoEcho& operator=(const NoEcho&) = delete;
+
+ private:
+  bool is_off_ = false;
+  termios before_ = {};
 };
 
 }  // namespace stagecraft

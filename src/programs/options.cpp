@@ -6,11 +6,13 @@
 #include <random>
 
 #include "backends/cuda/cuda_backend.h"
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "base/number.h"
 #include "base/processors.h"
 #include "base/utf8.h"
+#include "generation/text_memory.h"
 #include "programs/console.h"
 #include "programs/students_code.h"
 #include "text/grammar/json_schema.h"
@@ -49,6 +51,15 @@ CLI::Validator whole_in_range(std::uint64_t min, std::uint64_t max) {
         if (value && !octal && *value >= min && *value <= max) return {};
         return fmt::format("expected a whole number from {} to {}, found '{}'", min, max,
                            printable(text));
+      },
+      "");
+}
+
+CLI::Validator in_lower_case() {
+  return CLI::Validator(
+      [](std::string& text) {
+        text = ascii_lower(text);
+        return std::string();
       },
       "");
 }
@@ -153,6 +164,7 @@ void EngineFlags::add_backend_to(CLI::App& command) {
           "Type of the KV cache: f32, f16 or bf16 (half the memory), or q8_0 (less than a third); "
           "default: f16; bf16 for large models if the processor multiplies bf16 faster; f32 with "
           "--textbook")
+      ->transform(in_lower_case())
       ->check(one_of({kKvTypeNames.begin(), kKvTypeNames.end()}))
       ->type_name("TYPE");
 }
@@ -188,6 +200,12 @@ void GenerationFlags::add_to(CLI::App& command, std::string_view default_tokens,
       .add_option("--top-p", top_p,
                   "Choose among the likeliest tokens that together have probability P")
       ->check(in_range(kTopPs))
+      ->capture_default_str()
+      ->type_name("P");
+  command
+      .add_option("--min-p", min_p,
+                  "Never choose a token less likely than P times the likeliest one; 0: may be any")
+      ->check(in_range(kMinPs))
       ->capture_default_str()
       ->type_name("P");
   command.add_option("--repeat-penalty", repeat_penalty, "Above 1: less repetition")
@@ -277,11 +295,16 @@ std::uint64_t GenerationFlags::chosen_seed() const {
   return seed_option->count() > 0 ? seed : std::random_device()();
 }
 
+std::size_t GenerationFlags::context_for(const Plan& plan) const {
+  return context != 0 ? context : default_context(plan);
+}
+
 TextOptions GenerationFlags::text_options(const Plan& plan, std::size_t default_max_tokens) const {
   TextOptions options;
   options.stops = stops;
   options.generation.max_tokens = max_tokens == 0 ? default_max_tokens : max_tokens;
   options.generation.sampler = {temperature, top_k, top_p};
+  options.rules.min_p = min_p;
   options.generation.repeat_penalty = repeat_penalty;
   options.generation.repeat_last_n = repeat_last_n;
   options.generation.end_tokens = plan.eos_ids;

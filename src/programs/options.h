@@ -19,6 +19,8 @@ CLI::Validator in_range(NumberRange range);
 // Accepts a whole number in [min, max] in decimal digits only: 12, but not 1e1, 0x0c or 014.
 CLI::Validator whole_in_range(std::uint64_t min, std::uint64_t max);
 CLI::Validator one_of(std::vector<std::string> words);
+// Makes the letters of a value small. For Option::transform().
+CLI::Validator in_lower_case();
 // Refuses an empty value. The message calls the expected value `what`.
 CLI::Validator not_empty(const char* what = "a path");
 
@@ -65,6 +67,7 @@ struct GenerationFlags : ModelFlags, EngineFlags {
   float temperature = kUsualSampler.temperature;
   std::size_t top_k = kUsualSampler.top_k;
   float top_p = kUsualSampler.top_p;
+  float min_p = 0.0f;
   float repeat_penalty = 1.0f;
   std::size_t repeat_last_n = 64;
   std::vector<std::string> stops;
@@ -81,6 +84,8 @@ struct GenerationFlags : ModelFlags, EngineFlags {
   std::uint64_t chosen_seed() const;  // the given seed, or a random one
   // Reads the file of --grammar or --json-schema. Null: neither was given.
   std::shared_ptr<const TokenGrammar> read_grammar(const Tokenizer& tokenizer) const;
+  // The given size, or default_context(): that of chat and serve.
+  std::size_t context_for(const Plan& plan) const;
   TextOptions text_options(const Plan& plan, std::size_t default_max_tokens) const;
 };
 

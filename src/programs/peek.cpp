@@ -1,5 +1,4 @@
 #include "inspection/peek.h"
-#include "checkpoint/find_model.h"
 
 #include <algorithm>
 #include <array>
@@ -7,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/number.h"
+#include "checkpoint/find_model.h"
 #include "generation/ranking.h"
 #include "programs/commands.h"
 #include "programs/model_path.h"
@@ -16,6 +16,7 @@
 namespace stagecraft {
 namespace {
 
+constexpr std::size_t kMinColumns = 40;  // a narrower terminal breaks the lines
 constexpr std::size_t kLabelWidth = 14;  // columns of a token's label; longer ones are cut
 constexpr std::size_t kShortLabel = 6;   // the same, beside a picture that needs the space
 
@@ -222,7 +223,8 @@ void run_peek(const PeekFlags& flags) {
   const Peek result =
       naming_the_model(model, [&] { return peek(engine, ids, shown, head ? &*head : nullptr); });
 
-  const Terminal terminal = Terminal::of_stdout();
+  Terminal terminal = Terminal::of_stdout();
+  terminal.width = std::max(terminal.width, kMinColumns);
   const Labels labels(tokenizer, ids, terminal.utf8);
   print_tokens(labels, ids, terminal);
   if (flags.top != 0) {

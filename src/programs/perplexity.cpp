@@ -1,5 +1,4 @@
 #include "inspection/perplexity.h"
-#include "checkpoint/find_model.h"
 
 #include <cmath>
 #include <numbers>
@@ -10,6 +9,7 @@
 #include "base/number.h"
 #include "base/stopwatch.h"
 #include "base/utf8.h"
+#include "checkpoint/find_model.h"
 #include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"

@@ -1,6 +1,3 @@
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -26,8 +23,9 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kMaxKeyBytes = 4096;
-constexpr double kMostOfMemory = 0.5;       // limit for the f32 weights of the glass box
-constexpr std::chrono::seconds kGrace{10};  // for running answers when the server ends
+constexpr double kMostOfMemory = 0.5;         // limit for the f32 weights of the glass box
+constexpr std::size_t kMostOfRefusal = 1000;  // bytes
+constexpr std::chrono::seconds kGrace{10};    // for running answers when the server ends
 
 struct ServeFlags : GenerationFlags {
   std::string host = "127.0.0.1";
@@ -39,6 +37,7 @@ struct ServeFlags : GenerationFlags {
   std::string chat_template;
   std::string template_variables;
   std::string beside;  // the second model; empty: none
+  bool verbose = false;
 };
 
 const HttpServer* served = nullptr;  // a signal handler can only reach globals
@@ -81,7 +80,7 @@ ServedModel describe(const ServeFlags& flags, const ModelSource& source, const E
   model.vocab_size = engine.plan().vocab_size;
   model.plan = plan_text(engine.plan());
   model.prompt_rule = engine.plan().prompt;
-  model.context = flags.context != 0 ? flags.context : default_context(engine.plan());
+  model.context = flags.context_for(engine.plan());
   model.max_texts = std::min(model.max_texts, flags.parallel + flags.queue);
   model.defaults = flags.text_options(engine.plan(), 0);
   model.has_max_tokens = flags.max_tokens != 0;
@@ -101,19 +100,10 @@ Engine open_glass_box_engine(const ModelSource& source, const Plan& plan) {
   return Engine::open(source, {observed_backend(), 1});
 }
 
-// Whether `host` stands for all addresses of this machine. No browser can open it.
-bool means_all_addresses(const std::string& host) {
-  in6_addr v6 = {};
-  in_addr v4 = {};
-  if (host == "*") return true;
-  if (::inet_pton(AF_INET6, host.c_str(), &v6) == 1) return IN6_IS_ADDR_UNSPECIFIED(&v6) != 0;
-  return ::inet_pton(AF_INET, host.c_str(), &v4) == 1 && v4.s_addr == 0;
-}
-
 void serve(const ServeFlags& flags, HttpServer& server, const InterruptGuard& guard,
            const std::string& name) {
   const bool is_v6 = flags.host.find(':') != std::string::npos;
-  const bool all = means_all_addresses(flags.host);
+  const bool all = is_any_address(flags.host);
   print_now(fmt::format(
       "serving {} at http://{}:{}\n"
       "open this address in a browser to chat and to see how each token is chosen\n{}",
@@ -121,7 +111,10 @@ void serve(const ServeFlags& flags, HttpServer& server, const InterruptGuard& gu
       all     ? "localhost"
       : is_v6 ? "[" + flags.host + "]"
               : flags.host,
-      server.port(), all ? "other machines can use any address of this machine\n" : ""));
+      server.port(),
+      all ? fmt::format("from other machines: http://ADDRESS:{}, with an address of this machine\n",
+                        server.port())
+          : ""));
   std::optional<std::chrono::steady_clock::time_point> end;
   server.run([&] {
     if (!guard.interrupted()) return false;
@@ -129,6 +122,8 @@ void serve(const ServeFlags& flags, HttpServer& server, const InterruptGuard& gu
     if (!end) {
       server.stop();
       end = now + kGrace;
+      print_note(
+          fmt::format("\n[stopping: answers that have begun get {} seconds]", kGrace.count()));
     }
     return now >= *end;
   });
@@ -244,6 +239,11 @@ void run_serve(const ServeFlags& flags) {
   const bool local = is_loopback(flags.host);
   const ModelSource source = find_model(flags.model, "chat");
   Service::Options service{.api_key = key, .only_local_names = local};
+  if (flags.verbose) {
+    service.on_refused = [](const ApiError& error) {
+      print_note(fmt::format("{} {}", error.status(), printable(error.what(), kMostOfRefusal)));
+    };
+  }
   const std::unique_ptr<ServedEngine> beside = open_beside(flags, service);
   service.has_beside = beside != nullptr;
   ServedEngine first(flags, source, flags.open_engine(source), service);
@@ -310,6 +310,7 @@ void add_serve(CLI::App& app) {
                    "A second model: the page shows its answers beside those of the first")
       ->check(not_empty())
       ->type_name("PATH");
+  command->add_flag("--verbose", flags->verbose, "Print why a request is refused");
   command->footer(
       "Sampling options apply to requests that do not set their own.\n"
       "Example: stagecraft serve --model models/chat --port 8080");

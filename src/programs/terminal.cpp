@@ -47,7 +47,7 @@ Terminal Terminal::of_stdout() {
   winsize size{};
   std::size_t columns = std::strtoul(paged.c_str(), nullptr, 10);
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
-  if (columns != 0) terminal.width = std::clamp<std::size_t>(columns, 40, 200);
+  if (columns != 0) terminal.width = std::clamp<std::size_t>(columns, 8, 200);
   terminal.color = has_colour(stdout);
   return terminal;
 }

@@ -1,6 +1,5 @@
 #include "inspection/trace.h"
 #include "base/number.h"
-#include "checkpoint/find_model.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "checkpoint/find_model.h"
 #include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"

@@ -72,7 +72,7 @@ std::string tool_gbnf(ToolForm form, const std::vector<Tool>& tools, const ToolR
   }
   const std::string open = gbnf_literal(kOpen), close = gbnf_literal(kClose);
   gbnf += fmt::format("body ::= \"\\n\"? call \"\\n\"? {}\n", close);
-  gbnf += fmt::format("calls ::= body");
+  gbnf += "calls ::= body";
   if (rules.several) gbnf += fmt::format(" (\"\\n\"? {} body){{0,{}}}", open, kMostCalls - 1);
   gbnf += "\n";
   if (rules.forced) return gbnf + fmt::format("root ::= {} calls\n", open);

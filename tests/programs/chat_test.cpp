@@ -343,8 +343,8 @@ TEST_F(ChatAtATerminal, StopsAnAnswerAtCtrlCAndKeepsTheConversation) {
   terminal.type("hello\r");
   terminal.wait_for("hello\r\n");
   ASSERT_FALSE(terminal.wait_for("e").empty());  // a part of the answer
-  terminal.type("\x03");
-  terminal.wait_for("[stopped]");
+  terminal.type("typed \x03");
+  EXPECT_EQ(terminal.wait_for("[stopped]").find("typed"), std::string::npos);
   terminal.wait_for("> ");
   terminal.type("/save " + file + "\r");
   terminal.wait_for("[saved to ");

@@ -141,7 +141,7 @@ TEST_F(ModelPath, ANameThatResemblesAKnownOneIsNamedWithIt) {
                                   {"smolm2-135m", "; did you mean smollm2-135m?"},
                                   {"ann/litle", "; did you mean ann/little?"},
                                   {"smollm2-360m", ": ./stage pull smollm2-360m"},
-                                  {"qwen", ": ./stage pull qwen"}}) {
+                                  {"qwen", "; ./stage models lists the names"}}) {
     EXPECT_EQ(message(name),
               fmt::format("stagecraft: {}: no such folder, and no model of that name was "
                           "pulled{}\n",

@@ -290,6 +290,14 @@ const BadTokenizerFile kBadTokenizers[] = {
                               {"special_tokens", {{"<s>", {{"ids", {5}}}}}}};
      },
      "post_processor: expected ids of the vocabulary, found 5"},
+    {"TemplateOfTooManyTexts",
+     [](json& j) {
+       const json text = {{"Sequence", {{"id", "A"}}}};
+       j["post_processor"] = {{"type", "TemplateProcessing"},
+                              {"single", std::vector<json>(1025, text)},
+                              {"special_tokens", json::object()}};
+     },
+     "post_processor.single: expected at most 1024 tokens and texts, found more"},
     {"TemplateOfTwoTexts",
      [](json& j) {
        j["post_processor"] = {{"type", "TemplateProcessing"},

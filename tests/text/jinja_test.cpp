@@ -137,6 +137,13 @@ TEST(Jinja, KnowsWhatWasTypedThroughEverythingATemplateDoesWithIt) {
   EXPECT_EQ(marked("{{ 'yes' if x == 'a' else 'no' }}{{ x | length }}", "a"), "yes1");
 }
 
+TEST(Jinja, MakesDicts) {
+  EXPECT_EQ(rendered("{{ dict(a=1, b='x') | tojson }}{{ dict() }}"), R"({"a": 1, "b": "x"}{})");
+  EXPECT_EQ(rendered("{{ dict({'b': 1, 2: 3}, a=4, b=5) }}"), "{'b': 5, 2: 3, 'a': 4}");
+  EXPECT_NE(refusal("{{ dict([1]) }}").find("dict: expected a dict, found a list"),
+            std::string::npos);
+}
+
 // ---- limits -------------------------------------------------------------------------------------
 
 TEST(Jinja, StopsATemplateThatGoesOnForEver) {

@@ -46,6 +46,15 @@ TEST(Tokenizer, TakesTheLaterFlagsOfAnAddedTokenThatIsGivenTwice) {
   EXPECT_EQ(tokenizer.encode("a<x>  a", {}), (Ids{0, 2, 0}));
 }
 
+// The ids are those of the tokenizers library.
+TEST(Tokenizer, GivesNoTokenForBlanksThatTheTokenBeforeHasTaken) {
+  const Tokenizer tokenizer = tokenizer_of(R"({
+    "added_tokens": [{"id": 2, "content": "  ", "special": false, "normalized": false,
+                      "lstrip": true, "rstrip": true}],
+    "model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}})");
+  EXPECT_EQ(tokenizer.encode("a    b", {}), (Ids{0, 2, 1}));
+}
+
 // prepend_scheme "first": no blank before a piece whose beginning the normalizer removed. The ids
 // are those of the tokenizers library.
 TEST(Tokenizer, PutsNoBlankWhereTheNormalizerRemovedTheStart) {

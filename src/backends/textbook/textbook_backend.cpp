@@ -55,6 +55,7 @@ class TextbookBackend : public Backend, public StepResults {
   }
 
   void forward(std::span<const Input> inputs, MatrixView<float> logits) override {
+    if (max_rows_ == 0) throw Error("forward: not enough memory for the buffers of a pass");
     // All inputs are checked first, because a state cannot be restored.
     std::size_t n_logits = 0;
     for (const Input& input : inputs) n_logits += input.n_logits;

@@ -1,5 +1,4 @@
 // Evaluates expressions for the interpreter.
-#include <algorithm>
 
 #include "base/error.h"
 #include "text/jinja/builtins.h"

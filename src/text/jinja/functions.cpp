@@ -67,6 +67,28 @@ Value make_namespace(Runtime& runtime, const Arguments& arguments) {
   return result;
 }
 
+// dict(a=1), dict(other) or dict(other, a=1)
+Value make_dict(Runtime& runtime, const Arguments& arguments) {
+  if (arguments.by_place.size() > 1) throw Failure("dict: expected at most one dict");
+  Dict made;
+  for (const Value& given : arguments.by_place) {
+    if (!given.is(Kind::Dict)) throw Failure("dict: expected a dict, found {}", kind_name(given));
+    made = *given.dict;
+  }
+  runtime.step(made.items.size() * (1 + arguments.by_name.size()));
+  for (const auto& [name, value] : arguments.by_name) {
+    const auto old = std::ranges::find_if(made.items, [&](const auto& item) {
+      return item.first.is(Kind::String) && item.first.bytes() == name;
+    });
+    if (old != made.items.end()) {
+      old->second = value;
+    } else {
+      made.items.emplace_back(runtime.text(MarkedText(name)), value);
+    }
+  }
+  return runtime.dict(std::move(made));
+}
+
 Value raise_exception(Runtime& runtime, const Arguments& arguments) {
   const Value message = *arguments.take("raise_exception", {"message"}, 1)[0];
   throw Failure("the template refuses: {}", printable(to_text(runtime, message).bytes(), 300));
@@ -118,6 +140,7 @@ std::optional<Value> find_function(Runtime& runtime, std::string_view name) {
   static constexpr Named<Function::Body> kFunctions[] = {
       {"range", range},
       {"namespace", make_namespace},
+      {"dict", make_dict},
       {"raise_exception", raise_exception},
       {"strftime_now", strftime_now},
   };

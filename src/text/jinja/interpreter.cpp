@@ -1,7 +1,6 @@
 #include "text/jinja/interpreter.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/error.h"
 #include "text/jinja/builtins.h"

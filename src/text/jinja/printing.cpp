@@ -1,6 +1,5 @@
 #include "text/jinja/printing.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"

@@ -1,5 +1,4 @@
 // value is defined, value is string, value is in [1, 2] ...
-#include <cmath>
 
 #include "base/error.h"
 #include "text/jinja/builtins.h"

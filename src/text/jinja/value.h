@@ -41,13 +41,13 @@ struct Value {
   bool is_iterator = false;
   union {
     bool boolean;
-    std::int64_t integer = 0;
+    std::int64_t integer;
     double number;
     const MarkedText* text;
     const Values* list;  // List and Tuple
     const jinja::Dict* dict;
     Object* object;
-    const std::string* missing;  // Undefined: what is missing, for errors; may be null
+    const std::string* missing = nullptr;  // Undefined: what is missing, for errors; may be null
   };
 
   static Value none() { return of(Kind::None); }

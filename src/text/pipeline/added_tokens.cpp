@@ -185,11 +185,14 @@ std::vector<AddedTokens::Segment> AddedTokens::split(std::string_view text, Kind
     std::size_t end = found->end;
     if (token.lstrip && begin > covered) {
       begin = covered + begin_of_trailing_blanks(text.substr(covered, begin - covered));
+    } else if (token.lstrip) {
+      begin = covered;  // a token of blanks, whose beginning the token before it has taken
     }
     if (token.rstrip) {
       if (end > end_of_blanks) end_of_blanks = end + length_of_leading_blanks(text.substr(end));
       end = end_of_blanks;
     }
+    if (begin >= end) continue;
     if (covered < begin) segments.push_back({covered, begin, std::nullopt});
     segments.push_back({begin, end, token.id});
     covered = end;

@@ -1,7 +1,5 @@
 #include "text/pipeline/charsmap.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "base/utf8.h"
 

@@ -1,7 +1,5 @@
 #include "text/pipeline/decoder.h"
 
-#include <utility>
-
 #include "text/pipeline/metaspace.h"
 #include "text/pipeline/pattern.h"
 #include "text/unicode.h"

@@ -1,7 +1,5 @@
 #include "text/pipeline/pattern.h"
 
-#include <utility>
-
 #include "text/unicode.h"
 
 namespace stagecraft {

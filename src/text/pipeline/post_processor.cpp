@@ -1,7 +1,6 @@
 #include "text/pipeline/post_processor.h"
 
 #include <limits>
-#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -28,11 +27,17 @@ void PostProcessor::read(const JsonNode& node) {
 void PostProcessor::read_template(const JsonNode& node) {
   template_.emplace();
   const JsonNode single = node.at("single");
+  const auto add = [&](std::optional<TokenId> part) {
+    if (template_->size() >= kMaxTokens) {
+      single.refuse(fmt::format("at most {} tokens and texts", kMaxTokens), "more");
+    }
+    template_->push_back(part);
+  };
   for (const JsonNode piece : single.elements()) {
     if (const auto sequence = piece.find("Sequence")) {
       const JsonNode id = sequence->at("id");
       if (id.string() != "A") id.refuse("'A', the one text of 'single'");
-      template_->push_back(std::nullopt);
+      add(std::nullopt);
     } else if (const auto special = piece.find("SpecialToken")) {
       const JsonNode tokens = node.at("special_tokens");
       const auto token = tokens.find(special->at("id").string());
@@ -40,10 +45,7 @@ void PostProcessor::read_template(const JsonNode& node) {
       for (const JsonNode id_node : token->at("ids").elements()) {
         const std::int64_t id = id_node.integer();
         if (id < 0 || id > std::numeric_limits<TokenId>::max()) id_node.refuse("a token id");
-        if (template_->size() >= kMaxTokens) {
-          single.refuse(fmt::format("at most {} tokens", kMaxTokens), "more");
-        }
-        template_->push_back(static_cast<TokenId>(id));
+        add(static_cast<TokenId>(id));
       }
     } else {
       piece.refuse("a field 'Sequence' or a field 'SpecialToken'", "none");

@@ -1,7 +1,5 @@
 #include "text/subwords/bpe.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "text/unicode.h"
 
