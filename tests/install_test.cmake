@@ -17,6 +17,10 @@ run(${WORK}/build/hello ${MODEL} "Once upon a time")
 if(out STREQUAL "" OR out STREQUAL "\n")
   message(FATAL_ERROR "hello said nothing")
 endif()
+run(${WORK}/build/next_tokens ${MODEL} "Once upon a" "The cat sat on the")
+if(NOT out MATCHES "^Once upon a\\| time\nThe cat sat on the\\| [a-z]+\n$")
+  message(FATAL_ERROR "next_tokens: expected two lines, the first with 'time', found\n${out}")
+endif()
 
 # The installed program starts away from the repository.
 run(${WORK}/prefix/bin/stagecraft --version)

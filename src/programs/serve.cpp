@@ -122,8 +122,8 @@ void serve(const ServeFlags& flags, HttpServer& server, const InterruptGuard& gu
     if (!end) {
       server.stop();
       end = now + kGrace;
-      print_note(
-          fmt::format("\n[stopping: answers that have begun get {} seconds]", kGrace.count()));
+      print_note(fmt::format("{}[stopping: answers that have begun get {} seconds]",
+                             is_terminal(stderr) ? "\n" : "", kGrace.count()));
     }
     return now >= *end;
   });
