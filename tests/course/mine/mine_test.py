@@ -360,7 +360,7 @@ words = sys.argv[1:]
 if "--dryrun" in words:
     print('#$ LIBRARIES=  "-L{folder}"')
     sys.exit()
-words = [word for word in words if not word.startswith(("-arch", "-Xcompiler"))]
+words = [word for word in words if not word.startswith(("-arch", "-Xcompiler", "--expt"))]
 sys.exit(subprocess.run(["{compiler}", "-x", "c++", "-fno-pie", "-I{emulator}", "-I{emulator}/cuda_names", *words]).returncode)
 """
 DRIVER = """int cuInit(unsigned flags) {{ return {error}; }}
