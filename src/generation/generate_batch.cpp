@@ -51,7 +51,8 @@ bool feed_prompt(Engine& engine, const Sequences& sequences, std::span<const Tok
 }  // namespace
 
 void generate_batch(Engine& engine, std::size_t context, std::span<const TokenId> prompt,
-                    const GenerationOptions& options, std::span<Random> randoms,
+                    const GenerationOptions& options, const LogitRules& rules,
+                    std::span<Random> randoms,
                     const std::function<bool(std::size_t, TokenId)>& on_token,
                     const std::function<void(std::size_t, StopReason)>& on_done,
                     const std::function<bool()>& go_on) {
@@ -64,8 +65,8 @@ void generate_batch(Engine& engine, std::size_t context, std::span<const TokenId
   std::vector<TokenProbability> scratch(vocab_size);
   std::vector<Text> texts;
   for (std::size_t i = 0; i < randoms.size(); ++i) {
-    texts.push_back(
-        {i, Continuation({prompt.begin(), prompt.end()}, options, randoms[i], context)});
+    texts.push_back({i, Continuation({prompt.begin(), prompt.end()}, options, randoms[i], context,
+                                     nullptr, rules)});
   }
   if (!feed_prompt(engine, sequences, prompt, logits.view(), go_on)) {
     for (const Text& text : texts) on_done(text.sequence, StopReason::Stopped);

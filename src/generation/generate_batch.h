@@ -5,12 +5,13 @@
 
 #include "backends/engine.h"
 #include "generation/generate.h"
+#include "generation/logit_rules.h"
 
 namespace stagecraft {
 
 // Several continuations of one prompt, each with its own random numbers. They are computed
 // together: n texts read each weight from memory once per pass, for n tokens. Each text is bit for
-// bit the text that generate() makes alone from the same prompt and random numbers.
+// bit the text that generate_tokens() makes alone from the same prompt, rules and random numbers.
 //
 //   context   the most tokens of each text
 //   prompt    at least one token, at most `context`
@@ -23,7 +24,8 @@ namespace stagecraft {
 // Throws Error if the prompt is empty, or if this machine does not have the memory for this number
 // of texts.
 void generate_batch(Engine& engine, std::size_t context, std::span<const TokenId> prompt,
-                    const GenerationOptions& options, std::span<Random> randoms,
+                    const GenerationOptions& options, const LogitRules& rules,
+                    std::span<Random> randoms,
                     const std::function<bool(std::size_t, TokenId)>& on_token,
                     const std::function<void(std::size_t, StopReason)>& on_done,
                     const std::function<bool()>& go_on = {});

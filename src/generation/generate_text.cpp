@@ -26,6 +26,14 @@ StopReason generate_more(Session& session, const TextOptions& options, Random& r
 
 }  // namespace
 
+StopReason generate_tokens(Session& session, const TextOptions& options, Random& random,
+                           const std::function<bool(TokenId)>& on_token) {
+  const bool is_chosen = session.likeliest() >= 0;  // by a GPU
+  const bool is_plain = !options.grammar && options.rules.change_nothing() && !is_chosen;
+  return is_plain ? generate(session, options.generation, random, on_token)
+                  : generate_more(session, options, random, on_token);
+}
+
 TextResult generate_text(const Tokenizer& tokenizer, Session& session,
                          std::span<const TokenId> prompt, const TextOptions& options,
                          Random& random, const std::function<bool(std::string_view)>& on_text) {
@@ -49,10 +57,7 @@ TextResult generate_text(const Tokenizer& tokenizer, Session& session,
     result.tokens.push_back(token);
     return show(visible.push(token)) && !visible.stopped();
   };
-  const bool is_chosen = greedy && session.likeliest() >= 0;  // by a GPU
-  const bool is_plain = !options.grammar && options.rules.change_nothing() && !is_chosen;
-  result.reason = is_plain ? generate(session, options.generation, random, take)
-                           : generate_more(session, options, random, take);
+  result.reason = generate_tokens(session, options, random, take);
   // After an interruption, the text that is still held back is not wanted; otherwise it is ordinary
   // text.
   if (result.reason != StopReason::Stopped) {

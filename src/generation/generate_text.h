@@ -31,6 +31,11 @@ struct TextResult {
   double generation_seconds = 0.0;   // the time after the prompt
 };
 
+// generate() with the grammar and the rules of `options`; without them, calls generate(), which a
+// student may have written. options.stops is not read.
+StopReason generate_tokens(Session& session, const TextOptions& options, Random& random,
+                           const std::function<bool(TokenId)>& on_token);
+
 // Continues a session with `prompt`, and gives the text of the new tokens to on_text as soon as it
 // is certain: only whole characters, and nothing that may still turn out to be the beginning of a
 // stop text. Special tokens have no text.

@@ -12,6 +12,7 @@
 #include "base/stopwatch.h"
 #include "checkpoint/find_model.h"
 #include "generation/generate_batch.h"
+#include "generation/generate_text.h"
 #include "generation/visible_text.h"
 #include "operators/kernels/kernels.h"
 #include "programs/commands.h"
@@ -107,7 +108,7 @@ void run_on_ids(const StoryFlags& flags, Engine& engine, const std::vector<Token
   Random random(flags.chosen_seed());
   std::vector<TokenId> made;
   session.feed(prompt);
-  generate(session, options.generation, random, [&](TokenId token) {
+  generate_tokens(session, options, random, [&](TokenId token) {
     made.push_back(token);
     return true;
   });
@@ -148,8 +149,8 @@ void tell_several(const StoryFlags& flags, const std::string& begin, Engine& eng
       TextPrinter().print(fmt::format("{}{}\n", shown == 0 ? "" : "\n", stories[shown].text));
     }
   };
-  generate_batch(engine, context, prompt, options.generation, randoms, on_token, on_done,
-                 [&] { return !guard.interrupted(); });
+  generate_batch(engine, context, prompt, options.generation, options.rules, randoms, on_token,
+                 on_done, [&] { return !guard.interrupted(); });
   print_note(fmt::format("[{} stories, {} in all; {}; seeds {} to {}]", flags.stories,
                          tokens_text(tokens, watch.seconds()),
                          counted(engine.n_threads(), "thread"), seed, seed + flags.stories - 1));

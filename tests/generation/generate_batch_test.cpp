@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "generation/generate_text.h"
 #include "generation/session.h"
 #include "tests/support/engines.h"
 #include "tests/support/random_model.h"
@@ -31,7 +32,8 @@ class GenerateBatch : public testing::Test {
     session.feed(prompt_);
     Random random(seed);
     Ended result;
-    result.reason = generate(session, options_, random, [&](TokenId token) {
+    const TextOptions options{.generation = options_, .grammar = {}, .rules = rules_, .stops = {}};
+    result.reason = generate_tokens(session, options, random, [&](TokenId token) {
       result.tokens.push_back(token);
       return true;
     });
@@ -44,7 +46,7 @@ class GenerateBatch : public testing::Test {
     std::vector<Ended> results(n);
     std::size_t calls = 0;
     generate_batch(
-        *engine_, context, prompt_, options_, randoms,
+        *engine_, context, prompt_, options_, rules_, randoms,
         [&](std::size_t which, TokenId token) {
           results[which].tokens.push_back(token);
           return true;
@@ -60,6 +62,7 @@ class GenerateBatch : public testing::Test {
   TemporaryFolder folder_;
   std::optional<Engine> engine_;
   GenerationOptions options_;
+  LogitRules rules_;
   std::vector<TokenId> prompt_ = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8};
 };
 
@@ -72,13 +75,23 @@ TEST_F(GenerateBatch, GivesEachTextWhatItsSeedGivesAlone) {
   }
 }
 
+TEST_F(GenerateBatch, GivesEachTextItsRules) {
+  const std::vector<Ended> plain = together(4, 100);
+  rules_ = {{{7, 3.0f}}, 0.5f, 0.25f, 0.05f};
+  const std::vector<Ended> results = together(4, 100);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(results[i], alone(100 + i, 100)) << "text " << i;
+    EXPECT_NE(results[i], plain[i]) << "text " << i;
+  }
+}
+
 TEST_F(GenerateBatch, StopsOneTextWhenAskedAndTheOthersGoOn) {
   std::vector<Random> randoms = {Random(1), Random(2), Random(3)};
   options_.end_tokens.clear();
   std::vector<std::size_t> made(randoms.size());
   std::vector<StopReason> reasons(randoms.size());
   generate_batch(
-      *engine_, 100, prompt_, options_, randoms,
+      *engine_, 100, prompt_, options_, rules_, randoms,
       [&](std::size_t which, TokenId) { return ++made[which] < 5 || which != 1; },
       [&](std::size_t which, StopReason reason) { reasons[which] = reason; });
   EXPECT_EQ(made, (std::vector<std::size_t>{40, 5, 40}));
@@ -91,7 +104,7 @@ TEST_F(GenerateBatch, StopsBetweenPassesOfTheirPromptWhenAsked) {
   for (int i = 0; i < 3000; ++i) prompt_.push_back(static_cast<TokenId>(i % 500));  // some passes
   std::size_t passes = 0, done = 0;
   generate_batch(
-      *engine_, prompt_.size() + 10, prompt_, options_, randoms,
+      *engine_, prompt_.size() + 10, prompt_, options_, rules_, randoms,
       [](std::size_t, TokenId) {
         ADD_FAILURE() << "a token after the end";
         return true;
@@ -108,8 +121,8 @@ TEST_F(GenerateBatch, StopsBetweenPassesOfTheirPromptWhenAsked) {
 TEST_F(GenerateBatch, RefusesMoreTextsThanTheMachineHasMemoryFor) {
   std::vector<Random> randoms(512, Random(1));
   const std::function<bool(std::size_t, TokenId)> on_token;
-  EXPECT_THROW(generate_batch(*engine_, std::size_t{1} << 40, prompt_, options_, randoms, on_token,
-                              [](std::size_t, StopReason) {}),
+  EXPECT_THROW(generate_batch(*engine_, std::size_t{1} << 40, prompt_, options_, rules_, randoms,
+                              on_token, [](std::size_t, StopReason) {}),
                Error);
 }
 
