@@ -1,8 +1,9 @@
 """Every solution with full marks can chat with a quantised model that was pulled: chats_test.py BUILD PROGRAM...
 
 Each PROGRAM consists of right programs of the catalogue (CMakeLists.txt). Its answer must equal that of the engine's
-own textbook layers, for all kinds of blocks in the small models in tests/data/gguf. The server shows the glass box of the
-first model only: that of the second would run the student's functions. Standard library only; ctest runs it.
+own textbook layers: with the model that has all kinds of blocks (tests/data/gguf), and with one of three conversions of
+models/chat, in turn. The server shows the glass box of the first model only: that of the second would run the
+student's functions. Standard library only; ctest runs it.
 """
 import pathlib
 import subprocess
@@ -52,11 +53,12 @@ def main(folder):
     if found != [200, 404]:
         problems.append(f"glass boxes of serve --beside: expected the answers [200, 404], found {found}")
     n_chats = 0
-    for model in models(folder):
+    programs = sys.argv[2:]
+    for number, model in enumerate(models(folder)):
         code, ours, said = chat(BUILD / "src" / "stagecraft", model, "--textbook")
         if code != 0 or not ours.strip():
             sys.exit(f"{model}: exit {code}\n{said}")
-        for program in sys.argv[2:]:
+        for program in programs if number == 0 else programs[number - 1::len(TYPES)]:
             code, theirs, said = chat(BUILD / "course" / "mine" / program, model)
             n_chats += 1
             if code != 0 or theirs != ours:
