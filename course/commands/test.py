@@ -15,6 +15,7 @@ from testing import progress
 COLOURS = {"passed": "32", "wrong": "31", "slow": "33"}
 SECONDS = 60  # for the student's own tests
 LINES = 40
+ADDRESSES = 1 << 46  # no limit: more than the sanitizers reserve
 SANITIZED = ("crashed", "overrun")  # failures for which the sanitizers find the line
 
 
@@ -157,8 +158,7 @@ def run_my_tests(result):
         course.tell(f"  {course.say('test_uncompiled')}\n{indent(building.why_not_built(problem, f'course/{target}'))}")
         return
     # Its output goes to a file: a pipe would keep all that an endless loop prints in memory.
-    words = ["sh", "-c", f'ulimit -f {limited.MAX_OUTPUT // 512}; exec "$@"', "sh", str(course.BUILD / "course" / target),
-             "--gtest_brief=1"]
+    words = limited.with_limits([str(course.BUILD / "course" / target), "--gtest_brief=1"], limited.MAX_OUTPUT, ADDRESSES)
     with tempfile.TemporaryFile() as said:
         try:
             with course.doing(course.say("doing_my_tests", stage.my_tests.name)):

@@ -9,13 +9,10 @@ namespace stagecraft::stages {
 
 // With STAGE_REFEREE set, a gate does not judge. It only makes its cases, and
 //
-//   STAGE_REFEREE     a worker; if it is empty, no worker is asked (do the generators show what
-//   they
-//                     must?)
-//   STAGE_REFEREE_B   another worker. If the answers of the two differ, the judged one
-//   (STAGE_WORKER)
-//                     is asked, too; this stops after STAGE_MOST_CASES differences (16)
-//   STAGE_SCORE       names a file for the Score
+//   STAGE_REFEREE    a worker. Empty: no worker is asked (do the generators show what they must?)
+//   STAGE_REFEREE_B  another one. If the two answer differently, the judged one (STAGE_WORKER) is
+//                    asked, too; this stops after STAGE_MOST_CASES differences (16)
+//   STAGE_SCORE      names a file for the Score
 //
 // With --gtest_repeat, each round has new cases.
 bool is_referee();

@@ -43,7 +43,8 @@ def compile_for(sm, source, counted):
     if made.exists() and all(made.stat().st_mtime > file.stat().st_mtime for file in (source, *headers)):
         return made
     done = subprocess.run(
-        ["nvcc", "-std=c++20", "-O2", "--expt-relaxed-constexpr", f"-arch={sm}", *(["-Xcompiler", "-finstrument-functions"] if counted else []),
+        ["nvcc", "-std=c++20", "-O2", "--expt-relaxed-constexpr", f"-arch={sm}",
+         *(["-Xcompiler", "-finstrument-functions"] if counted else []),
          "-I", course.ROOT, "-I", course.ROOT / "src", "-I", course.ROOT / "src" / "cuda_emulator" / "include",
          "-c", source, "-o", made],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)

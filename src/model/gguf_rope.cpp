@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "model/rope_fields.h"
 
 namespace stagecraft {
 namespace {
@@ -16,11 +17,6 @@ namespace {
 double theta(ArchitectureKeys& keys, std::string_view name) {
   constexpr double kDefault = 10'000.0;  // of llama.cpp, for every architecture
   return keys.has(name) ? keys.number(name) : kDefault;
-}
-
-// The factor of attention that transformers computes from the factor of the positions.
-double usual_attention_factor(double factor) {
-  return factor <= 1.0 ? 1.0 : 0.1 * std::log(factor) + 1.0;
 }
 
 // llama.cpp's script copies most keys from "rope_scaling". It gives two fields the key
@@ -47,8 +43,7 @@ void add_yarn(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   constexpr std::string_view kTimes = "rope.scaling.attn_factor";
   if (keys.has(kTimes) && keys.number(kTimes) != 1.0) {
     if (architecture.latent_heads) keys.refuse(kTimes, "1");
-    rope["attention_factor"] =
-        keys.number(kTimes) * usual_attention_factor(rope["factor"].get<double>());
+    rope["attention_factor"] = keys.number(kTimes) * yarn_growth(rope["factor"].get<double>());
   }
   // Only in files of DeepSeek: 0.1 times the field of config.json.
   constexpr std::string_view kMultiplier = "rope.scaling.yarn_log_multiplier";

@@ -45,12 +45,11 @@ RopeConfig::Type rope_type(const ConfigFields& fields, bool yarn) {
 
 // The default of transformers, which grows with the factor of the context.
 double yarn_attention_factor(const ConfigFields& fields, double factor) {
-  const auto grown = [&](double weight) {
-    return factor <= 1.0 ? 1.0 : 0.1 * weight * std::log(factor) + 1.0;
-  };
   const double one = fields.number_or("mscale", 0.0, 0.0, kMaxFactor);
   const double all = fields.number_or("mscale_all_dim", 0.0, 0.0, kMaxFactor);
-  const double usual = one != 0.0 && all != 0.0 ? grown(one) / grown(all) : grown(1.0);
+  const double usual = one != 0.0 && all != 0.0
+                           ? yarn_growth(factor, one) / yarn_growth(factor, all)
+                           : yarn_growth(factor);
   return fields.number_or(kAttentionFactor, usual, kMinBand, kMaxFactor);
 }
 
@@ -90,6 +89,10 @@ void refuse_foreign_rope(const ConfigFields& fields, std::span<const std::string
 }
 
 }  // namespace
+
+double yarn_growth(double factor, double weight) {
+  return factor <= 1.0 ? 1.0 : 0.1 * weight * std::log(factor) + 1.0;
+}
 
 double parse_theta(const ConfigFields& fields, std::string_view key, double usual) {
   return fields.number_or(key, usual, kMinTheta, kMaxTheta);

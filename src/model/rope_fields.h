@@ -19,6 +19,9 @@ std::optional<ConfigFields> rope_object(const ConfigFields& fields);
 // Whether parse_rope refuses the type of RoPE unless it gets kYarn.
 bool needs_yarn(const ConfigFields& fields);
 
+// The number by which transformers multiplies q and k if yarn stretches the context by `factor`.
+double yarn_growth(double factor, double weight = 1.0);
+
 // The theta of RoPE; `usual` if the file does not give it.
 double parse_theta(const ConfigFields& fields, std::string_view key, double usual);
 // parse_rope for files that store this object and theta elsewhere.

@@ -48,12 +48,15 @@ std::vector<std::string> parse_stops(RequestFields& fields,
   return stops;
 }
 
-// The field has two names; returns the value of the one that is given. -1: no limit, as in
-// llama-server.
+// -1 stands for no limit, as in llama-server and vLLM.
+bool is_no_limit(const std::optional<JsonNode>& value) {
+  return value && value->is_number() && value->number() == -1;
+}
+
+// The field has two names; returns the value of the one that is given.
 std::size_t parse_max_tokens(RequestFields& fields, bool chat, std::size_t otherwise) {
   const auto read = [&](const char* key) -> std::size_t {
-    const std::optional<JsonNode> value = fields.find(key);
-    if (value && value->is_number() && value->number() == -1) return kMostTokens;
+    if (is_no_limit(fields.find(key))) return kMostTokens;
     return fields.size(key, 1, kMostTokens, 0);
   };
   const std::size_t max_tokens = read("max_tokens");
@@ -106,9 +109,8 @@ TextOptions parse_options(RequestFields& fields, const ServedModel& model, bool 
   SamplerOptions& sampler = generation.sampler;
   sampler.temperature = fields.number("temperature", kTemperatures, sampler.temperature);
   sampler.top_p = fields.number("top_p", kTopPs, sampler.top_p);
-  const std::optional<JsonNode> top_k = fields.find("top_k");
-  const bool all = top_k && top_k->is_number() && top_k->number() == -1;  // as in vLLM
-  sampler.top_k = all ? 0 : fields.size("top_k", 0, kMostTokens, sampler.top_k);
+  sampler.top_k =
+      is_no_limit(fields.find("top_k")) ? 0 : fields.size("top_k", 0, kMostTokens, sampler.top_k);
   const char* penalty = fields.find("repetition_penalty") ? "repetition_penalty"  // vLLM's name
                                                           : "repeat_penalty";
   generation.repeat_penalty = fields.number(penalty, kRepeatPenalties, generation.repeat_penalty);
@@ -142,12 +144,15 @@ void parse_common(RequestFields& fields, CompletionRequest& request) {
                  "prompt_cache_key", "prompt_cache_retention", "cache_prompt", "prediction"});
 }
 
-void parse_choices(RequestFields& fields, const ServedModel& model, CompletionRequest& request,
-                   TextRequest& text) {
-  LogitRules& rules = text.options.rules;
+// The rules that a server has no defaults for.
+void parse_rules(RequestFields& fields, const ServedModel& model, LogitRules& rules) {
   rules.presence_penalty = fields.number("presence_penalty", kPenalties, 0.0f);
   rules.frequency_penalty = fields.number("frequency_penalty", kPenalties, 0.0f);
   rules.bias = parse_bias(fields, model);
+}
+
+void parse_choices(RequestFields& fields, const ServedModel& model, CompletionRequest& request,
+                   TextRequest& text) {
   if (request.token_ids && !text.n_top) text.n_top = 0;  // 0: scores each token, lists no others
   request.n = fields.size("n", 1, model.max_texts, 1);
 }
@@ -252,6 +257,7 @@ CompletionRequest parse_completion(std::string_view body, const ServedModel& mod
   parse_common(fields, request);
   TextRequest text;
   text.options = parse_options(fields, model, false);
+  parse_rules(fields, model, text.options.rules);
   text.seed = parse_seed(fields, random_seed);
   request.logprobs = fields.find("logprobs").has_value();
   if (request.logprobs) text.n_top = fields.size("logprobs", 0, kMaxTop, 0);
@@ -277,6 +283,7 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
   parse_common(fields, request);
   TextRequest text;
   text.options = parse_options(fields, model, true);
+  parse_rules(fields, model, text.options.rules);
   text.seed = parse_seed(fields, random_seed);
   const std::size_t top = fields.size("top_logprobs", 0, kMaxTop, 0);
   request.logprobs = fields.flag("logprobs", false);
