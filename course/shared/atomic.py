@@ -1,4 +1,4 @@
-"""Writes a whole file or nothing: nobody ever reads half of it, also not after kill -9."""
+"""Writes a whole file or nothing: no reader sees half of it, even if the writer is killed."""
 import os
 
 

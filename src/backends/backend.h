@@ -126,7 +126,7 @@ class Backend {
   virtual std::size_t max_rows() const = 0;
   virtual std::size_t n_threads() const = 0;
   // n: at least 1. Backends that fuse steps use at most the cores of this machine; CUDA always uses
-  // one. Texts go on with the same bits. Throws Error if memory or threads cannot be had.
+  // one. The results keep their bits. Throws Error if memory or threads cannot be allocated.
   virtual void use_threads(std::size_t n) = 0;
 
   // Null if the backend fuses steps, because then it has no such results.

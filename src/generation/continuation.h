@@ -22,8 +22,7 @@ inline bool is_plain_greedy(const GenerationOptions& options, const LogitRules& 
 // token and for ending the text. The rules and their order are those of generate(), but there is no
 // session: the caller feeds the tokens and provides the logits. The logits are changed before the
 // choice: by bias and penalties, by the grammar, and by min_p. The grammar sets the logits of
-// forbidden tokens to -infinity; so it does with those of end tokens while the text is not
-// complete.
+// forbidden tokens to -infinity, and those of end tokens while the text is not complete.
 //
 // Three loops use it: a session's (next_token), that of generate_batch(), and the server's. The
 // last two compute several texts per pass. generate() is a fourth loop: it is stage 7, and needs

@@ -11,7 +11,7 @@ namespace stagecraft {
 
 using TokenCounts = std::unordered_map<TokenId, std::size_t>;
 
-// Changes to the logits before a token is chosen which generate() (stage 7) does not know. The
+// Changes to the logits before a token is chosen. generate() (stage 7) does not support them. The
 // defaults change nothing.
 struct LogitRules {
   // Added to the logits of these tokens, each of the vocabulary.

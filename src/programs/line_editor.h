@@ -35,8 +35,8 @@ class LineEditor {
   std::unique_ptr<Terminal> terminal_;  // null: reads plain lines
 };
 
-// While it exists, the terminal on stdin does not show what is typed: it would stand in the middle
-// of the text that the program prints. The keys are kept for the next line. Does nothing if stdin
+// While it exists, the terminal on stdin does not show typed keys: they would appear in the middle
+// of the text that the program prints. The next line gets them. Does nothing if stdin
 // is not a terminal, or belongs to another program now.
 class NoEcho {
  public:

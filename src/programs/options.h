@@ -19,7 +19,7 @@ CLI::Validator in_range(NumberRange range);
 // Accepts a whole number in [min, max] in decimal digits only: 12, but not 1e1, 0x0c or 014.
 CLI::Validator whole_in_range(std::uint64_t min, std::uint64_t max);
 CLI::Validator one_of(std::vector<std::string> words);
-// Makes the letters of a value small. For Option::transform().
+// Changes a value to lower case. For Option::transform().
 CLI::Validator in_lower_case();
 // Refuses an empty value. The message calls the expected value `what`.
 CLI::Validator not_empty(const char* what = "a path");
