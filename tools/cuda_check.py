@@ -330,8 +330,13 @@ def forbidden_words(text):
     return PRAGMA.findall(text) + [word for word in re.findall(r"[A-Za-z_]\w*", text) if FORBIDDEN.fullmatch(word)]
 
 
+@functools.cache  # asked for each line of the headers
+def real_path(name):
+    return os.path.realpath(name)
+
+
 def is_system(name):
-    return os.path.realpath(name).startswith(("/usr/include/", "/usr/lib/", "/usr/local/lib/", f"{EMULATOR}/"))
+    return real_path(name).startswith(("/usr/include/", "/usr/lib/", "/usr/local/lib/", f"{EMULATOR}/"))
 
 
 def lines_of_files(text, source, included):
@@ -373,14 +378,14 @@ def refuse_source(source, macros=()):
         if not is_system(name):
             own.add(len(dots))
         elif len(dots) - 1 in own:
-            headers.append(os.path.realpath(name))
+            headers.append(real_path(name))
             if FOR_A_PROCESSOR.search(name):
                 raise Problem(f"{source}:1: {ONLY_SEEN}, found {os.path.basename(name)} {TRUSTED}")
     found = collections.Counter()
     for file, number, line in lines_of_files(mine.stdout, source, [name for _, name in opened]):
         words = forbidden_words(line)
         if is_system(file):
-            found.update((os.path.realpath(file), word) for word in words)
+            found.update((real_path(file), word) for word in words)
         elif words or (reserved := RESERVED_MACRO.match(line)):
             raise Problem(f"{file}:{number}: {ONLY_SEEN}, found {sorted(words)[0] if words else reserved[0]} {TRUSTED}")
     extra = found - words_of_headers(tuple(headers))
@@ -394,7 +399,7 @@ def words_of_headers(headers):
     found = preprocessed(["-H"], "-", input="".join(f'#include "{name}"\n' for name in headers))
     opened = [name for _, name in re.findall(r"^(\.+) (.*)$", found.stderr, re.M)]
     lines = lines_of_files(found.stdout, "<stdin>", opened)
-    return collections.Counter((os.path.realpath(file), word) for file, _, line in lines for word in forbidden_words(line))
+    return collections.Counter((real_path(file), word) for file, _, line in lines for word in forbidden_words(line))
 
 
 def refuse_object(source, thing, emulator):

@@ -182,7 +182,7 @@ target_include_directories(gate PRIVATE ${CMAKE_SOURCE_DIR})
 # A worker's answer may have any shape: an index out of range ends the gate, and costs only that stage.
 target_compile_definitions(gate PRIVATE _GLIBCXX_ASSERTIONS)
 target_link_libraries(gate PRIVATE engine stagecraft_flags nlohmann_json::nlohmann_json
-  GTest::gtest test_flags)
+  GTest::gtest computing_test_flags)
 precompile(gate PRIVATE <algorithm> <cmath> <filesystem> <string> <vector> <fmt/format.h> <gtest/gtest.h>
   <nlohmann/json.hpp>)
 set_source_files_properties(${judge}/paths.cpp PROPERTIES

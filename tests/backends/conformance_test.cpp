@@ -50,7 +50,8 @@ Logits on_cpu(const ConformanceCase& one, const Checkpoint& checkpoint, const Ke
   const FusedPlan fused = fuse(one.plan);
   ThreadPool one_thread(1);
   const PackedWeights weights = pack_weights(one.plan, fused, checkpoint, one_thread);
-  const std::size_t n_threads = 1 + random() % 3;
+  // Mostly one: threads wait for each other, which takes long where other tests run, too.
+  const std::size_t n_threads = random() % 4 == 0 ? 2 + random() % 2 : 1;
   CpuWorkspace w(one.plan, fused, table, one.tokens.size(), n_threads);
   PackedKvCache cache(one.plan.caches, one.tokens.size(), kept);
   PackedKvCache again(one.plan.caches, one.tokens.size(), kept);

@@ -12,7 +12,7 @@
 
 // Helpers for fuzz targets. A target NAME.cpp defines only LLVMFuzzerTestOneInput. In the preset
 // `fuzz`, it is linked with libFuzzer into a program that searches for new inputs. In every other
-// build, all targets are linked with replay.cpp into a program that runs the known inputs.
+// build, replay.cpp includes all targets and makes a program that runs the known inputs.
 namespace stagecraft {
 
 inline std::string_view as_text(const std::uint8_t* data, std::size_t size) {

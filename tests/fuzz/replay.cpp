@@ -6,16 +6,12 @@
 
 #include "tests/fuzz/fuzz.h"
 
-// CMake lists the targets, and compiles each under a name of its own.
-#define TARGET(name) extern "C" int fuzz_##name(const std::uint8_t* data, std::size_t size);
-#include "targets.inc"
-#undef TARGET
+// CMake writes both lists: the targets, each under a name of its own, and these names.
+#include "target_functions.inc"
 
 int main(int argc, char** argv) {
   const std::map<std::string_view, int (*)(const std::uint8_t*, std::size_t)> targets = {
-#define TARGET(name) {#name, fuzz_##name},
-#include "targets.inc"
-#undef TARGET
+#include "target_names.inc"
   };
   const auto target = targets.find(argc > 1 ? argv[1] : "");
   stagecraft::require(target != targets.end(), "the first argument names a target");

@@ -7,6 +7,7 @@
 #include <map>
 #include <ostream>
 
+#include "tests/hostile/row_name.h"
 #include "tests/hostile/run_limited.h"
 #include "tests/support/tiny_chat_model.h"
 
@@ -252,7 +253,7 @@ TEST_P(RefusedTemplate, InOneLineThatSaysWhatIsWrong) {
 }
 
 INSTANTIATE_TEST_SUITE_P(BadChatTemplate, RefusedTemplate, testing::ValuesIn(kBadTemplates),
-                         [](const auto& row) { return row.param.name; });
+                         row_name);
 
 TEST(ChatTemplateOption, SaysWhatItTakes) {
   const TinyChatModel model;

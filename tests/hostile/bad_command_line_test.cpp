@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "tests/hostile/bad_model.h"
+#include "tests/hostile/row_name.h"
 #include "tests/hostile/run_limited.h"
 
 namespace stagecraft {
@@ -336,7 +337,7 @@ TEST_P(RefusedCommand, InOneLineThatSaysWhatIsWrong) {
 }
 
 INSTANTIATE_TEST_SUITE_P(BadCommandLine, RefusedCommand, ::testing::ValuesIn(kBadCommands),
-                         [](const auto& row) { return row.param.name; });
+                         row_name);
 
 }  // namespace
 }  // namespace stagecraft

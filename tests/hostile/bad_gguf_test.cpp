@@ -10,6 +10,7 @@
 
 #include "model/gguf_config.h"
 #include "tests/hostile/raw_gguf.h"
+#include "tests/hostile/row_name.h"
 #include "tests/hostile/run_limited.h"
 #include "tests/support/engines.h"
 #include "tests/support/error_of.h"
@@ -31,8 +32,6 @@ struct BadGguf {
 };
 
 void PrintTo(const BadGguf& row, std::ostream* out) { *out << row.name; }
-
-std::string row_name(const testing::TestParamInfo<BadGguf>& row) { return row.param.name; }
 
 Break set(std::string key, std::string value) {
   return [=](RawGguf& file) { file.set(key, value); };
@@ -71,8 +70,8 @@ void norm_in_blocks(RawGguf& file) {
     if (other.offset > norm.offset) other.offset -= kFreed;
   }
 }
+
 const std::string kBeyond = u64_bytes(std::numeric_limits<std::uint64_t>::max());
-constexpr std::uint32_t kArray = 9, kText = 8, kU8 = 0, kF32 = 6;
 
 const BadGguf kBadFrames[] = {
     {"is_empty", [](RawGguf&) {}, "expected a GGUF file, found one that begins with ''", 0},

@@ -10,7 +10,6 @@ namespace stagecraft {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 constexpr std::string_view kWeights = "model.safetensors";
 constexpr std::string_view kIndex = "model.safetensors.index.json";
@@ -46,8 +45,8 @@ void rewrite(const fs::path& path, const std::function<void(std::vector<StoredTe
 }
 
 void patch_file(const fs::path& path, const std::string& json, std::string_view member = "") {
-  Json file = Json::parse(read_file(path));
-  (member.empty() ? file : file.at(member)).merge_patch(Json::parse(json));
+  nlohmann::json file = nlohmann::json::parse(read_file(path));
+  (member.empty() ? file : file.at(member)).merge_patch(nlohmann::json::parse(json));
   write_file(path, file.dump(1));
 }
 
@@ -121,8 +120,8 @@ Break config_with(std::string members) {
 Break header(std::string json) {
   return [=](TinyModel& model) {
     RawSafetensors raw = RawSafetensors::read(model.file(kWeights));
-    Json parsed = Json::parse(raw.header);
-    parsed.merge_patch(Json::parse(json));
+    nlohmann::json parsed = nlohmann::json::parse(raw.header);
+    parsed.merge_patch(nlohmann::json::parse(json));
     raw.header = parsed.dump();
     raw.write(model.file(kWeights));
   };

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "model/architectures/architectures.h"
 #include "tests/hostile/raw_gguf.h"
+#include "tests/hostile/row_name.h"
 #include "tests/hostile/run_limited.h"
 #include "tests/support/engines.h"
 #include "tests/support/temporary_folder.h"
@@ -25,7 +26,6 @@ struct BadFile {
 };
 
 void PrintTo(const BadFile& row, std::ostream* out) { *out << row.name; }
-std::string row_name(const testing::TestParamInfo<BadFile>& row) { return row.param.name; }
 
 std::string fixture(const std::string& name) { return read_file(TEST_DATA "/formats/" + name); }
 

@@ -35,16 +35,16 @@ Break filled(std::string name, std::uint32_t word) {
   };
 }
 
-const std::string kDown = "model.layers.0.mlp.down_proj.";
+const std::string kDownProj = "model.layers.0.mlp.down_proj.";
 const std::string kExperts = "model.layers.0.mlp.experts.down_proj";
 std::string experts(const std::string& part, const std::string& rest) {
   return "model.safetensors: tensor '" + kExperts + part + "': " + rest;
 }
 std::string down(const std::string& part, const std::string& rest) {
-  return "model.safetensors: tensor '" + kDown + part + "': " + rest;
+  return "model.safetensors: tensor '" + kDownProj + part + "': " + rest;
 }
 
-const BadModel kBadConfigs[] = {
+const BadModel kBadQuantizations[] = {
     {"of_a_method_that_is_not_read", says("gptq", R"({"quant_method": "bitsandbytes"})"),
      "config.json: quantization_config: 'quant_method': expected 'awq', 'compressed-tensors', "
      "'fp8', 'gptq' or 'mxfp4', found \"bitsandbytes\""},
@@ -138,31 +138,31 @@ const BadModel kBadConfigs[] = {
 };
 
 const BadModel kBadParts[] = {
-    {"without_scales", stored_as("gptq", without_tensor(kDown + "scales")),
+    {"without_scales", stored_as("gptq", without_tensor(kDownProj + "scales")),
      down("scales", "expected BF16, F16 or F32, found none")},
-    {"without_zeros", stored_as("awq", without_tensor(kDown + "qzeros")),
+    {"without_zeros", stored_as("awq", without_tensor(kDownProj + "qzeros")),
      down("qzeros", "expected I32, found none")},
-    {"without_integers", stored_as("gptq", without_tensor(kDown + "qweight")),
+    {"without_integers", stored_as("gptq", without_tensor(kDownProj + "qweight")),
      "model.safetensors: tensor 'model.layers.0.mlp.down_proj.weight': expected [32, 64], found "
      "none"},
     {"with_integers_of_another_type",
-     stored_as("gptq", with_tensor(kDown + "qweight", DType::I64, {8, 32})),
+     stored_as("gptq", with_tensor(kDownProj + "qweight", DType::I64, {8, 32})),
      down("qweight", "expected I32, found I64")},
     {"with_integers_of_three_sizes",
-     stored_as("gptq", with_tensor(kDown + "qweight", DType::I32, {8, 32, 1})),
+     stored_as("gptq", with_tensor(kDownProj + "qweight", DType::I32, {8, 32, 1})),
      down("qweight", "expected 2 dimensions of at least 1, found [8, 32, 1]")},
-    {"with_no_inputs", stored_as("awq", with_tensor(kDown + "qweight", DType::I32, {0, 4})),
+    {"with_no_inputs", stored_as("awq", with_tensor(kDownProj + "qweight", DType::I32, {0, 4})),
      down("qweight", "expected 2 dimensions of at least 1, found [0, 4]")},
     {"with_a_part_of_a_word_of_outputs",
-     stored_as("gptq", with_tensor(kDown + "qweight", DType::I32, {8, 31})),
+     stored_as("gptq", with_tensor(kDownProj + "qweight", DType::I32, {8, 31})),
      down("qweight", "expected a number of outputs that is a multiple of 8, found 31")},
     {"with_scales_of_fewer_groups",
-     stored_as("gptq", with_tensor(kDown + "scales", DType::F16, {1, 32})),
+     stored_as("gptq", with_tensor(kDownProj + "scales", DType::F16, {1, 32})),
      down("scales", "expected [2, 32], found [1, 32]")},
-    {"with_whole_scales", stored_as("awq", with_tensor(kDown + "scales", DType::I32, {2, 32})),
+    {"with_whole_scales", stored_as("awq", with_tensor(kDownProj + "scales", DType::I32, {2, 32})),
      down("scales", "expected BF16, F16 or F32, found I32")},
     {"with_zeros_of_fewer_outputs",
-     stored_as("awq", with_tensor(kDown + "qzeros", DType::I32, {2, 3})),
+     stored_as("awq", with_tensor(kDownProj + "qzeros", DType::I32, {2, 3})),
      down("qzeros", "expected [2, 4], found [2, 3]")},
     {"with_groups_that_do_not_divide", says("awq", R"({"group_size": 48})"),
      down("qweight",
@@ -171,32 +171,34 @@ const BadModel kBadParts[] = {
      down("qweight",
           "expected a number of inputs that is a multiple of 'group_size' 128, found 64")},
     {"without_the_groups_of_act_order",
-     stored_as("gptq-act-order", without_tensor(kDown + "g_idx")),
+     stored_as("gptq-act-order", without_tensor(kDownProj + "g_idx")),
      down("g_idx", "expected I32, found none")},
     {"with_groups_of_fewer_inputs",
-     stored_as("gptq", with_tensor(kDown + "g_idx", DType::I32, {63})),
+     stored_as("gptq", with_tensor(kDownProj + "g_idx", DType::I32, {63})),
      down("g_idx", "expected [64], found [63]")},
-    {"with_a_negative_group", stored_as("gptq", filled(kDown + "g_idx", 0xffffffff)),
+    {"with_a_negative_group", stored_as("gptq", filled(kDownProj + "g_idx", 0xffffffff)),
      down("g_idx", "expected groups from 0 to 1, found -1")},
-    {"with_a_group_that_is_not_there", stored_as("gptq-act-order", filled(kDown + "g_idx", 4)),
+    {"with_a_group_that_is_not_there", stored_as("gptq-act-order", filled(kDownProj + "g_idx", 4)),
      down("g_idx", "expected groups from 0 to 3, found 4")},
-    {"without_a_shape", stored_as("packed", without_tensor(kDown + "weight_shape")),
+    {"without_a_shape", stored_as("packed", without_tensor(kDownProj + "weight_shape")),
      down("weight_shape", "expected I64, found none")},
     {"with_a_shape_of_zeros",
-     stored_as("packed", with_tensor(kDown + "weight_shape", DType::I64, {2})),
+     stored_as("packed", with_tensor(kDownProj + "weight_shape", DType::I64, {2})),
      down("weight_shape", "expected [32, 57 to 64], found [0, 0]")},
-    {"with_a_negative_shape", stored_as("packed", filled(kDown + "weight_shape", 0xffffffff)),
+    {"with_a_negative_shape", stored_as("packed", filled(kDownProj + "weight_shape", 0xffffffff)),
      down("weight_shape", "expected [32, 57 to 64], found [-1, -1]")},
     {"with_zeros_that_config_denies",
      says("packed-zeros", R"({"config_groups": {"group_0": {"weights": {"symmetric": true}}}})"),
      "model.safetensors: tensor 'model.layers.0.mlp.down_proj.weight_zero_point' [4, 1] is not "
      "part of the model that config.json describes"},
     {"without_the_zeros_that_config_asserts",
-     stored_as("packed-zeros", without_tensor(kDown + "weight_zero_point")),
+     stored_as("packed-zeros", without_tensor(kDownProj + "weight_zero_point")),
      down("weight_zero_point", "expected I32, found none")},
-    {"without_packed_groups", stored_as("packed-act-order", without_tensor(kDown + "weight_g_idx")),
+    {"without_packed_groups",
+     stored_as("packed-act-order", without_tensor(kDownProj + "weight_g_idx")),
      down("weight_g_idx", "expected I32, found none")},
-    {"of_fp8_without_a_scale", stored_as("fp8-blocks", without_tensor(kDown + "weight_scale_inv")),
+    {"of_fp8_without_a_scale",
+     stored_as("fp8-blocks", without_tensor(kDownProj + "weight_scale_inv")),
      down("weight_scale_inv", "expected BF16, F16 or F32, found none")},
     {"of_fp8_with_other_blocks", says("fp8-blocks", R"({"weight_block_size": [16, 16]})"),
      down("weight_scale_inv", "expected [2, 4], found [2, 2]")},
@@ -242,7 +244,8 @@ const BadModel kBadParts[] = {
      "matrix), found no tensor '*.weight'"},
 };
 
-INSTANTIATE_TEST_SUITE_P(BadQuantization, RefusedModel, ::testing::ValuesIn(kBadConfigs), row_name);
+INSTANTIATE_TEST_SUITE_P(BadQuantization, RefusedModel, ::testing::ValuesIn(kBadQuantizations),
+                         row_name);
 INSTANTIATE_TEST_SUITE_P(BadParts, RefusedModel, ::testing::ValuesIn(kBadParts), row_name);
 
 }  // namespace

@@ -4,7 +4,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr const char* kFile = "model.safetensors";
+constexpr const char* kSafetensors = "model.safetensors";
 
 const std::string kShapeOfThousands = [] {
   std::string shape = "1";
@@ -14,22 +14,23 @@ const std::string kShapeOfThousands = [] {
 
 const BadModel kBadSafetensors[] = {
     // The file.
-    {"is_a_folder", a_folder(kFile), "model.safetensors: expected a file, found a folder"},
-    {"is_a_fifo", a_fifo(kFile), "model.safetensors: expected a regular file, found a FIFO"},
-    {"is_endless", a_link(kFile, "/dev/zero"),
+    {"is_a_folder", a_folder(kSafetensors), "model.safetensors: expected a file, found a folder"},
+    {"is_a_fifo", a_fifo(kSafetensors), "model.safetensors: expected a regular file, found a FIFO"},
+    {"is_endless", a_link(kSafetensors, "/dev/zero"),
      "model.safetensors: expected a regular file, found a device"},
-    {"is_a_link_to_nothing", a_link(kFile, "../blobs/7f3a"),
+    {"is_a_link_to_nothing", a_link(kSafetensors, "../blobs/7f3a"),
      "model.safetensors: is a link to '../blobs/7f3a', which does not exist"},
-    {"may_not_be_read", unreadable(kFile),
+    {"may_not_be_read", unreadable(kSafetensors),
      "model.safetensors: cannot be opened: Permission denied"},
-    {"is_empty", text(kFile, ""),
+    {"is_empty", text(kSafetensors, ""),
      "model.safetensors: expected a safetensors file, found a file of 0 bytes"},
-    {"has_7_bytes", cut(kFile, 7),
+    {"has_7_bytes", cut(kSafetensors, 7),
      "model.safetensors: expected a safetensors file, found a file of 7 bytes"},
     {"is_a_git_lfs_pointer",
-     text(kFile, "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 538090408\n"),
+     text(kSafetensors,
+          "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 538090408\n"),
      "model.safetensors: is a Git LFS pointer, not the file itself: fetch it with 'git lfs pull'"},
-    {"is_a_web_page", text(kFile, "<!DOCTYPE html><html>Not found</html>"),
+    {"is_a_web_page", text(kSafetensors, "<!DOCTYPE html><html>Not found</html>"),
      "model.safetensors: header length: expected at most 29 bytes, found 5789751444030890300: "
      "the file is cut short, or not a safetensors file"},
 
@@ -47,13 +48,13 @@ const BadModel kBadSafetensors[] = {
      "the file is cut short, or not a safetensors file"},
     {"has_a_header_that_stops_early", header_length(2000),
      "model.safetensors: header: not valid JSON: it ends too early"},
-    {"is_cut_in_the_header", cut(kFile, 1000),
+    {"is_cut_in_the_header", cut(kSafetensors, 1000),
      "model.safetensors: header length: expected at most 992 bytes, found 2088: the file is cut "
      "short, or not a safetensors file"},
-    {"is_cut_in_the_data", cut(kFile, 50'000),
+    {"is_cut_in_the_data", cut(kSafetensors, 50'000),
      "model.safetensors: tensor 'lm_head.weight': 'data_offsets': expected a range within the "
      "47904 bytes of data, found [41856, 48096]"},
-    {"has_a_byte_too_many", appended(kFile, "x"),
+    {"has_a_byte_too_many", appended(kSafetensors, "x"),
      "model.safetensors: expected 48096 bytes of data, as the tensors need, found 48097"},
 
     // The header's JSON.

@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "base/error.h"
+#include "tests/hostile/row_name.h"
 #include "tests/hostile/run_limited.h"
 #include "tests/support/temporary_folder.h"
 #include "text/tokenizer.h"
@@ -52,19 +53,18 @@ std::string charsmap(std::uint32_t n_bytes, const std::string& rest) {
   return normalizer(bytes(2, blob + rest));
 }
 
-struct BadFile {
+struct BadTokenizerFile {
   std::string name;
   std::string contents;
   std::string message;  // after "FILE: "
 };
 
-void PrintTo(const BadFile& row, std::ostream* out) { *out << row.name; }
-std::string row_name(const testing::TestParamInfo<BadFile>& row) { return row.param.name; }
+void PrintTo(const BadTokenizerFile& row, std::ostream* out) { *out << row.name; }
 
 const std::string kNul(1, '\0');
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-const BadFile kBadModels[] = {
+const BadTokenizerFile kBadSentencepieces[] = {
     {"empty", "", "expected a sentencepiece model, found no pieces"},
     {"json", R"({"version": "1.0"})", "byte 0: field 15: expected wire type 0, 1, 2 or 5, found 3"},
     {"zeros", std::string(64, '\0'),
@@ -160,7 +160,7 @@ std::string precompiled(const json& value) {
   });
 }
 
-const BadFile kBadUnigrams[] = {
+const BadTokenizerFile kBadUnigrams[] = {
     {"no_vocab", unigram([](json& file) { file["model"].erase("vocab"); }),
      "model: expected a field 'vocab', found none"},
     {"a_vocab_as_of_bpe", model("vocab", {{"a", 0}}),
@@ -192,7 +192,7 @@ const BadFile kBadUnigrams[] = {
      "normalizer: expected a field 'precompiled_charsmap', found none"},
 };
 
-class RefusedTokenizer : public testing::TestWithParam<BadFile> {
+class RefusedTokenizer : public testing::TestWithParam<BadTokenizerFile> {
  protected:
   // Some errors are found only when a text is encoded.
   void expect_refusal(const std::string& name) {
@@ -217,7 +217,8 @@ class RefusedUnigram : public RefusedTokenizer {};
 TEST_P(RefusedSentencepiece, InOneLineThatSaysWhatIsWrong) { expect_refusal("tokenizer.model"); }
 TEST_P(RefusedUnigram, InOneLineThatSaysWhatIsWrong) { expect_refusal("tokenizer.json"); }
 
-INSTANTIATE_TEST_SUITE_P(All, RefusedSentencepiece, testing::ValuesIn(kBadModels), row_name);
+INSTANTIATE_TEST_SUITE_P(All, RefusedSentencepiece, testing::ValuesIn(kBadSentencepieces),
+                         row_name);
 INSTANTIATE_TEST_SUITE_P(All, RefusedUnigram, testing::ValuesIn(kBadUnigrams), row_name);
 
 TEST(RefusedSentencepiece, RunsBeforeItIsBroken) {

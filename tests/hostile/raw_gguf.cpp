@@ -10,7 +10,6 @@
 namespace stagecraft {
 namespace {
 
-enum : std::uint32_t { kU32 = 4, kI32 = 5, kF32 = 6, kBool = 7, kText = 8, kArray = 9, kU64 = 10 };
 constexpr std::size_t kAlignment = 32;
 
 class Cursor {

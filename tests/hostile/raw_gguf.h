@@ -48,6 +48,16 @@ std::string u64_bytes(std::uint64_t value);
 std::string text_bytes(std::string_view text);
 
 // Metadata values as stored: the type, then the value.
+enum MetadataType : std::uint32_t {
+  kU8 = 0,
+  kU32 = 4,
+  kI32 = 5,
+  kF32 = 6,
+  kBool = 7,
+  kText = 8,
+  kArray = 9,
+  kU64 = 10
+};
 std::string u32(std::uint32_t value);
 std::string i32(std::int32_t value);
 std::string u64(std::uint64_t value);

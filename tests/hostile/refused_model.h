@@ -5,15 +5,12 @@
 #include <ostream>
 
 #include "tests/hostile/bad_model.h"
+#include "tests/hostile/row_name.h"
 
 namespace stagecraft {
 
 // Each row of each table of bad models is one of these tests (refused_model_test.cpp).
 class RefusedModel : public ::testing::TestWithParam<BadModel> {};
-
-inline std::string row_name(const ::testing::TestParamInfo<BadModel>& row) {
-  return row.param.name;
-}
 
 inline void PrintTo(const BadModel& row, std::ostream* out) { *out << row.name; }
 
