@@ -185,7 +185,16 @@ class Run:
                     graders = Graders(self.classroom, self.options.jobs or os.cpu_count() or 1, headers)
                     problems.update(graders.grade(tasks, bar))
                     bar.end()
+                    self.refuse_if_changed(tasks)
         return problems
+
+    @staticmethod
+    def refuse_if_changed(tasks):
+        """The names of results contain the fingerprint of this tree. What another tree found must not get this name."""
+        if official_tree.is_changed():
+            for task in tasks:
+                pathlib.Path(task.out).unlink(missing_ok=True)
+            raise course.Problem(course.say("grade_tree_changed"))
 
     @staticmethod
     def headers(tasks, folder):

@@ -147,6 +147,8 @@ class Work(programs.Programs):
         if entry is None or "tries" in entry:
             n_before = entry["tries"] if entry else 0
             entry = self.grade(stage)
+            if official_tree.is_changed():
+                raise course.Problem(course.say("grade_tree_changed"))
             if entry.get("starved") and n_before + 1 < MOST_TRIES:
                 memory.put(key, {"tries": n_before + 1})
             elif entry.get("starved"):

@@ -27,6 +27,7 @@ double ConfigFields::number_or(std::string_view key, double fallback, double min
 }
 
 bool ConfigFields::flag_or(std::string_view key, bool fallback) const {
+  if (is_null(key)) return false;
   return has(key) ? json_bool(at(key), where_, key) : fallback;
 }
 

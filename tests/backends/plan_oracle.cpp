@@ -229,7 +229,8 @@ class Oracle {
 
   void compute(const ExpertsStep& s) {
     for (std::size_t t = 0; t < tokens_.size(); ++t) {
-      std::vector<double> sum(buffer(s.out)[t].size()), size(sum.size());
+      std::vector<double> sum(buffer(s.out)[t].size());
+      std::size_t n_terms = 0;  // of all experts together
       for (std::size_t e = 0; e < s.experts.size(); ++e) {
         const double share = buffer(s.shares)[t][e];
         if (share == 0.0) continue;
@@ -248,7 +249,9 @@ class Oracle {
         note(g, 1);
         const std::vector<double> one = product(x.down, g, weights_.vector(x.down_bias));
         for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += share * one[i];
+        n_terms += g.size();
       }
+      result_.most_terms = std::max(result_.most_terms, n_terms);
       buffer(s.out)[t] = sum;
       note(sum, s.experts.size());
     }

@@ -7,20 +7,12 @@
 #include <map>
 #include <ostream>
 
-#include "tests/hostile/row_name.h"
+#include "tests/hostile/rows.h"
 #include "tests/hostile/run_limited.h"
 #include "tests/support/tiny_chat_model.h"
 
 namespace stagecraft {
 namespace {
-
-// The contents of a file. A long text is generated only when it is needed, because each test is a
-// process of its own and creates all rows.
-struct Contents : std::function<std::string()> {
-  using function::function;
-  Contents(std::string text) : function([=] { return text; }) {}
-  Contents(const char* text) : Contents(std::string(text)) {}
-};
 
 // A model with these files in its folder. The message leaves out the folder's path.
 struct BadTemplate {

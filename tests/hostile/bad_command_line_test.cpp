@@ -4,7 +4,7 @@
 #include <ostream>
 
 #include "tests/hostile/bad_model.h"
-#include "tests/hostile/row_name.h"
+#include "tests/hostile/rows.h"
 #include "tests/hostile/run_limited.h"
 
 namespace stagecraft {

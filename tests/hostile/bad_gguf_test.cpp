@@ -10,7 +10,7 @@
 
 #include "model/gguf_config.h"
 #include "tests/hostile/raw_gguf.h"
-#include "tests/hostile/row_name.h"
+#include "tests/hostile/rows.h"
 #include "tests/hostile/run_limited.h"
 #include "tests/support/engines.h"
 #include "tests/support/error_of.h"

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "model/architectures/architectures.h"
 #include "tests/hostile/raw_gguf.h"
-#include "tests/hostile/row_name.h"
+#include "tests/hostile/rows.h"
 #include "tests/hostile/run_limited.h"
 #include "tests/support/engines.h"
 #include "tests/support/temporary_folder.h"

@@ -8,7 +8,7 @@
 #include <ostream>
 
 #include "base/error.h"
-#include "tests/hostile/row_name.h"
+#include "tests/hostile/rows.h"
 #include "tests/hostile/run_limited.h"
 #include "tests/support/temporary_folder.h"
 #include "text/tokenizer.h"
@@ -55,7 +55,7 @@ std::string charsmap(std::uint32_t n_bytes, const std::string& rest) {
 
 struct BadTokenizerFile {
   std::string name;
-  std::string contents;
+  Contents contents;
   std::string message;  // after "FILE: "
 };
 
@@ -144,18 +144,18 @@ const BadTokenizerFile kBadSentencepieces[] = {
      "an invalid entry for 'a'"},
 };
 
-std::string good_unigram() { return read_file(TEST_DATA "/tokenizers/unigram/tokenizer.json"); }
-
-std::string unigram(const std::function<void(json&)>& change) {
-  json file = json::parse(good_unigram());
-  change(file);
-  return file.dump();
+Contents unigram(const std::function<void(json&)>& change) {
+  return [=] {
+    json file = json::parse(read_file(TEST_DATA "/tokenizers/unigram/tokenizer.json"));
+    change(file);
+    return file.dump();
+  };
 }
-std::string model(const std::string& name, const json& value) {
-  return unigram([&](json& file) { file["model"][name] = value; });
+Contents model(const std::string& name, const json& value) {
+  return unigram([=](json& file) { file["model"][name] = value; });
 }
-std::string precompiled(const json& value) {
-  return unigram([&](json& file) {
+Contents precompiled(const json& value) {
+  return unigram([=](json& file) {
     file["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", value}};
   });
 }
@@ -197,7 +197,7 @@ class RefusedTokenizer : public testing::TestWithParam<BadTokenizerFile> {
   // Some errors are found only when a text is encoded.
   void expect_refusal(const std::string& name) {
     const std::string path = folder_.file(name);
-    write_file(path, GetParam().contents);
+    write_file(path, GetParam().contents());
     const std::string message = path + ": " + GetParam().message;
     std::string said;
     try {
@@ -243,7 +243,7 @@ TEST(RefusedSentencepiece, ByTheProgramToo) {
 TEST(RefusedUnigram, HasNoTokenForWhatIsUnknown) {
   const TemporaryFolder folder;
   const std::string path = folder.file("tokenizer.json");
-  write_file(path, model("unk_id", nullptr));
+  write_file(path, model("unk_id", nullptr)());
   const Tokenizer tokenizer = Tokenizer::open(path);
   EXPECT_FALSE(tokenizer.encode("a", {}).empty());
   try {

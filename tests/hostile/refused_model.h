@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "tests/hostile/bad_model.h"
-#include "tests/hostile/row_name.h"
+#include "tests/hostile/rows.h"
 
 namespace stagecraft {
 

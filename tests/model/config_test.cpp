@@ -99,6 +99,14 @@ TEST(Config, GivesEachFamilyItsBiases) {
   EXPECT_TRUE(parse("qwen3").qk_norm && !parse("qwen2").qk_norm);
 }
 
+TEST(Config, AFlagThatIsNullIsFalseAsInPython) {
+  const Json file = parse_json_object(R"({"a": null, "b": true})", "config.json");
+  const ConfigFields fields(file, "config.json");
+  EXPECT_FALSE(fields.flag_or("a", true));
+  EXPECT_TRUE(fields.flag_or("b", false));
+  EXPECT_TRUE(fields.flag_or("c", true));
+}
+
 TEST(Config, RefusesByNameWhatWouldChangeTheResult) {
   for (const auto& [model_type, more, named] :
        std::vector<std::tuple<std::string, std::string, std::string>>{

@@ -967,6 +967,36 @@ class Stored(Folder):
                 self.assertEqual(run.grade(lambda: run.tasks(run.records[2])), {})
         self.assertEqual(graded, ["b", "a"])
 
+    def test_what_is_graded_while_somebody_changes_the_course_is_not_kept(self):
+        self.hand_in("cat", "b", "y", DUE)
+        run = self.run_of()
+
+        def grade(_, tasks, bar):
+            atomic.write(pathlib.Path(tasks[0].out), json.dumps({"stages": [entry(STAGES[2], "passed")]}))
+            self.is_now(official_tree, "is_changed", True)
+            return {}
+
+        with mock.patch.object(class_run.Graders, "grade", grade), mock.patch.object(workplace, "PLACE", self.folder):
+            with self.assertRaisesRegex(course.Problem, "changed during this run"):
+                run.grade(lambda: run.tasks(run.records[2]))
+        self.assertFalse(pathlib.Path(run.tasks(run.records[2])[0].out).exists())
+        work, memory = self.work(), mock.Mock(**{"get.return_value": None})
+        with mock.patch.object(work, "grade", return_value=entry(STAGES[2], "passed")):
+            self.assertRaises(course.Problem, work.remembered, STAGES[2], memory)
+        memory.put.assert_not_called()
+
+    def test_a_change_of_the_course_is_seen(self):
+        with mock.patch.object(course, "ROOT", self.folder), mock.patch.object(official_tree, "OFFICIAL", ["src"]):
+            file = self.folder / "src" / "a.cpp"
+            atomic.write(file, "int a;")
+            official_tree.first_look.cache_clear()
+            self.addCleanup(official_tree.first_look.cache_clear)
+            self.assertFalse(official_tree.is_changed())
+            (file.parent / "a.pyc").write_text("made by Python")
+            self.assertFalse(official_tree.is_changed())
+            atomic.write(file, "int b;")
+            self.assertTrue(official_tree.is_changed())
+
     def test_students_who_share_a_repository_are_not_compared_with_each_other(self):
         for id in "ann", "bob", "cat":
             self.hand_in(id, "a", "x")
