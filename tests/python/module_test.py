@@ -114,7 +114,7 @@ class Story(unittest.TestCase):
     def test_errors_name_what_was_expected(self):
         for call, parts in (
                 (lambda: stagecraft.Model("/no/such/model"), ["/no/such/model"]),
-                (lambda: stagecraft.Model("no-such-model"), ["no-such-model", "./stage pull"]),
+                (lambda: stagecraft.Model("no-such-model"), ["no-such-model", "./stage models"]),
                 (lambda: stagecraft.Model(""), ["no such folder"]),
                 (lambda: stagecraft.Model(STORY, backend="gpu"), ["backend", "cpu or textbook", "gpu"]),
                 (lambda: stagecraft.Model(STORY, backend="textbook", kv_type="q8_0"), ["kv_type", "f32", "q8_0"]),
