@@ -190,7 +190,7 @@ class Run:
 
     @staticmethod
     def refuse_if_changed(tasks):
-        """The names of results contain the fingerprint of this tree. What another tree found must not get this name."""
+        """A result's name contains the fingerprint of this tree. A result of another tree must not get this name."""
         if official_tree.is_changed():
             for task in tasks:
                 pathlib.Path(task.out).unlink(missing_ok=True)

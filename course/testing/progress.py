@@ -20,17 +20,26 @@ OFFICIAL = ("src", "cmake", "CMakeLists.txt", "CMakePresets.json", "stages/stage
             "models/story", "tests/data", "tests/gates", "tests/support")
 
 
+def files_of(names):
+    """The files with these names, or in the folders with these names, without those that Python compiles."""
+    roots = [course.ROOT / name for name in names]
+    return only_files(path for root in roots for path in (root, *root.rglob("*")))
+
+
+def only_files(paths):
+    return sorted(path for path in paths if path.is_file() and path.suffix != ".pyc")
+
+
 def fingerprint(paths):
     text = hashlib.sha1()
-    for path in sorted(path for path in paths if path.is_file() and path.suffix != ".pyc"):
+    for path in only_files(paths):
         text.update(f"{path.relative_to(course.ROOT)}\0{course.blob_hash(path.read_bytes())}\0".encode())
     return text.hexdigest()
 
 
 @functools.cache
 def official():
-    roots = [course.ROOT / name for name in OFFICIAL]
-    return fingerprint(path for root in roots for path in (root, *root.rglob("*")))
+    return fingerprint(files_of(OFFICIAL))
 
 
 def files(stage):

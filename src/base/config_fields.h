@@ -14,8 +14,8 @@ namespace stagecraft {
 inline constexpr std::size_t kMaxDimension = 1u << 24;
 
 // The members of one JSON object, with defaults and uniform errors. Keeps a reference into a Json,
-// which must outlive it. A member that is null counts as missing; but a flag that is null is false,
-// as None is in the Python that reads these files.
+// which must outlive it. A member that is null counts as missing. But a flag that is null is false,
+// as in Python.
 class ConfigFields {
  public:
   ConfigFields(const Json& json, std::string where) : ConfigFields(json.root(), std::move(where)) {}

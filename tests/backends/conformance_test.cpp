@@ -50,7 +50,7 @@ Logits on_cpu(const ConformanceCase& one, const Checkpoint& checkpoint, const Ke
   const FusedPlan fused = fuse(one.plan);
   ThreadPool one_thread(1);
   const PackedWeights weights = pack_weights(one.plan, fused, checkpoint, one_thread);
-  // Mostly one: threads wait for each other, which takes long where other tests run, too.
+  // Mostly one: several threads wait for each other, which takes long while other tests run.
   const std::size_t n_threads = random() % 4 == 0 ? 2 + random() % 2 : 1;
   CpuWorkspace w(one.plan, fused, table, one.tokens.size(), n_threads);
   PackedKvCache cache(one.plan.caches, one.tokens.size(), kept);

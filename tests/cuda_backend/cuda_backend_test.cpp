@@ -717,8 +717,7 @@ void expect_nearly_pytorch_with_tensor_cores(const fs::path& folder) {
   EXPECT_LE(std::sqrt(errors / squares), 0.02);
 }
 
-// The products of the models of a family are the same, and checked kernels are slow: one model of
-// each.
+// All models of a family multiply alike, and checked kernels are slow: one model per family.
 TEST_P(CudaReference, LogitsWithTensorCoresAreNearlyThoseOfPyTorch) {
   const auto family = [](const std::string& name) { return name.substr(0, name.find('-')); };
   const std::vector<std::string> names = tiny_model_names();
