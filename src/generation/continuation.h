@@ -7,7 +7,7 @@
 
 #include "generation/generate.h"
 #include "generation/logit_rules.h"
-#include "text/grammar/token_grammar.h"
+#include "text/grammar/guided_text.h"
 
 namespace stagecraft {
 

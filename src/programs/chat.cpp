@@ -17,6 +17,7 @@
 #include "programs/line_editor.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
+#include "programs/read_grammar.h"
 #include "text/builtin_chat_templates.h"
 
 namespace stagecraft {
@@ -84,7 +85,7 @@ class Chat {
         session_(engine, tokenizer, std::move(format), flags.context_for(engine.plan())) {
     note_long_context(engine.plan(), session_.session().context());
     note_guessed_template();
-    options_.grammar = flags.read_grammar(tokenizer);
+    options_.grammar = read_grammar(flags.grammar, flags.json_schema, tokenizer);
     if (!flags.system.empty()) session_.conversation().system = flags.system;
   }
 

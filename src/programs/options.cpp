@@ -15,8 +15,6 @@
 #include "generation/text_memory.h"
 #include "programs/console.h"
 #include "programs/students_code.h"
-#include "text/grammar/json_schema.h"
-#include "text/grammar/token_grammar.h"
 #include "text/tokenizer_source.h"
 
 namespace stagecraft {
@@ -237,14 +235,6 @@ void GenerationFlags::add_grammar_to(CLI::App& command) {
       ->check(not_empty())
       ->excludes(rules)
       ->type_name("FILE");
-}
-
-std::shared_ptr<const TokenGrammar> GenerationFlags::read_grammar(const Tokenizer& tokens) const {
-  const std::string& file = grammar.empty() ? json_schema : grammar;
-  if (file.empty()) return nullptr;
-  std::string rules = read_text_file(file, Grammar::kMaxBytes, Pipes::Read);
-  if (grammar.empty()) rules = json_schema_gbnf(Json(rules, printable(file)).root());
-  return std::make_shared<const TokenGrammar>(TokenGrammars(tokens).parse(rules, printable(file)));
 }
 
 std::size_t EngineFlags::thread_count() const {

@@ -82,8 +82,6 @@ struct GenerationFlags : ModelFlags, EngineFlags {
   void add_grammar_to(CLI::App& command);  // --grammar and --json-schema
 
   std::uint64_t chosen_seed() const;  // the given seed, or a random one
-  // Reads the file of --grammar or --json-schema. Null: neither was given.
-  std::shared_ptr<const TokenGrammar> read_grammar(const Tokenizer& tokenizer) const;
   // The given size, or default_context(): that of chat and serve.
   std::size_t context_for(const Plan& plan) const;
   TextOptions text_options(const Plan& plan, std::size_t default_max_tokens) const;

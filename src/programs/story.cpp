@@ -20,6 +20,7 @@
 #include "programs/interrupt.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
+#include "programs/read_grammar.h"
 
 namespace stagecraft {
 namespace {
@@ -179,7 +180,7 @@ void run_story(const StoryFlags& flags) {
     check_tokens("prompt", prompt, flags.tokenizer_source(model), model, engine.plan());
   }
   TextOptions options = flags.text_options(engine.plan(), kDefaultMaxTokens);
-  options.grammar = flags.read_grammar(tokenizer);
+  options.grammar = read_grammar(flags.grammar, flags.json_schema, tokenizer);
   const std::size_t context =
       context_for(flags, engine.plan(), prompt.size(), options.generation.max_tokens);
   note_long_context(engine.plan(), context);

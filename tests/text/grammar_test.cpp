@@ -11,7 +11,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/grammar_texts.h"
 #include "tests/support/tiny_chat_model.h"
-#include "text/grammar/token_grammar.h"
+#include "text/grammar/guided_text.h"
 
 namespace stagecraft {
 namespace {

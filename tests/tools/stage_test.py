@@ -243,6 +243,17 @@ class Run(Tree):
         self.source.write_text(PROGRAM.replace("MARK", "first"))
         self.assertEqual(self.stage("story").stdout, "<story>first")
 
+    def test_other_models_and_grammars_need_the_whole_program(self):
+        shutil.rmtree(self.root / "build", ignore_errors=True)
+        for arguments in (["-m", "folder"], ["-mfolder"], ["--model=folder"], ["-im", "folder"], ["--grammar", "file"],
+                          ["--json-schema=file"], ["--help"]):
+            with self.subTest(arguments):
+                self.assertEqual(self.stage("story", *arguments).returncode, 0)
+                self.assertFalse((self.root / "build" / "release" / "src" / "storyteller").exists())
+                shutil.rmtree(self.root / "build")
+        self.assertEqual(self.stage("story", "--seed", "1", "-n5", "A mouse").returncode, 0)
+        self.assertTrue((self.root / "build" / "release" / "src" / "storyteller").exists())
+
     def test_kernels_are_chosen_from_those_of_the_whole_program(self):
         shutil.rmtree(self.root / "build", ignore_errors=True)
         self.assertEqual(self.stage("story", env={"STAGECRAFT_ISA": "avx2"}).stdout, "<story>first")

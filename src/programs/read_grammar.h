@@ -1,0 +1,17 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace stagecraft {
+
+class Tokenizer;
+struct TokenGrammar;
+
+// Reads the file of --grammar or of --json-schema, at most one of which is not empty. Null: both
+// are empty. Throws Error naming the file.
+std::shared_ptr<const TokenGrammar> read_grammar(const std::string& gbnf_file,
+                                                 const std::string& schema_file,
+                                                 const Tokenizer& tokenizer);
+
+}  // namespace stagecraft
