@@ -246,7 +246,7 @@ class Run(Tree):
     def test_other_models_and_grammars_need_the_whole_program(self):
         shutil.rmtree(self.root / "build", ignore_errors=True)
         for arguments in (["-m", "folder"], ["-mfolder"], ["--model=folder"], ["-im", "folder"], ["--grammar", "file"],
-                          ["--json-schema=file"], ["--help"]):
+                          ["--json-schema=file"]):
             with self.subTest(arguments):
                 self.assertEqual(self.stage("story", *arguments).returncode, 0)
                 self.assertFalse((self.root / "build" / "release" / "src" / "storyteller").exists())
