@@ -58,6 +58,8 @@ template <int Rows, WeightLayout kLayout>
 void tile_k_quant(const TileArgs& t) {
   using Unpacking = Unpacking<kLayout>;
   constexpr std::size_t Vecs = kByteTile.vecs_of(Rows);
+  const TileArgs fetching =
+      fetching_for_parts<Vecs>(t, kPanelBytes<Unpacking> * (t.inputs / kKBlock));
   tile<Rows, Vecs>(t, [&](std::size_t first_vec, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     const std::size_t lane = first_vec * kLanes;
     const std::byte* at = t.panel;
@@ -93,7 +95,7 @@ void tile_k_quant(const TileArgs& t) {
             two[v] = Unpacking::two(weights, one, i, lane + kLanes * v);
           }
           const std::size_t from = input + first_of<Unpacking>(i);
-          add_fours<Unpacking::kWholeBytes>(t, from, from + Unpacking::kApart, two, dot);
+          add_fours<Unpacking::kWholeBytes>(fetching, from, from + Unpacking::kApart, two, dot);
         }
         const std::size_t stored = b % Unpacking::kScaleBlocks;
         STAGECRAFT_UNROLL
