@@ -63,7 +63,8 @@ STAGECRAFT_INLINE void fetch(const TileArgs& t, std::size_t k) {
 // n_bytes at `at`, this function prefetches n_bytes further on:
 //   to_next      for one row: bytes of another panel, which is needed later, into L2
 //   Nothing      does nothing
-//   FromCaches   for one row: 2,048 bytes further on, into L1
+//   FromCaches   for one row: 2,048 bytes further on, into L1. With AVX2 also for several rows: on
+//                a Zen 3, two sequences at once are then generated 1.2 to 1.5 times as fast
 //   FromMemory   see prefetch_from_memory
 //
 // kShortSteps: true if n_bytes take only a few instructions. Then the processor reaches the next
@@ -72,7 +73,7 @@ STAGECRAFT_INLINE void fetch(const TileArgs& t, std::size_t k) {
 template <int Rows, std::size_t n_bytes, bool kShortSteps = false>
 STAGECRAFT_INLINE void fetch_straight_on(const TileArgs& t, const std::byte* at) {
   const bool two_levels = kPrefetchesTwoLevels && t.straight_on == StraightOn::FromMemory;
-  if (Rows > 1 && (!two_levels || t.ahead_step != 0)) return;
+  if (Rows > 1 && (t.ahead_step != 0 || !(two_levels || kLanes == 8))) return;
   if (Rows == 1 && t.to_next != 0) {
     prefetch<n_bytes, kIntoL2>(at + t.to_next);
   } else if (two_levels) {
@@ -146,7 +147,7 @@ STAGECRAFT_INLINE void tile_floats(const TileArgs& t, Get get) {
     STAGECRAFT_UNROLL_BY_2
     for (std::size_t k = 0; k < t.inputs; ++k, w += kInputBytes) {
       fetch<Rows>(fetching, k);
-      fetch_straight_on<Rows, kInputBytes, kInputBytes == 4 * kPanelOutputs>(t, w);
+      fetch_straight_on<Rows, kInputBytes, kInputBytes == 4 * kPanelOutputs>(fetching, w);
       Vec weight[Vecs];
       STAGECRAFT_UNROLL
       for (std::size_t v = 0; v < Vecs; ++v) weight[v] = get(w, (first + v) * kLanes);
@@ -193,7 +194,7 @@ void tile_bf16(const TileArgs& t) {
     const auto* a = static_cast<const float*>(t.rows);
     for (std::size_t k = 0; k < t.inputs; k += 2, w += 4 * kPanelOutputs) {
       fetch<Rows>(fetching, k);
-      fetch_straight_on<Rows, 4 * kPanelOutputs, true>(t, w);
+      fetch_straight_on<Rows, 4 * kPanelOutputs, true>(fetching, w);
       STAGECRAFT_UNROLL
       for (int second = 0; second < 2; ++second) {
         Vec weight[Vecs];
@@ -286,7 +287,7 @@ void tile_blocks(const TileArgs& t) {
         constexpr std::size_t kInputs = kQuantBlock / kGroups;
         fetch<Rows>(fetching, b * kQuantBlock + group * kInputs);
         fetch<Rows>(fetching, b * kQuantBlock + group * kInputs + kInputs / 2);
-        fetch_straight_on<Rows, 4 * kPanelOutputs>(t, block + 4 * kPanelOutputs * group);
+        fetch_straight_on<Rows, 4 * kPanelOutputs>(fetching, block + 4 * kPanelOutputs * group);
         Ints low[Vecs], high[Vecs];
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < Vecs; ++v) {
