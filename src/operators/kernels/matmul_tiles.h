@@ -64,7 +64,7 @@ STAGECRAFT_INLINE void fetch(const TileArgs& t, std::size_t k) {
 //   to_next      for one row: bytes of another panel, which is needed later, into L2
 //   Nothing      does nothing
 //   FromCaches   for one row: 2,048 bytes further on, into L1. With AVX2 also for two rows: on a
-//                Zen 3, two sequences at once are then generated 1.2 to 1.5 times as fast
+//                Zen 3, two sequences at once are then generated 1.1 to 1.6 times as fast
 //   FromMemory   see prefetch_from_memory
 //
 // kShortSteps: true if n_bytes take only a few instructions. Then the processor reaches the next
