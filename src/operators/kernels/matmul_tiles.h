@@ -58,6 +58,11 @@ STAGECRAFT_INLINE void fetch(const TileArgs& t, std::size_t k) {
   if constexpr (Rows > 1) __builtin_prefetch(t.ahead + k * t.ahead_step);
 }
 
+// Whether it prefetches into L2 and into L1: see prefetch_from_memory.
+STAGECRAFT_INLINE bool fetches_two_levels(const TileArgs& t) {
+  return kPrefetchesTwoLevels && t.straight_on == StraightOn::FromMemory;
+}
+
 // For a tile of one row, or of all rows of a pass. It reads its panels from the first byte to the
 // last, and most processors by themselves do not prefetch far enough. When the tile reads the
 // n_bytes at `at`, this function prefetches n_bytes further on:
@@ -72,8 +77,8 @@ STAGECRAFT_INLINE void fetch(const TileArgs& t, std::size_t k) {
 // it. (Bytes: at 17 without and at 20 with it.)
 template <int Rows, std::size_t n_bytes, bool kShortSteps = false>
 STAGECRAFT_INLINE void fetch_straight_on(const TileArgs& t, const std::byte* at) {
-  const bool two_levels = kPrefetchesTwoLevels && t.straight_on == StraightOn::FromMemory;
-  // (Known to the compiler for most tiles: a branch in their loops made prompts a tenth slower.)
+  const bool two_levels = fetches_two_levels(t);
+  // A constant: a branch in the loop of every tile made prompts a tenth slower.
   constexpr bool kTwoRows = Rows == 2 && kLanes == 8;
   if (Rows > 1 && (t.ahead_step != 0 || !(two_levels || kTwoRows))) return;
   if (Rows == 1 && t.to_next != 0) {
@@ -96,12 +101,12 @@ STAGECRAFT_INLINE TileArgs fetching_next_panel(const TileArgs& t, std::size_t pa
   return all;
 }
 
-// The same for a tile that computes Vecs vectors at a time: if these are not all, it reads its
-// panel several times. (But a tile of several rows may also prefetch straight on, see above.)
+// The same for a tile that computes Vecs vectors at a time. If a panel has more vectors, the tile
+// reads it several times. With two levels, it prefetches straight on instead.
 template <std::size_t Vecs>
 STAGECRAFT_INLINE TileArgs fetching_for_parts(const TileArgs& t, std::size_t panel_bytes) {
-  const bool goes_straight_on = kPrefetchesTwoLevels && t.straight_on == StraightOn::FromMemory;
-  return Vecs == kVecs || goes_straight_on ? t : fetching_next_panel(t, panel_bytes);
+  if (Vecs == kVecs || fetches_two_levels(t)) return t;
+  return fetching_next_panel(t, panel_bytes);
 }
 
 // Writes a vector of sums, or adds it to the numbers there.
