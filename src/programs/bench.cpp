@@ -103,8 +103,7 @@ class Bench {
     if (depth != 0) name += fmt::format(" after {}", depth);
     if (batch != 1) name += fmt::format(", {} at once", batch);
     fmt::print("  {:<26} {:>12.1f}  {:<21} {}\n", name, median(rates),
-               fmt::format("{:.1f} - {:.1f}", lowest, highest),
-               share(median(rates), prompt, batch));
+               fmt::format("{:.1f} - {:.1f}", lowest, highest), share(median(rates), sizes));
     const auto layers = engine_.options().gpu_layers;
     results_.push_back({{"model", model_.name()},
                         {"isa", kernels().name},
@@ -124,14 +123,18 @@ class Bench {
   }
 
   // The measured rate as a percentage of what the machine can do.
-  std::string share(double rate, std::size_t prompt, std::size_t batch) const {
+  std::string share(double rate, const BenchmarkSizes& sizes) const {
     if (!cost_) return "";
-    if (prompt != 0) {
+    if (sizes.prompt != 0) {
       const double reached = rate * cost_->operations;
       return fmt::format("{:.0f} Gop/s, {:.0f}% of the limit", reached * 1e-9,
                          100.0 * reached / ceilings_.operations[static_cast<int>(cost_->rows)]);
     }
-    const double reached = rate / static_cast<double>(batch) * cost_->bytes;
+    // One pass reads the weights once, and the keys and values of each sequence. Generating begins
+    // at the depth, so this is the length of the text in the middle.
+    const double cache = attended_bytes(engine_.plan(), *engine_.options().kv_type,
+                                        sizes.depth + (sizes.generate + 1) / 2);
+    const double reached = rate * (cost_->bytes / static_cast<double>(sizes.batch) + cache);
     const double percent = 100.0 * reached / ceilings_.read;
     return fmt::format("{:.1f} GB/s, {}", reached * 1e-9,
                        percent > 100.0 ? "more than the memory's speed: from a cache"

@@ -32,5 +32,23 @@ TEST(TokenCost, OperationsAreThoseOfEachTokenOfAPrompt) {
   EXPECT_EQ(cost.rows, ActivationType::F32);
 }
 
+// Two layers of two heads, 6 numbers per key and value. 64 positions are stored together. A panel
+// has 32 numbers per input: 2 panels of 6 keys' inputs, and 1 of 64 positions for values.
+TEST(TokenCost, ATokenReadsTheKeysAndValuesOfItsText) {
+  const Plan plan = describe_model(ModelSource(kModels + "llama-gqa2")).plan;
+  const double chunk = 2 * 2 * 32 * (2 * 6 + 64);
+  EXPECT_EQ(attended_bytes(plan, KvType::F16, 64), 2 * chunk);
+  EXPECT_EQ(attended_bytes(plan, KvType::F32, 65), 4 * 2 * chunk);
+}
+
+TEST(TokenCost, ALayerReadsNoMoreThanItsWindow) {
+  Plan plan = describe_model(ModelSource(kModels + "llama-gqa2")).plan;
+  const double all = attended_bytes(plan, KvType::F16, 640);
+  for (Step& step : plan.steps) {
+    if (auto* attention = std::get_if<AttentionStep>(&step.kind)) attention->window = 64;
+  }
+  EXPECT_EQ(attended_bytes(plan, KvType::F16, 640), all / 10);
+}
+
 }  // namespace
 }  // namespace stagecraft

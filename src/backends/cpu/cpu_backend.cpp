@@ -16,12 +16,6 @@ namespace {
 // from memory serves many rows, few enough that the workspace stays small.
 constexpr std::size_t kRows = 512;
 
-WeightLayout layout_of(KvType type) {
-  constexpr WeightLayout kLayoutOf[] = {WeightLayout::F32, WeightLayout::F16,
-                                        WeightLayout::RoundedBF16, WeightLayout::Q8_0};
-  return kLayoutOf[static_cast<std::size_t>(type)];
-}
-
 // Adds n to a count as long as it exists.
 class Counted {
  public:
@@ -69,7 +63,7 @@ class CpuBackend final : public Backend {
   CpuBackend(const Plan& plan, const Checkpoint& checkpoint, KvType kv_type, std::size_t n_threads)
       : plan_(plan),
         fused_(fuse(plan)),
-        cache_layout_(layout_of(kv_type)),
+        cache_layout_(kv_layout(kv_type)),
         n_threads_(useful(n_threads)) {
     ThreadPool threads(n_threads_);
     weights_ = pack_weights(plan, fused_, checkpoint, threads);
@@ -155,8 +149,14 @@ KvType usual_kv_type(const Checkpoint& checkpoint) {
   return rounds && is_large(checkpoint) ? KvType::BF16 : KvType::F16;
 }
 
+WeightLayout kv_layout(KvType type) {
+  constexpr WeightLayout kLayoutOf[] = {WeightLayout::F32, WeightLayout::F16,
+                                        WeightLayout::RoundedBF16, WeightLayout::Q8_0};
+  return kLayoutOf[static_cast<std::size_t>(type)];
+}
+
 SequenceBytes cpu_bytes(const Plan& plan, KvType type, std::size_t context) {
-  return {packed_kv_cache_bytes(plan.caches, context, layout_of(type)) + cpu_state_bytes(plan),
+  return {packed_kv_cache_bytes(plan.caches, context, kv_layout(type)) + cpu_state_bytes(plan),
           cpu_workspace_bytes(plan, fuse(plan), pass_rows(plan, kRows, context))};
 }
 

@@ -6,6 +6,7 @@
 #include "backends/engine_options.h"
 #include "checkpoint/checkpoint.h"
 #include "model/plan.h"
+#include "operators/kernels/kernels.h"
 
 namespace stagecraft {
 
@@ -18,6 +19,9 @@ std::unique_ptr<Backend> make_cpu_backend(const Plan& plan, const Checkpoint& ch
 // The default type of keys and values: BF16 if the model is large and the kernels of this processor
 // round to bf16, else F16.
 KvType usual_kv_type(const Checkpoint& checkpoint);
+
+// How this backend stores keys and values of a type.
+WeightLayout kv_layout(KvType type);
 
 SequenceBytes cpu_bytes(const Plan& plan, KvType type, std::size_t context);
 

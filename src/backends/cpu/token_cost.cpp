@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/cpu/cpu_backend.h"
+#include "backends/cpu/packed_kv_cache.h"
 #include "backends/cpu/packed_weights.h"
 #include "backends/large_model.h"
 #include "model/plan_weights.h"
@@ -34,6 +36,19 @@ TokenCost token_cost(const Plan& plan, const Checkpoint& checkpoint) {
   const auto most = std::ranges::max_element(elements);
   cost.rows = static_cast<ActivationType>(most - elements.begin());
   return cost;
+}
+
+double attended_bytes(const Plan& plan, KvType type, std::size_t positions) {
+  double bytes = 0.0;
+  for (const FusedStep& step : fuse(plan).steps) {
+    const auto* const attention = std::get_if<FusedAttention>(&step);
+    if (attention == nullptr) continue;
+    const CacheShape& shape = plan.cache(attention->step.cache);
+    const std::size_t window = attention->step.window;
+    const std::size_t read = window == 0 ? positions : std::min(window, positions);
+    bytes += packed_kv_cache_bytes({&shape, 1}, read, kv_layout(type));
+  }
+  return bytes;
 }
 
 }  // namespace stagecraft

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backends/engine_options.h"
 #include "checkpoint/checkpoint.h"
 #include "model/plan.h"
 #include "operators/kernels/kernels.h"
@@ -17,5 +18,9 @@ struct TokenCost {
 // Reads the types and shapes of the tensors, not their numbers. Throws Error if find_weights or
 // fuse does.
 TokenCost token_cost(const Plan& plan, const Checkpoint& checkpoint);
+
+// The bytes of keys and values that a token reads whose text has `positions` positions, itself
+// included. A layer with a window reads no more positions than that.
+double attended_bytes(const Plan& plan, KvType type, std::size_t positions);
 
 }  // namespace stagecraft
