@@ -98,6 +98,26 @@ struct Rows {
       }
     }
   }
+
+  // For a tile of all rows.
+  TileArgs args(ActivationType type, const std::byte* panel, std::size_t inputs, float* out,
+                std::size_t out_stride, bool add) const {
+    const bool is_k = type == ActivationType::Q8_K;
+    const void* data = type == ActivationType::F32    ? static_cast<const void*>(values.data())
+                       : type == ActivationType::BF16 ? static_cast<const void*>(bf16.data())
+                       : is_k                         ? static_cast<const void*>(q8_k.data())
+                                                      : bytes.data();
+    return {panel,
+            inputs,
+            data,
+            is_k ? inputs / Q8KBlock::kSize : inputs,
+            scales.data(),
+            sums.data(),
+            inputs / kQuantBlock,
+            out,
+            out_stride,
+            add};
+  }
 };
 
 struct Product {
@@ -114,25 +134,17 @@ class EveryKernel : public testing::TestWithParam<std::tuple<Product, const Kern
 // double precision. weight(o, i): what the panel holds for output o and input i. add: the results
 // are added to what is there.
 template <class Weight>
-void expect_product(const Kernels& k, WeightLayout layout, const std::vector<std::byte>& panel,
+void expect_product(const Kernels& k, WeightLayout layout, const std::byte* panel,
                     std::size_t inputs, bool add, Weight weight) {
   const auto [tile, most, type] = k.matmul(layout);
   const Rows rows(k, type, most, inputs);
-  const bool is_k = type == ActivationType::Q8_K;
-  const void* data = type == ActivationType::F32    ? static_cast<const void*>(rows.values.data())
-                     : type == ActivationType::BF16 ? static_cast<const void*>(rows.bf16.data())
-                     : is_k                         ? static_cast<const void*>(rows.q8_k.data())
-                                                    : rows.bytes.data();
-  const std::size_t row_stride = is_k ? inputs / Q8KBlock::kSize : inputs;
   constexpr float kBefore = -7.0f;
   std::vector<float> whole;
   for (std::size_t n = most; n >= 1; --n) {
     if (n > 40 && n < most - 1 && n % 16 > 1) continue;  // much the same as others
     constexpr std::size_t kStride = kPanelOutputs + 3;
     std::vector<float> out(n * kStride, kBefore);
-    tile({panel.data(), inputs, data, row_stride, rows.scales.data(), rows.sums.data(),
-          inputs / kQuantBlock, out.data(), kStride, add},
-         n);
+    tile(rows.args(type, panel, inputs, out.data(), kStride, add), n);
     const bool first = whole.empty();
     if (first) whole = out;
     for (std::size_t r = 0; r < n; ++r) {
@@ -160,20 +172,52 @@ void expect_product(const Kernels& k, WeightLayout layout, const std::vector<std
   }
 }
 
+// The bits of a row times two panels at a time are those of one panel after the other, whichever
+// lies first in memory.
+void expect_two_panels(const Kernels& k, WeightLayout layout,
+                       const std::array<const std::byte*, 2>& panels, std::size_t inputs,
+                       bool add) {
+  const auto [tile, most, type] = k.matmul(layout);
+  const Rows rows(k, type, 1, inputs);
+  for (const std::size_t first : {0, 1}) {
+    std::vector<float> one_by_one(3 * kPanelOutputs, -7.0f), together = one_by_one;
+    const std::size_t out[2] = {first == 0 ? 0 : 2 * kPanelOutputs,
+                                first == 0 ? 2 * kPanelOutputs : 0};
+    const auto args = [&](std::size_t panel, std::vector<float>& to) {
+      return rows.args(type, panels[panel], inputs, &to[out[panel]], kPanelOutputs, add);
+    };
+    for (const std::size_t panel : {0, 1}) tile(args(panel, one_by_one), 1);
+    TileArgs both = args(first, together);
+    both.second = panels[1 - first] - panels[first];
+    both.second_out =
+        static_cast<std::ptrdiff_t>(out[1 - first]) - static_cast<std::ptrdiff_t>(out[first]);
+    both.straight_on = StraightOn::FromMemory;
+    tile(both, 1);
+    ASSERT_EQ(together, one_by_one) << "first panel " << first;
+  }
+}
+
 TEST_P(EveryKernel, GivesThePanelsProductWhateverTheNumberOfRows) {
   const auto& [product, k] = GetParam();
   constexpr std::size_t kOutputs = 45;  // a panel and a part of one
-  const std::size_t inputs = product.inputs;
+  const std::size_t inputs = product.inputs, bytes = panel_bytes(product.layout, inputs);
   const Stored stored(product.dtype, kOutputs, inputs);
-  std::vector<std::byte> panel(panel_bytes(product.layout, inputs));
+  std::vector<std::byte> panels(2 * bytes);
   for (std::size_t first = 0; first < kOutputs; first += kPanelOutputs) {
+    const auto panel = std::span(panels).subspan(first / kPanelOutputs * bytes, bytes);
     pack_panel(stored.tensor, product.layout, first, panel);
     for (const bool add : {false, true}) {
-      expect_product(*k, product.layout, panel, inputs, add, [&](std::size_t o, std::size_t i) {
-        const std::size_t output = first + o;
-        return output < kOutputs ? double{stored.values[output * inputs + i]} : 0.0;
-      });
+      expect_product(*k, product.layout, panel.data(), inputs, add,
+                     [&](std::size_t o, std::size_t i) {
+                       const std::size_t output = first + o;
+                       return output < kOutputs ? double{stored.values[output * inputs + i]} : 0.0;
+                     });
       if (HasFatalFailure()) FAIL() << "panel of output " << first << (add ? ", added" : "");
+    }
+  }
+  for (const bool add : {false, true}) {
+    if (k->two_panels) {
+      expect_two_panels(*k, product.layout, {panels.data(), panels.data() + bytes}, inputs, add);
     }
   }
 }
@@ -302,8 +346,14 @@ TEST_P(EveryTable, MultipliesFloatsWithBytesWhoseScaleIsTheirInputs) {
     }
     for (const bool add : {false, true}) {
       expect_product(
-          k_, WeightLayout::Q8ByInput, panel, inputs, add,
+          k_, WeightLayout::Q8ByInput, panel.data(), inputs, add,
           [&](std::size_t o, std::size_t i) { return double{weights[i * kPanelOutputs + o]}; });
+      if (!k_.two_panels) continue;
+      std::vector<std::byte> panels = panel;
+      panels.insert(panels.end(), panel.begin(), panel.end());
+      panels.back() ^= std::byte{1};  // another weight in the second panel
+      expect_two_panels(k_, WeightLayout::Q8ByInput, {panels.data(), &panels[panel.size()]}, inputs,
+                        add);
     }
   }
 }

@@ -50,8 +50,7 @@ void gated_panels(const Kernels& kernels, const ThreadSlice& slice, const GatedP
     const Range columns{output, std::min(output + kPanelOutputs, gate.outputs)};
     for (std::size_t r = rows.begin; r < rows.end; r += most) {
       const std::size_t n = std::min(most, rows.end - r);
-      slice.tile(gate, panel, x, r, n, {g}, rows);
-      slice.tile(up, panel, x, r, n, {u}, rows);
+      slice.tile_of_each(gate, up, panel, x, r, n, g, u, rows);
       add_bias(kernels, product.gate_bias, columns, n, g);
       add_bias(kernels, product.up_bias, columns, n, u);
       write_gated(kernels, slice, product, g, u, {r, r + n}, columns, out);

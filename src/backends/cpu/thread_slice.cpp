@@ -119,8 +119,8 @@ void ThreadSlice::multiply_panel(const Rows& x, const Product& product, std::siz
   }
 }
 
-void ThreadSlice::tiles(const PanelMatrix& m, Range panels, const Rows& x, std::size_t first,
-                        std::size_t n, const TileOut& out, Range all, const std::byte* next) const {
+TileArgs ThreadSlice::tile_args(const PanelMatrix& m, const Rows& x, std::size_t first,
+                                const TileOut& out) const {
   const ActivationType type = activation_type(m);
   TileArgs args{.inputs = m.inputs,
                 .row_stride = row_stride(type, m.inputs),
@@ -145,6 +145,21 @@ void ThreadSlice::tiles(const PanelMatrix& m, Range panels, const Rows& x, std::
       args.rows = &x.prepared->q8_k.data()[first * args.row_stride];
       break;
   }
+  return args;
+}
+
+void ThreadSlice::tiles(const PanelMatrix& m, Range panels, const Rows& x, std::size_t first,
+                        std::size_t n, const TileOut& out, Range all, const std::byte* next) const {
+  TileArgs args = tile_args(m, x, first, out);
+  if (next == nullptr && two_at_a_time(n, all)) {
+    const std::size_t half = panels.size() / 2;
+    for (std::size_t i = 0; i < half; ++i, args.out += kPanelOutputs) {
+      multiply_two(args, m, panels.begin + i, m, panels.begin + half + i,
+                   args.out + half * kPanelOutputs);
+    }
+    panels.begin += 2 * half;
+    args.out += half * kPanelOutputs;
+  }
   const Tile kernel = k_.matmul(m.layout).tile;
   for (std::size_t panel = panels.begin; panel < panels.end; ++panel, args.out += kPanelOutputs) {
     args.panel = m.panel(panel);
@@ -155,6 +170,26 @@ void ThreadSlice::tiles(const PanelMatrix& m, Range panels, const Rows& x, std::
     }
     kernel(args, n);
   }
+}
+
+void ThreadSlice::multiply_two(TileArgs args, const PanelMatrix& m, std::size_t panel,
+                               const PanelMatrix& second, std::size_t second_panel,
+                               float* second_out) const {
+  args.panel = m.panel(panel);
+  args.straight_on = m.straight_on;
+  args.second = second.panel(second_panel) - args.panel;
+  args.second_out = second_out - args.out;
+  k_.matmul(m.layout).tile(args, 1);
+}
+
+void ThreadSlice::tile_of_each(const PanelMatrix& a, const PanelMatrix& b, std::size_t panel,
+                               const Rows& x, std::size_t first, std::size_t n, float* out_a,
+                               float* out_b, Range all) const {
+  if (a.layout == b.layout && two_at_a_time(n, all)) {
+    return multiply_two(tile_args(a, x, first, {out_a}), a, panel, b, panel, out_b);
+  }
+  tile(a, panel, x, first, n, {out_a}, all);
+  tile(b, panel, x, first, n, {out_b}, all);
 }
 
 }  // namespace stagecraft

@@ -98,6 +98,9 @@ class ThreadSlice {
             std::size_t n, const TileOut& out, Range all = {}) const {
     tiles(m, {panel, panel + 1}, x, first, n, out, all);
   }
+  // Multiplies the same panel of two matrices of the same size.
+  void tile_of_each(const PanelMatrix& a, const PanelMatrix& b, std::size_t panel, const Rows& x,
+                    std::size_t first, std::size_t n, float* out_a, float* out_b, Range all) const;
 
   ActivationType activation_type(const PanelMatrix& m) const {
     return k_.matmul(m.layout).activation_type;
@@ -151,6 +154,16 @@ class ThreadSlice {
   }
 
  private:
+  // Everything but the panel, and what is prefetched.
+  TileArgs tile_args(const PanelMatrix& m, const Rows& x, std::size_t first,
+                     const TileOut& out) const;
+  // Whether n of these rows are multiplied with two panels at a time (Kernels::two_panels).
+  bool two_at_a_time(std::size_t n, Range all) const {
+    return k_.two_panels && n == 1 && all.size() == 1;
+  }
+  // Multiplies one row with two panels. args: those of the first one.
+  void multiply_two(TileArgs args, const PanelMatrix& m, std::size_t panel,
+                    const PanelMatrix& second, std::size_t second_panel, float* second_out) const;
   // The number of groups of threads. Each group reads all weights, so it must have enough rows that
   // this costs little.
   std::size_t group_count(std::size_t rows) const {

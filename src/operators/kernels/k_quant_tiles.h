@@ -54,61 +54,90 @@ STAGECRAFT_INLINE void add_minima(const TileArgs& t, std::size_t b, std::size_t 
   }
 }
 
+// The scales and minima of a block, for Vecs vectors of outputs.
+template <std::size_t Vecs>
+struct ScalesOf {
+  alignas(64) float scales[Vecs * kLanes], minima[Vecs * kLanes];
+};
+
+// How many panels are multiplied at a time, as an argument that tells it to the compiler.
+template <std::size_t n>
+struct Panels {};
+
 template <int Rows, WeightLayout kLayout>
 void tile_k_quant(const TileArgs& t) {
   using Unpacking = Unpacking<kLayout>;
   constexpr std::size_t Vecs = kByteTile.vecs_of(Rows);
   const TileArgs fetching =
-      fetching_for_parts<Vecs>(t, kPanelBytes<Unpacking> * (t.inputs / kKBlock));
-  tile<Rows, Vecs>(t, [&](std::size_t first_vec, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
-    const std::size_t lane = first_vec * kLanes;
-    const std::byte* at = t.panel;
-    alignas(64) float scales[Unpacking::kScaleBlocks][Vecs * kLanes],
-        minima[Unpacking::kScaleBlocks][Vecs * kLanes];
-    for (std::size_t first = 0; first < t.inputs; first += kKBlock) {
-      const std::byte* const head = at;
-      const auto get_scales = [&](std::size_t, const std::byte* stored) STAGECRAFT_INLINED {
+      fetching_for_parts<Rows, Vecs>(t, kPanelBytes<Unpacking> * (t.inputs / kKBlock));
+  // Multiplies 256 inputs of one panel or of two. Two take turns after each 32 inputs or fewer: 256
+  // inputs of one panel would be read too long for a second stream.
+  const auto add_block = [&]<std::size_t kPanels>(
+                             Panels<kPanels>, std::size_t index, const std::byte* first_head,
+                             std::size_t first_vec, Vec(*acc)[Rows][Vecs]) STAGECRAFT_INLINED {
+    const std::size_t lane = first_vec * kLanes, first = index * kKBlock;
+    const auto of_panel = [&](std::size_t p, const std::byte* at)
+                              STAGECRAFT_INLINED { return p == 0 ? at : at + t.second; };
+    ScalesOf<Vecs> stored[kPanels][Unpacking::kScaleBlocks];
+    const auto get_scales = [&](std::size_t, const std::byte* at) STAGECRAFT_INLINED {
+      STAGECRAFT_UNROLL
+      for (std::size_t p = 0; p < kPanels; ++p) {
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < Vecs; ++v) {
           const auto put = [&](std::size_t i, Vec scale, Vec minimum) STAGECRAFT_INLINED {
-            store(&scales[i][kLanes * v], scale);
-            if constexpr (Unpacking::kMinima) store(&minima[i][kLanes * v], minimum);
+            store(&stored[p][i].scales[kLanes * v], scale);
+            if constexpr (Unpacking::kMinima) store(&stored[p][i].minima[kLanes * v], minimum);
           };
-          read_scales<Unpacking>(head, stored, lane + kLanes * v, put);
+          read_scales<Unpacking>(of_panel(p, first_head), of_panel(p, at), lane + kLanes * v, put);
         }
+      }
+    };
+    const auto multiply = [&](std::size_t p, std::size_t b, const std::byte* weights,
+                              int one) STAGECRAFT_INLINED {
+      const std::size_t input = first + b * Unpacking::kInputs, block = input / kQuantBlock;
+      const auto sum = [&](int r) STAGECRAFT_INLINED {
+        return sum_of<Unpacking>(t.sums[r * t.block_stride + block], one * Unpacking::kInputs);
       };
-      const auto multiply = [&](std::size_t b, const std::byte* weights,
-                                int one) STAGECRAFT_INLINED {
-        const std::size_t input = first + b * Unpacking::kInputs, block = input / kQuantBlock;
-        const auto sum = [&](int r) STAGECRAFT_INLINED {
-          return sum_of<Unpacking>(t.sums[r * t.block_stride + block], one * Unpacking::kInputs);
-        };
-        Ints dot[Rows][Vecs];
-        begin_dots(Unpacking::kBias, sum, dot);
-        STAGECRAFT_UNROLL
-        for (int i = 0; i < kTwos<Unpacking>; ++i) {
-          constexpr std::size_t kBytes = kTwoBytes<Unpacking>;
-          fetch_straight_on<Rows, kBytes>(fetching,
-                                          weights + kBytes * (kTwos<Unpacking> * one + i));
-          TwoFours two[Vecs];
-          STAGECRAFT_UNROLL
-          for (std::size_t v = 0; v < Vecs; ++v) {
-            two[v] = Unpacking::two(weights, one, i, lane + kLanes * v);
-          }
-          const std::size_t from = input + first_of<Unpacking>(i);
-          add_fours<Unpacking::kWholeBytes>(fetching, from, from + Unpacking::kApart, two, dot);
-        }
-        const std::size_t stored = b % Unpacking::kScaleBlocks;
+      Ints dot[Rows][Vecs];
+      begin_dots(Unpacking::kBias, sum, dot);
+      STAGECRAFT_UNROLL
+      for (int i = 0; i < kTwos<Unpacking>; ++i) {
+        constexpr std::size_t kBytes = kTwoBytes<Unpacking>;
+        fetch_straight_on<Rows, kBytes, false, 2048>(
+            fetching, weights + kBytes * (kTwos<Unpacking> * one + i));
+        TwoFours two[Vecs];
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < Vecs; ++v) {
-          add_scaled_dots(t, block, v, load(&scales[stored][kLanes * v]), dot, acc);
-          if constexpr (Unpacking::kMinima) {
-            add_minima(t, block, v, load(&minima[stored][kLanes * v]), sum, acc);
-          }
+          two[v] = Unpacking::two(weights, one, i, lane + kLanes * v);
         }
-      };
-      at = for_blocks<Unpacking>(at + Unpacking::kHeadBytes, kBlocks<Unpacking>, get_scales,
-                                 multiply);
+        const std::size_t from = input + first_of<Unpacking>(i);
+        add_fours<Unpacking::kWholeBytes>(fetching, from, from + Unpacking::kApart, two, dot);
+      }
+      const ScalesOf<Vecs>& of_block = stored[p][b % Unpacking::kScaleBlocks];
+      STAGECRAFT_UNROLL
+      for (std::size_t v = 0; v < Vecs; ++v) {
+        add_scaled_dots(t, block, v, load(&of_block.scales[kLanes * v]), dot, acc[p]);
+        if constexpr (Unpacking::kMinima) {
+          add_minima(t, block, v, load(&of_block.minima[kLanes * v]), sum, acc[p]);
+        }
+      }
+    };
+    const auto multiply_each = [&](std::size_t b, const std::byte* at, int one) STAGECRAFT_INLINED {
+      STAGECRAFT_UNROLL
+      for (std::size_t p = 0; p < kPanels; ++p) multiply(p, b, of_panel(p, at), one);
+    };
+    for_blocks<Unpacking>(first_head + Unpacking::kHeadBytes, kBlocks<Unpacking>, get_scales,
+                          multiply_each);
+  };
+  const std::size_t blocks = t.inputs / kKBlock;
+  if constexpr (Rows == 1 && kTwoPanels) {
+    const auto add = [&](auto... args) STAGECRAFT_INLINED { add_block(Panels<2>{}, args...); };
+    if (t.second != 0) return two_panels(t, blocks, kPanelBytes<Unpacking>, add);
+  }
+  tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
+    const std::byte* at = t.panel;
+    for (std::size_t b = 0; b < blocks; ++b, at += kPanelBytes<Unpacking>) {
+      add_block(Panels<1>{}, b, at, first, &acc);
     }
   });
 }

@@ -128,6 +128,7 @@ const Kernels table = {
                          ActivationType::F32},
         },
     .rows_per_share = kRowsPerShare,
+    .two_panels = kTwoPanels,
     .to_bf16 = to_bf16,
     .to_f16 = to_f16,
     .to_q8 = to_q8,

@@ -93,6 +93,9 @@ struct TileArgs {
   // (fetch_straight_on).
   std::ptrdiff_t to_next = 0;
   StraightOn straight_on = StraightOn::Nothing;
+  // Only for one row, and with Kernels::two_panels: another panel that is multiplied at the same
+  // time. Bytes from `panel` to it (0: none), and floats from `out` to its outputs.
+  std::ptrdiff_t second = 0, second_out = 0;
 };
 using Tile = void (*)(const TileArgs&, std::size_t n_rows);
 
@@ -126,6 +129,9 @@ struct Kernels {
   }
   // The smallest number of rows of a panel that a thread gets.
   std::size_t rows_per_share;
+  // Whether one row is multiplied with two panels at a time (TileArgs::second). Then a thread reads
+  // two streams of memory, and on some processors two are read faster than one.
+  bool two_panels;
 
   // Rounds n floats to bf16, ties to even. A subnormal may become 0: kernels that multiply bf16
   // treat it as 0, too.

@@ -68,15 +68,21 @@ double peak_bf16(std::size_t rounds, float* sink) {
 }
 #endif
 
+// Reads as the tiles of one row do.
 float sum_of(const float* x, std::size_t n, StraightOn straight_on) {
-  constexpr std::size_t kSums = 8;
+  constexpr std::size_t kSums = 8, kStreams = kTwoPanels ? 2 : 1;
   Vec sums[kSums] = {};
-  for (std::size_t i = 0; i < n; i += kSums * kLanes) {
-    if (kPrefetchesTwoLevels && straight_on == StraightOn::FromMemory) {
-      prefetch_from_memory<sizeof sums>(reinterpret_cast<const std::byte*>(x + i));
-    }
+  const std::size_t of_stream = n / kStreams;
+  for (std::size_t i = 0; i < of_stream; i += kSums * kLanes) {
     STAGECRAFT_UNROLL
-    for (std::size_t s = 0; s < kSums; ++s) sums[s] += load(x + i + s * kLanes);
+    for (std::size_t stream = 0; stream < kStreams; ++stream) {
+      const float* const at = x + stream * of_stream + i;
+      if (kPrefetchesTwoLevels && straight_on == StraightOn::FromMemory) {
+        prefetch_from_memory<sizeof sums>(reinterpret_cast<const std::byte*>(at));
+      }
+      STAGECRAFT_UNROLL
+      for (std::size_t s = 0; s < kSums; ++s) sums[s] += load(at + s * kLanes);
+    }
   }
   Vec total = {};
   for (const Vec& one : sums) total += one;
