@@ -181,16 +181,15 @@ void expect_two_panels(const Kernels& k, WeightLayout layout,
   const Rows rows(k, type, 1, inputs);
   for (const std::size_t first : {0, 1}) {
     std::vector<float> one_by_one(3 * kPanelOutputs, -7.0f), together = one_by_one;
-    const std::size_t out[2] = {first == 0 ? 0 : 2 * kPanelOutputs,
-                                first == 0 ? 2 * kPanelOutputs : 0};
+    constexpr std::size_t kSecondOut = 2 * kPanelOutputs;  // a gap between the two results
     const auto args = [&](std::size_t panel, std::vector<float>& to) {
-      return rows.args(type, panels[panel], inputs, &to[out[panel]], kPanelOutputs, add);
+      return rows.args(type, panels[panel], inputs, &to[panel == first ? 0 : kSecondOut],
+                       kPanelOutputs, add);
     };
     for (const std::size_t panel : {0, 1}) tile(args(panel, one_by_one), 1);
     TileArgs both = args(first, together);
     both.second = panels[1 - first] - panels[first];
-    both.second_out =
-        static_cast<std::ptrdiff_t>(out[1 - first]) - static_cast<std::ptrdiff_t>(out[first]);
+    both.second_out = kSecondOut;
     both.straight_on = StraightOn::FromMemory;
     tile(both, 1);
     ASSERT_EQ(together, one_by_one) << "first panel " << first;

@@ -68,7 +68,7 @@ double peak_bf16(std::size_t rounds, float* sink) {
 }
 #endif
 
-// Reads as the tiles of one row do.
+// Reads memory in as many places as a tile of one row does.
 float sum_of(const float* x, std::size_t n, StraightOn straight_on) {
   constexpr std::size_t kSums = 8, kStreams = kTwoPanels ? 2 : 1;
   Vec sums[kSums] = {};

@@ -82,8 +82,8 @@ STAGECRAFT_INLINE void prefetch_from_memory(const std::byte* at) {
   prefetch<n_bytes, kIntoL2>(at + 8192);
 }
 
-// See Kernels::two_panels. A Zen 3 then generates 1.1 to 1.2 times as fast with one thread and 1.0
-// to 1.25 times with two. Not measured with other instruction sets.
+// See Kernels::two_panels. A Zen 3 then generates 1.06 to 1.24 times as fast with one thread, and
+// 0.98 to 1.25 times with two. Not measured with other instruction sets.
 #if defined(__AVX2__) && !defined(__AVXVNNI__) && !defined(__AVX512F__)
 constexpr bool kTwoPanels = true;
 #else
