@@ -26,8 +26,8 @@ class Sequence {
   virtual std::size_t truncate(std::size_t length) = 0;
 
   // Becomes a copy of the first `length` positions of `other`, another sequence of this backend.
-  // Returns false, and changes nothing, if that is impossible: for example, if there is no memory,
-  // or if `other` no longer has the states of that position.
+  // Returns false if that is impossible: for example, if there is no memory, or if `other` no
+  // longer has the states of that position. Then this sequence has not changed, or it is empty.
   virtual bool copy(const Sequence& /*other*/, std::size_t /*length*/) { return false; }
 
   // Makes room for `length` positions, at most capacity(). Returns false if the sequence shares
@@ -81,7 +81,8 @@ class Backend {
 
   // context: the capacity in positions. max_rows: the largest number of tokens in a pass with this
   // sequence; 0: the backend chooses. Memory is allocated here and never in a pass. Throws
-  // std::bad_alloc, or Error if the system does not start the threads.
+  // std::bad_alloc, or Error if the system does not start the threads: then the sequences that
+  // exist can go on.
   virtual std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) = 0;
 
   // Makes the sequences of a server. At most n of them take part in a pass, and there is memory for
@@ -126,7 +127,8 @@ class Backend {
   virtual std::size_t max_rows() const = 0;
   virtual std::size_t n_threads() const = 0;
   // n: at least 1. Backends that fuse steps use at most the cores of this machine; CUDA always uses
-  // one. The results keep their bits. Throws Error if memory or threads cannot be allocated.
+  // one. The results keep their bits. Throws as make_sequence does: then the number of threads
+  // stays as it was.
   virtual void use_threads(std::size_t n) = 0;
 
   // Null if the backend fuses steps, because then it has no such results.

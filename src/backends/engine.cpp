@@ -123,9 +123,10 @@ Engine::Engine(std::unique_ptr<const Parts> parts, const EngineOptions& options)
 }
 
 void Engine::check_context(std::size_t context) const {
-  if (context <= context_limit(plan(), context)) return;
-  throw Error("context: expected at most {} tokens (the model's positions), found {}",
-              plan().max_positions, context);
+  const std::size_t most = plan().max_positions;
+  if (most == 0 || context <= most) return;
+  throw Error("context: expected at most {} tokens (the model's positions), found {}", most,
+              context);
 }
 
 std::unique_ptr<Sequence> Engine::make_sequence(std::size_t context, std::size_t max_rows) {

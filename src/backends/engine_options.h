@@ -33,9 +33,10 @@ struct EngineOptions {
   std::optional<std::size_t> gpu_layers = {};
 };
 
-// The most memory that a sequence uses, in bytes. Pages that the text never reaches cost nothing.
+// The most memory that a sequence uses, in bytes, without what threads need for themselves (a few
+// MB each). Pages that the text never reaches cost nothing.
 struct SequenceBytes {
-  double cache;      // keys and values
+  double cache;      // keys, values and states
   double workspace;  // of a pass; sequences of one engine share it
 };
 

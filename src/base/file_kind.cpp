@@ -1,5 +1,7 @@
 #include "base/file_kind.h"
 
+#include "base/ascii.h"
+
 namespace stagecraft {
 
 std::string_view file_kind(std::filesystem::file_type type) {
@@ -26,6 +28,10 @@ bool is_there(const std::filesystem::path& path) {
   std::error_code ignored;
   return std::filesystem::symlink_status(path, ignored).type() !=
          std::filesystem::file_type::not_found;
+}
+
+bool has_extension(const std::filesystem::path& path, std::string_view extension) {
+  return ascii_lower(path.extension().string()) == extension;
 }
 
 }  // namespace stagecraft

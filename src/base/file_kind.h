@@ -12,4 +12,7 @@ std::string_view file_kind(std::filesystem::file_type type);
 // read, counts as existing, so that the attempt to open it reports the cause.
 bool is_there(const std::filesystem::path& path);
 
+// Whether the file's name ends in `extension` (".gguf"), in capitals or not.
+bool has_extension(const std::filesystem::path& path, std::string_view extension);
+
 }  // namespace stagecraft

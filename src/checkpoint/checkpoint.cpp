@@ -2,13 +2,9 @@
 
 #include <algorithm>
 
-#include "base/ascii.h"
 #include "base/file_kind.h"
 #include "base/json.h"
 #include "checkpoint/composed_weights.h"
-#include "checkpoint/flm.h"
-#include "checkpoint/gguf_weights.h"
-#include "checkpoint/llama2c.h"
 #include "checkpoint/model_source.h"
 #include "checkpoint/safetensors.h"
 
@@ -47,14 +43,13 @@ std::map<std::string, std::vector<std::string>> parse_index(const fs::path& path
 
 // Whether a path that does not exist was meant for a file.
 bool is_named_as_file(const fs::path& path) {
-  const std::string extension = ascii_lower(path.extension().string());
-  return extension == ".gguf" || extension == ".bin" || extension == ".flm";
+  return std::ranges::any_of(model_formats(), [&](const ModelFormat& format) {
+    return has_extension(path, format.extension);
+  });
 }
 
 std::shared_ptr<const WeightFile> open_model_file(const ModelSource& model) {
-  if (auto file = model.gguf()) return std::make_shared<const GgufWeights>(std::move(file));
-  if (auto file = model.llama2c()) return std::make_shared<const Llama2cWeights>(std::move(file));
-  if (auto file = model.flm()) return file;
+  if (const ModelFile* file = model.file()) return file->weights();
   const MappedFile readable(model.path());  // throws the reason if it cannot be opened
   throw Error("{}: expected a model folder or a model file (GGUF, .bin, .flm), found another file",
               model.name());

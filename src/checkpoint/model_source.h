@@ -6,14 +6,12 @@
 #include <optional>
 #include <string>
 
+#include "checkpoint/model_file.h"
+
 namespace stagecraft {
 
 // A config.json with more bytes is refused.
 inline constexpr std::size_t kMaxConfigBytes = std::size_t{4} << 20;
-
-class GgufFile;
-class FlmFile;
-class Llama2cFile;
 
 // A model on the disk: a folder in the layout of Hugging Face, or one file of another format.
 // Config, vocabulary, chat template and weights are all read through it. A program that passes the
@@ -29,28 +27,23 @@ class ModelSource {
   const std::filesystem::path& path() const { return path_; }
   std::string name() const { return path_.string(); }  // for errors
   // Whether it is one file that holds a whole model. The name or the first bytes show the format.
-  bool is_file() const { return format_ != Format::None; }
+  bool is_file() const { return format_ != nullptr; }
 
-  // The file of this format, parsed by the first call; nullptr if the model has another format.
-  // Throws Error naming the file, what was expected and what was found.
-  std::shared_ptr<const GgufFile> gguf() const;
-  std::shared_ptr<const FlmFile> flm() const;
-  std::shared_ptr<const Llama2cFile> llama2c() const;
+  // The file, parsed by the first call; nullptr if is_file() is false. Lives as long as a copy of
+  // this object. Throws Error naming the file, what was expected and what was found.
+  const ModelFile* file() const;
   // The text of a folder's config.json, read by the first call.
   const std::string& config_json() const;
 
  private:
-  enum class Format { None, Gguf, Llama2c, Flm };
-  static Format format_of(const std::filesystem::path& path);
+  static const ModelFormat* format_of(const std::filesystem::path& path);
   struct Parsed {
-    std::shared_ptr<const GgufFile> gguf;
-    std::shared_ptr<const FlmFile> flm;
-    std::shared_ptr<const Llama2cFile> llama2c;
+    std::unique_ptr<const ModelFile> file;
     std::optional<std::string> config_json;
   };
 
   std::filesystem::path path_;
-  Format format_;
+  const ModelFormat* format_;  // nullptr for a folder, or for another file
   std::shared_ptr<Parsed> parsed_ = std::make_shared<Parsed>();
 };
 

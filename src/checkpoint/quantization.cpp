@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::string_view kField = "quantization_config";
 
-// What is only asked of a "quantization_config" and the objects in it. Unknown members are refused,
-// unless they are empty.
+// Reads a "quantization_config" and the objects in it. Unknown members are refused, unless they are
+// empty.
 class QuantizationFields : public ConfigFields {
  public:
   using ConfigFields::ConfigFields;

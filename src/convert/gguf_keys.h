@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/gguf_writer.h"
+#include "formats/gguf/writer.h"
 #include "model/config.h"
 
 namespace stagecraft {

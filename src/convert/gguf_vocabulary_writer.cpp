@@ -10,10 +10,10 @@
 #include "base/json.h"
 #include "base/json_text.h"
 #include "base/utf8.h"
-#include "checkpoint/gguf_metadata.h"
+#include "formats/gguf/metadata.h"
+#include "formats/gguf/pre_tokenizers.h"
+#include "formats/gguf/tokenizer.h"
 #include "text/formats/description_parts.h"
-#include "text/formats/gguf_pre_tokenizers.h"
-#include "text/formats/gguf_tokenizer.h"
 #include "text/subwords/byte_tokens.h"
 
 namespace stagecraft {
@@ -250,8 +250,10 @@ void add_frame(GgufWriter& writer, const Tokenizer& tokenizer, std::span<const T
   }
 }
 
-// Reads the written keys and compares the ids.
-void check_same_ids(const GgufWriter& pairs, const Tokenizer& tokenizer, const std::string& where) {
+// Reads the written keys and compares the ids. Returns the special tokens before which or after
+// which a text becomes other tokens: tokenizer.json can look for them in normalized text.
+std::vector<std::string> check_same_ids(const GgufWriter& pairs, const Tokenizer& tokenizer,
+                                        const std::string& where) {
   const std::string file = pairs.header_without_tensors();
   ByteReader reader({reinterpret_cast<const std::byte*>(file.data()), file.size()}, where);
   reader.take(16, "header");  // magic, version, number of tensors
@@ -286,6 +288,15 @@ void check_same_ids(const GgufWriter& pairs, const Tokenizer& tokenizer, const s
     if (tokenizer.token_of(token).empty() || spells_special(tokenizer.token_of(token))) continue;
     compare(tokenizer.decode(std::span(&token, 1)));
   }
+  std::vector<std::string> differ;
+  for (const std::string_view special : specials) {
+    const std::string text = fmt::format("a{}a", special);
+    if (tokenizer.encode(text, {.parse_special = true}) ==
+        ours.encode(text, {.parse_special = true}))
+      continue;
+    differ.emplace_back(special);
+  }
+  return differ;
 }
 
 }  // namespace
@@ -304,8 +315,8 @@ void add_gguf_end_tokens(GgufWriter& writer, std::span<const TokenId> eos_ids,
   }
 }
 
-void add_gguf_vocabulary(GgufWriter& writer, const SourceTokenizer& source, std::size_t n_rows,
-                         std::span<const TokenId> eos_ids) {
+std::vector<std::string> add_gguf_vocabulary(GgufWriter& writer, const SourceTokenizer& source,
+                                             std::size_t n_rows, std::span<const TokenId> eos_ids) {
   const std::string& where = source.where;
   const JsonNode root = source.description.root();
   const JsonNode model = root.at("model");
@@ -344,8 +355,9 @@ void add_gguf_vocabulary(GgufWriter& writer, const SourceTokenizer& source, std:
     add_frame(to, source.tokenizer, eos_ids, source.special_tokens, where);
   };
   add_to(pairs);
-  check_same_ids(pairs, source.tokenizer, where);
+  std::vector<std::string> differ = check_same_ids(pairs, source.tokenizer, where);
   add_to(writer);
+  return differ;
 }
 
 }  // namespace stagecraft

@@ -6,6 +6,7 @@
 #include "base/alternatives.h"
 #include "base/mapped_file.h"
 #include "checkpoint/checkpoint.h"
+#include "formats/flm/model.h"
 #include "model/config.h"
 #include "model/family.h"
 #include "text/chat_template_source.h"
@@ -38,7 +39,7 @@ const ModelSource& source_of_template(const Conversion& conversion) {
 SourceTokenizer source_tokenizer(const Conversion& conversion) {
   const ModelSource from = conversion.tokenizer.value_or(conversion.model);
   const fs::path& path = from.path();
-  if (from.flm()) {
+  if (dynamic_cast<const FlmModel*>(from.file()) != nullptr) {
     throw Error(
         "{}: its vocabulary lacks the scores or merges that other programs need; name the "
         "model's own tokenizer: --tokenizer PATH, or use --without-tokenizer",
@@ -93,12 +94,6 @@ Config llama_config(const ModelDescription& description, const ModelSource& mode
   }
   throw Error("{}: 'model_type': expected {} to write {}, found '{}'", model.name(),
               alternatives(types), format, description.plan.model_type);
-}
-
-void refuse_rope_factors(const ModelDescription& description, const ModelSource& model) {
-  if (!description.config || description.config->rope.factors.empty()) return;
-  throw Error("{}: tensor 'rope_freqs.weight': config.json has no field for RoPE factors",
-              model.name());
 }
 
 }  // namespace stagecraft

@@ -39,7 +39,4 @@ void note_no_end(const Conversion& conversion, const Plan& plan, Converted& resu
 Config llama_config(const ModelDescription& description, const ModelSource& model,
                     std::string_view format);
 
-// Throws Error if the model's RoPE has frequency factors, which config.json cannot express.
-void refuse_rope_factors(const ModelDescription& description, const ModelSource& model);
-
 }  // namespace stagecraft

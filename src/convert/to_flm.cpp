@@ -4,11 +4,11 @@
 #include "base/atomic_file.h"
 #include "base/json_text.h"
 #include "base/processors.h"
-#include "checkpoint/flm.h"
 #include "checkpoint/put_number.h"
 #include "convert/convert.h"
 #include "convert/output_tensors.h"
 #include "convert/sources.h"
+#include "formats/flm/model.h"
 #include "model/config_file.h"
 #include "text/chat_format.h"
 #include "text/chat_template_source.h"
@@ -62,13 +62,13 @@ std::string pairs_text(const Conversion& conversion, const Plan& plan,
                        const std::optional<Tokenizer>& tokenizer, std::vector<std::string>& notes) {
   const std::string where = conversion.model.name();
   std::map<std::string, std::string> pairs;
-  auto config = json_value(config_text(conversion.model).json);
+  auto config = json_value(config_text(conversion.model).text);
   config.erase("quantization_config");  // matrices are no longer written in parts
   // A generation_config.json may name more of them than the config.
   if (!plan.eos_ids.empty()) config["eos_token_id"] = plan.eos_ids;
   for (const auto& [key, value] : config.items()) pairs[key] = value_text(value);
-  if (const auto file = conversion.model.flm()) {
-    for (const auto& [key, value] : file->pairs()) pairs[key] = value;
+  if (const auto* flm = dynamic_cast<const FlmModel*>(conversion.model.file())) {
+    for (const auto& [key, value] : flm->contents().pairs()) pairs[key] = value;
   } else if (tokenizer && !add_chat(pairs, source_of_template(conversion), *tokenizer)) {
     notes.emplace_back("the chat template was left out: a .flm file can express only ChatML");
   }
@@ -105,7 +105,10 @@ Converted convert_to_flm(const Conversion& conversion) {
   const ModelDescription description = describe_model(conversion.model);
   const bool chatglm = description.plan.model_type == "chatglm";  // FastLLM reads it unchanged
   if (!chatglm) llama_config(description, conversion.model, ".flm");
-  refuse_rope_factors(description, conversion.model);
+  if (description.config && !description.config->rope.factors.empty()) {
+    throw Error("{}: tensor 'rope_freqs.weight': a .flm file has no place for RoPE factors",
+                conversion.model.name());
+  }
   std::vector<OutputTensor> tensors = output_tensors(description.plan, checkpoint);
   if (!chatglm) add_head(tensors);
   std::optional<Tokenizer> tokenizer;

@@ -5,6 +5,9 @@
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <span>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
@@ -16,8 +19,10 @@
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/safetensors.h"
 #include "convert/convert.h"
+#include "convert/llama3_rope.h"
 #include "convert/output_tensors.h"
 #include "convert/sources.h"
+#include "model/architectures/llama.h"
 #include "model/config_file.h"
 #include "model/description.h"
 #include "model/plan_text.h"
@@ -165,8 +170,46 @@ std::string transformers_class(std::string_view model_type) {
   return name + "ForCausalLM";
 }
 
-std::string folder_config(const ModelSource& model, const Plan& plan, DType dtype) {
-  auto json = json_value(config_text(model).json);
+// The type as which a folder's matrices are loaded: that of all of them, or else F32, so that no
+// weight is rounded.
+DType widest_type(std::span<const OutputTensor> tensors) {
+  std::set<DType> types;
+  for (const OutputTensor& tensor : tensors) {
+    if (!tensor.exact) types.insert(tensor.dtype);
+  }
+  return types.size() == 1 ? *types.begin() : DType::F32;
+}
+
+// The Config of a GGUF file that stores factors of RoPE, with the fields of config.json that say
+// the same. Throws Error if there are none.
+Config with_named_rope(const Config& config, const ModelSource& model) {
+  const std::optional<RopeConfig> named = llama3_rope(config.rope, config.head_dim);
+  if (!named) {
+    throw Error("{}: tensor 'rope_freqs.weight': config.json has no field for these RoPE factors",
+                model.name());
+  }
+  Config result = config;
+  result.rope = *named;
+  return result;
+}
+
+nlohmann::json rope_scaling(const RopeConfig& rope) {
+  return {
+      {"rope_type", "llama3"},
+      {"factor", rope.factor},
+      {"low_freq_factor", rope.low_freq_factor},
+      {"high_freq_factor", rope.high_freq_factor},
+      {"original_max_position_embeddings", static_cast<std::size_t>(rope.original_max_seq_len)}};
+}
+
+// named_rope: in place of the factors in the file.
+std::string folder_config(const ModelSource& model, const Plan& plan, DType dtype,
+                          const std::optional<RopeConfig>& named_rope) {
+  auto json = json_value(config_text(model).text);
+  if (named_rope) {
+    json.erase(kRopeFactors);
+    json["rope_scaling"] = rope_scaling(*named_rope);
+  }
   for (const auto& [key, value] : json.items()) {
     if (!key.starts_with(kStoredFields)) continue;
     throw Error("{}: a folder cannot hold the tensor layout of {} in this file ('{}')",
@@ -175,8 +218,8 @@ std::string folder_config(const ModelSource& model, const Plan& plan, DType dtyp
   if (!json.contains("architectures")) {
     json["architectures"] = {transformers_class(plan.model_type)};
   }
-  for (const char* key : {"rms_norm_eps", "rope_theta"}) {
-    if (json.contains(key) && json[key].is_number_float()) json[key] = shortest(json[key]);
+  if (model.is_file() && json.contains("rms_norm_eps")) {
+    json["rms_norm_eps"] = shortest(json["rms_norm_eps"]);
   }
   json.erase("dtype");
   json.erase("quantization_config");  // matrices are no longer written in parts
@@ -255,12 +298,20 @@ Converted convert_to_folder(const Conversion& conversion) {
   if (!conversion.replace) refuse_existing(conversion.out);
   const Checkpoint checkpoint = Checkpoint::open(conversion.model);
   const ModelDescription description = describe_model(conversion.model);
-  const Plan& plan = description.plan;
-  refuse_rope_factors(description, conversion.model);
+  Converted result;
+  Plan plan = description.plan;
+  std::optional<RopeConfig> named_rope;
+  if (description.config && !description.config->rope.factors.empty()) {
+    const Config config = with_named_rope(*description.config, conversion.model);
+    named_rope = config.rope;
+    plan = llama_plan(config);
+    result.notes.push_back(
+        fmt::format("the factors of RoPE became \"rope_scaling\": llama3, factor {}, {} positions",
+                    named_rope->factor, named_rope->original_max_seq_len));
+  }
   std::vector<OutputTensor> tensors = output_tensors(plan, checkpoint);
   std::vector<StoredTensor> listed;  // for the header of the file
   std::vector<std::size_t> sizes;
-  Converted result;
   std::map<DType, std::size_t> n_quantized;
   for (OutputTensor& tensor : tensors) {
     if (is_quantized(tensor.dtype)) {
@@ -280,7 +331,8 @@ Converted convert_to_folder(const Conversion& conversion) {
     check_tokenizer(conversion, Tokenizer::open(*conversion.tokenizer).vocab_size(), plan);
   }
   const AtomicFolder folder(conversion.out, conversion.replace);
-  folder.write("config.json", folder_config(conversion.model, plan, tensors.front().dtype));
+  folder.write("config.json",
+               folder_config(conversion.model, plan, widest_type(tensors), named_rope));
   const fs::path generation = conversion.model.path() / "generation_config.json";
   if (is_there(generation)) {
     folder.write("generation_config.json", read_text_file(generation, kMaxCopiedBytes));

@@ -8,16 +8,15 @@
 #include "base/number.h"
 #include "base/processors.h"
 #include "checkpoint/convert_tensor.h"
-#include "checkpoint/gguf.h"
-#include "checkpoint/gguf_architectures.h"
-#include "checkpoint/gguf_weights.h"
-#include "checkpoint/gguf_writer.h"
-#include "checkpoint/model_source.h"
 #include "convert/convert.h"
 #include "convert/gguf_keys.h"
 #include "convert/gguf_vocabulary_writer.h"
 #include "convert/output_tensors.h"
 #include "convert/sources.h"
+#include "formats/gguf/architectures.h"
+#include "formats/gguf/model.h"
+#include "formats/gguf/weights.h"
+#include "formats/gguf/writer.h"
 
 namespace stagecraft {
 namespace {
@@ -89,7 +88,7 @@ void refuse_nan(const OutputTensor& tensor, const std::string& where) {
 void add_description(GgufWriter& writer, const ModelSource& model) {
   constexpr std::string_view kOfTheFile[] = {"general.architecture", "general.alignment",
                                              "general.file_type", "general.quantization_version"};
-  const auto gguf = model.gguf();
+  const auto* gguf = dynamic_cast<const GgufModel*>(model.file());
   if (gguf == nullptr || !gguf->metadata().has("general.name")) {
     writer.add("general.name", std::string_view(model_name(model)));
   }
@@ -133,7 +132,14 @@ Converted convert_to_gguf(const Conversion& conversion) {
   if (conversion.with_tokenizer) {
     const SourceTokenizer tokenizer = source_tokenizer(conversion);
     check_tokenizer(conversion, tokenizer.tokenizer.vocab_size(), description.plan);
-    add_gguf_vocabulary(writer, tokenizer, config.vocab_size, config.eos_ids);
+    const std::vector<std::string> differ =
+        add_gguf_vocabulary(writer, tokenizer, config.vocab_size, config.eos_ids);
+    if (!differ.empty()) {
+      result.notes.push_back(
+          fmt::format("in GGUF, a text beside '{}' becomes other tokens: it is looked for before "
+                      "the text is normalized",
+                      printable(differ.front())));
+    }
     if (!tokenizer.chat_template.empty()) {
       writer.add("tokenizer.chat_template", std::string_view(tokenizer.chat_template));
     }

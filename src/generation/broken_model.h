@@ -7,7 +7,7 @@
 
 namespace stagecraft {
 
-// How such an error begins. Who knows the model's name puts it before.
+// The beginning of such an error. Callers that know the model's name put it in front.
 inline constexpr std::string_view kBrokenModel = "the model ";
 
 // The error of a model that computes NaN or infinity. `computed` names the number and its place:

@@ -12,7 +12,7 @@ namespace stagecraft {
 // The order of tokens by a value each, such as a logit or a probability: the largest value first;
 // of equal values, the lower id first. No value may be NaN: NaN cannot be ordered.
 
-// The first `count` tokens, each with its value as `probability`.
+// The first `count` tokens (all, if there are fewer), each with its value as `probability`.
 std::vector<TokenProbability> top_tokens(std::span<const float> values, std::size_t count);
 
 // The number of tokens that come before this one: 0 for the first.

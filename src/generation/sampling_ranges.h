@@ -6,8 +6,9 @@
 
 namespace stagecraft {
 
-// What the commands, the server and the Python package accept. kMostTokens: for the number of new
-// tokens, top-k, and the length of a context.
+// What the commands, the server and the Python package accept; both ends are included.
+// kMostTokens: for the number of new tokens, top-k, and the length of a context. Larger numbers are
+// spelling mistakes.
 struct NumberRange {
   double min, max;
 };

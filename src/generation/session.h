@@ -18,9 +18,10 @@ class Session {
 
   // Computes these tokens, which follow the tokens of the session. logits() then scores the token
   // that comes next. A long text takes several passes. Between two passes, feed calls go_on, if it
-  // is set; if that returns false, feed stops and returns false: computed tokens stay, and the
-  // logits are out of date. Throws Error if the tokens do not fit into the context or an id is out
-  // of range.
+  // is set; if that returns false, feed stops and returns false: tokens() are the computed ones,
+  // and the logits are out of date. Throws Error if the tokens do not fit into the context or an id
+  // is out of range; tokens() are the computed ones then, too. (After truncate, these may be fewer
+  // than before the call.)
   bool feed(std::span<const TokenId> tokens, const std::function<bool()>& go_on = {});
 
   // As feed, if the next token is to be the likeliest one. Afterwards likeliest() is this token; or

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "generation/broken_model.h"
 #include "generation/feed_tokens.h"
 #include "generation/text_memory.h"
@@ -44,7 +45,11 @@ Peek peek(Engine& engine, std::span<const TokenId> ids, std::size_t shown, const
   result.next = Matrix<float>(shown, engine.plan().vocab_size);
   std::optional<ProbeScope> probe;
   if (head != nullptr) {
-    const std::size_t n_heads = attention_of(engine.plan(), static_cast<int>(head->layer))->n_heads;
+    const auto* attention = attention_of(engine.plan(), static_cast<int>(head->layer));
+    if (attention == nullptr) {
+      throw Error("layer {}: expected a layer with attention, found none", head->layer);
+    }
+    const std::size_t n_heads = attention->n_heads;
     result.attention = Matrix<float>(seq_len, seq_len);
     probe.emplace(engine,
                   [&, n_heads](int layer, std::string_view name, MatrixView<const float> value) {

@@ -70,6 +70,8 @@ class DecoderWriter : public PlanWriter {
   // x = embedding[token] + positions[position]; `positions` is a tensor's name without ".weight".
   // Position 0 is row first_row of this tensor.
   void embedding_with_positions(const std::string& positions, std::size_t first_row = 0);
+  // The table of that tensor, with the rows of all positions: its shape is
+  // [first_row + max_positions, dim].
   WeightId positions(const std::string& tensor, std::size_t first_row);
   using PlanWriter::frequencies;
   FrequenciesId frequencies(const RopeConfig& rope);

@@ -12,28 +12,26 @@
 #include "model/config_file.h"
 #include "model/decoder_fields.h"
 #include "model/family.h"
-#include "model/gguf_config.h"
-#include "model/gguf_rope.h"
 #include "model/rope_fields.h"
 
 namespace stagecraft {
 namespace {
 
-bool has_gelu(const ConfigFields& fields) {
-  return fields.text_or("hidden_act", "silu").starts_with("gelu");
+bool has_other_activation(const ConfigFields& fields) {
+  const std::string name = fields.text_or("hidden_act", "silu");
+  return name != "silu" && name != "swish";
 }
 
-// The layers of the course and parse_config support neither GELU nor yarn: a model that has one of
-// them has a plan, but no Config.
-Plan llama_beyond_the_course(const ModelSource& model, const ConfigText& text,
-                             const ConfigFields& fields) {
-  auto simpler = json_value(text.json);
+// The layers of the course and parse_config support no activation function but SiLU, and no yarn: a
+// model that has one of them has a plan, but no Config.
+Plan llama_beyond_the_course(const NamedText& text, const ConfigFields& fields) {
+  auto simpler = json_value(text.text);
   simpler["hidden_act"] = "silu";
   simpler.erase("rope_scaling");
   simpler.erase("rope_parameters");
   Config config = parse_config(json_text(simpler), text.where);
   config.rope = parse_rope(fields, config.max_seq_len, 10'000.0, kYarn);
-  if (const auto file = model.gguf()) take_rope_factors(*file, config);
+  take_rope_factors(fields, config);
   // Qwen's files keep the length for which the model was trained; users add "rope_scaling".
   if (config.rope.type == RopeConfig::Type::Yarn) {
     const double stretched = std::min(config.rope.original_max_seq_len * config.rope.factor,
@@ -62,13 +60,13 @@ std::optional<std::vector<TokenId>> generation_eos_ids(const ModelSource& model,
   return parse_eos_ids(fields, vocab_size);
 }
 
-ModelDescription describe(const ModelSource& model, const ConfigText& text) {
-  const Json json = parse_json_object(text.json, text.where);
+ModelDescription describe(const ModelSource& model, const NamedText& text) {
+  const Json json = parse_json_object(text.text, text.where);
   const ConfigFields fields(json, text.where);
   if (!model.is_file()) refuse_stored_fields(fields);
   ModelDescription description;
-  if (is_llama_family(fields) && (has_gelu(fields) || needs_yarn(fields))) {
-    description.plan = llama_beyond_the_course(model, text, fields);
+  if (is_llama_family(fields) && (has_other_activation(fields) || needs_yarn(fields))) {
+    description.plan = llama_beyond_the_course(text, fields);
   } else if (is_llama_family(fields)) {
     description.config = read_config(model, text);
     description.plan = llama_plan(*description.config);
@@ -85,13 +83,13 @@ ModelDescription describe(const ModelSource& model, const ConfigText& text) {
 }  // namespace
 
 ModelDescription describe_model(const ModelSource& model) {
-  const ConfigText text = config_text(model);
-  const auto gguf = model.gguf();
-  if (gguf == nullptr) return describe(model, text);
+  const NamedText text = config_text(model);
+  const ModelFile* file = model.file();
+  if (file == nullptr) return describe(model, text);
   try {
     return describe(model, text);
   } catch (const Error& error) {
-    throw Error(with_gguf_keys(*gguf, text.where, error.what()));
+    throw Error("{}", file->with_own_names(error.what()));
   }
 }
 

@@ -108,9 +108,15 @@ std::string positions_text(const Plan& plan) {
       rotated_text(2 * plan.frequencies.front().values.size(), steps.front()->head_dim));
 }
 
-// True if the embedding table can also be the table of the head.
-bool is_tied(const Plan& plan) {
-  return !plan.weight(steps_of<EmbedStep>(plan).front()->table).or_name.empty();
+// True if the embedding table is also the table of the head: the model is tied, and its file does
+// not have a second table that differs.
+bool is_tied(const Plan& plan, const Checkpoint& checkpoint) {
+  const Weight& embedding = plan.weight(steps_of<EmbedStep>(plan).front()->table);
+  if (embedding.or_name.empty()) return false;
+  const StoredTensor* table = checkpoint.find(embedding.name);
+  const StoredTensor* head = checkpoint.find(embedding.or_name);
+  return table == nullptr || head == nullptr ||
+         (table->dtype == head->dtype && std::ranges::equal(table->bytes, head->bytes));
 }
 
 // The parameters that were trained. Old files also contain RoPE frequencies, and a model with tied
@@ -121,12 +127,9 @@ std::size_t parameter_count(const Checkpoint& checkpoint, const Plan& plan) {
     if (!is_not_needed(tensor->name, plan.unused)) count += element_count(*tensor);
   }
   const Weight& embedding = plan.weight(steps_of<EmbedStep>(plan).front()->table);
-  const StoredTensor* table = checkpoint.find(embedding.name);
   const StoredTensor* head = checkpoint.find(embedding.or_name);
-  if (is_tied(plan) && table != nullptr && head != nullptr && table->dtype == head->dtype &&
-      std::ranges::equal(table->bytes, head->bytes)) {
-    count -= element_count(*head);
-  }
+  const bool is_twice = checkpoint.find(embedding.name) != nullptr && head != nullptr;
+  if (is_twice && is_tied(plan, checkpoint)) count -= element_count(*head);
   return count;
 }
 
@@ -198,8 +201,9 @@ std::vector<SummaryLine> plan_summary(const Plan& plan, const Checkpoint& checkp
   add("window", window_text(plan));
   add("positions", positions_text(plan));
   add("context", fmt::format("{} tokens", grouped(plan.max_seq_len)));
-  add("vocabulary", fmt::format("{} rows, {}", grouped(plan.vocab_size),
-                                is_tied(plan) ? "tied to the output head" : "with an output head"));
+  add("vocabulary",
+      fmt::format("{} rows, {}", grouped(plan.vocab_size),
+                  is_tied(plan, checkpoint) ? "tied to the output head" : "with an output head"));
   add("end tokens",
       plan.eos_ids.empty() ? "none" : fmt::format("{}", fmt::join(plan.eos_ids, ", ")));
   return lines;

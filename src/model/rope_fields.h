@@ -19,7 +19,9 @@ std::optional<ConfigFields> rope_object(const ConfigFields& fields);
 // Whether parse_rope refuses the type of RoPE unless it gets kYarn.
 bool needs_yarn(const ConfigFields& fields);
 
-// The number by which transformers multiplies q and k if yarn stretches the context by `factor`.
+// The number by which transformers multiplies q and k if yarn stretches the context by `factor`:
+// 0.1 * weight * ln(factor) + 1, or 1 if factor <= 1 (Peng et al. 2023, section 3.4). `weight` is
+// 1, or "mscale" or "mscale_all_dim" of DeepSeek's files.
 double yarn_growth(double factor, double weight = 1.0);
 
 // The theta of RoPE; `usual` if the file does not give it.

@@ -23,9 +23,9 @@ float llama3_frequency(float frequency, const RopeConfig& rope) {
 }
 
 // For each pair: the share of its frequency that is kept; the rest is divided by the factor.
-class YarnShares {
+class YarnBlend {
  public:
-  YarnShares(const RopeConfig& rope, std::size_t head_dim) {
+  YarnBlend(const RopeConfig& rope, std::size_t head_dim) {
     const auto pair_that_turns = [&](double times) {
       return static_cast<double>(head_dim) *
              std::log(rope.original_max_seq_len / (times * 2.0 * std::numbers::pi)) /
@@ -50,7 +50,7 @@ class YarnShares {
 
 std::vector<float> rope_frequencies(const RopeConfig& rope, std::size_t head_dim) {
   std::vector<float> inv_freq(head_dim / 2);
-  std::optional<YarnShares> yarn;
+  std::optional<YarnBlend> yarn;
   if (rope.type == RopeConfig::Type::Yarn) yarn.emplace(rope, head_dim);
   for (std::size_t i = 0; i < inv_freq.size(); ++i) {
     const float exponent = static_cast<float>(2 * i) / static_cast<float>(head_dim);

@@ -151,12 +151,6 @@ void parse_rules(RequestFields& fields, const ServedModel& model, LogitRules& ru
   rules.bias = parse_bias(fields, model);
 }
 
-void parse_choices(RequestFields& fields, const ServedModel& model, CompletionRequest& request,
-                   TextRequest& text) {
-  if (request.token_ids && !text.n_top) text.n_top = 0;  // 0: scores each token, lists no others
-  request.n = fields.size("n", 1, model.max_texts, 1);
-}
-
 std::uint64_t parse_seed(RequestFields& fields, std::uint64_t otherwise) {
   const std::optional<JsonNode> value = fields.find("seed");
   if (value && value->is_integer() && value->integer() < 0) {
@@ -236,7 +230,7 @@ void check_model_name(const std::string& name, const ServedModel& model) {
   if (std::ranges::count(model.names, name) != 0) return;
   throw ApiError(404, "invalid_request_error", "model", "model_not_found",
                  fmt::format("{}: 'model': expected '{}', found '{}'", kRequest,
-                             model.names.front(), printable(name)));
+                             fmt::join(model.names, "' or '"), printable(name)));
 }
 
 Json parse_body(std::string_view body) {
@@ -261,7 +255,8 @@ CompletionRequest parse_completion(std::string_view body, const ServedModel& mod
   text.seed = parse_seed(fields, random_seed);
   request.logprobs = fields.find("logprobs").has_value();
   if (request.logprobs) text.n_top = fields.size("logprobs", 0, kMaxTop, 0);
-  parse_choices(fields, model, request, text);
+  if (request.token_ids && !text.n_top) text.n_top = 0;  // scores each token, lists no others
+  request.n = fields.size("n", 1, model.max_texts, 1);
   fields.only("best_of", fmt::format("[{}]", request.n));
   fields.only("echo", "[false]");
   fields.only("suffix", R"([""])");
@@ -292,7 +287,8 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
   } else if (top != 0) {
     expected("top_logprobs", "'logprobs' to be true", "false");
   }
-  parse_choices(fields, model, request, text);
+  if (request.token_ids && !text.n_top) text.n_top = 0;  // scores each token, lists no others
+  request.n = fields.size("n", 1, model.max_texts, 1);
   const GivenGrammar grammar = parse_grammar(fields);
   const ChatTools tools = parse_tools(fields, *model.chat);
   fields.only("modalities", R"([["text"]])");

@@ -90,8 +90,9 @@ std::string one_of(const std::vector<std::string>& words) {
 }
 
 // One message. Its role must be in `due`; `due` becomes the list of roles that may come next.
+// open_calls: the ids of the calls before this message that have no result yet; updated.
 ToolMessage parse_message(JsonNode value, const std::string& where, std::vector<std::string>& due,
-                          const std::vector<ToolCall>& last_calls) {
+                          std::vector<std::string>& open_calls) {
   if (!value.is_object()) expected(where, "an object", value);
   RequestFields members(value, where);
   const std::optional<JsonNode> given = members.find("role");
@@ -100,9 +101,8 @@ ToolMessage parse_message(JsonNode value, const std::string& where, std::vector<
   if (std::ranges::count(due, role) == 0) {
     // Words that /v1/responses has, too.
     if (role == "tool") expected(members.path("role"), "a call before this result", "none");
-    const bool calls_are_open = due.size() == 1 && due.front() == "tool";
     expected(members.path("role"),
-             calls_are_open ? "the results of the calls before it" : one_of(due), given);
+             open_calls.empty() ? one_of(due) : "the results of the calls before it", given);
   }
   members.ignore({"content", "cache_control"});
   ToolMessage message;
@@ -121,10 +121,12 @@ ToolMessage parse_message(JsonNode value, const std::string& where, std::vector<
   }
   if (role == "tool") {
     message.call_id = members.text("tool_call_id");
-    if (std::ranges::count(last_calls, message.call_id, &ToolCall::id) == 0) {
-      expected(members.path("tool_call_id"), "the id of one of the calls before it",
+    const auto call = std::ranges::find(open_calls, message.call_id);
+    if (call == open_calls.end()) {
+      expected(members.path("tool_call_id"), "the id of a call before it that has no result yet",
                members.find("tool_call_id"));
     }
+    open_calls.erase(call);
   }
   members.refuse_others();
   const bool may_be_empty =
@@ -138,9 +140,9 @@ ToolMessage parse_message(JsonNode value, const std::string& where, std::vector<
     }
     message.content = refusal;
   }
+  for (const ToolCall& call : message.calls) open_calls.push_back(call.id);
   due = {"user", "assistant", "system"};
-  if (role == "tool") due.emplace_back("tool");
-  if (!message.calls.empty()) due = {"tool"};
+  if (!open_calls.empty()) due = {"tool"};
   return message;
 }
 
@@ -186,18 +188,18 @@ std::vector<ToolMessage> parse_messages(RequestFields& fields) {
   }
   std::vector<ToolMessage> messages;
   std::vector<std::string> due = {"user", "assistant", "system"};
-  std::vector<ToolCall> last_calls;
+  std::vector<std::string> open_calls;
   for (const JsonNode message : value->elements()) {
     messages.push_back(
-        parse_message(message, fmt::format("messages[{}]", messages.size()), due, last_calls));
-    if (messages.back().role == "assistant") last_calls = messages.back().calls;
+        parse_message(message, fmt::format("messages[{}]", messages.size()), due, open_calls));
   }
   const std::string& last = messages.back().role;
   if (last == "system") {
     expected("messages", "the role 'user', 'assistant' or 'tool' in the last message", "'system'");
   }
-  if (!last_calls.empty() && last == "assistant") {
-    expected("messages", "the results of the calls in the last message", "none");
+  if (!open_calls.empty()) {
+    expected("messages", "a result of each call",
+             fmt::format("none of '{}'", printable(open_calls.front())));
   }
   const bool continues = last == "assistant";
   fields.only("continue_final_message", continues ? "[true]" : "[false]");
@@ -225,7 +227,9 @@ TemplateVariables parse_template_variables(RequestFields& fields, const ChatForm
   if (const std::optional<JsonNode> object = fields.find("chat_template_kwargs")) {
     if (!object->is_object()) expected("chat_template_kwargs", "an object", object);
     for (const JsonNode value : object->members()) {
-      if (!value.is_null()) add("chat_template_kwargs." + printable(value.key()), value);
+      // A template can ask whether a variable is defined, also if it is none.
+      if (value.is_null() && !format.reads(value.key())) continue;
+      add("chat_template_kwargs." + printable(value.key()), value);
     }
   }
   for (const char* key : {"reasoning_effort", "verbosity"}) {

@@ -360,9 +360,11 @@ void HttpServer::write_head(ConnectionId id, const HttpAnswer& answer, bool has_
 }
 
 void HttpServer::answer(ConnectionId id, HttpAnswer answer) {
-  if (find(id, Phase::Answering) == nullptr) return;
-  write_head(id, answer, true);
   Connection* connection = find(id, Phase::Answering);
+  if (connection == nullptr) return;
+  if (connection->head_written) return drop(id);  // a stream cannot become another answer
+  write_head(id, answer, true);
+  connection = find(id, Phase::Answering);
   if (connection == nullptr) return;
   connection->phase = Phase::Closing;
   queue(id, connection->head_only ? std::string_view() : answer.body);

@@ -77,9 +77,15 @@ std::optional<TextId> Scheduler::submit(std::vector<TextRequest> requests) {
     return std::nullopt;
   }
   const TextId first = next_id_;
-  for (TextRequest& request : requests) {
-    unfinished_.insert(next_id_);
-    waiting_.push_back({next_id_++, std::move(request)});
+  try {
+    for (TextRequest& request : requests) {
+      unfinished_.insert(next_id_);
+      waiting_.push_back({next_id_++, std::move(request)});
+    }
+  } catch (...) {  // no memory: all of them or none
+    std::erase_if(waiting_, [&](const Waiting& waiting) { return waiting.id >= first; });
+    unfinished_.erase(unfinished_.lower_bound(first), unfinished_.end());
+    throw;
   }
   changed_.notify_one();
   return first;
@@ -234,6 +240,9 @@ bool Scheduler::wait_for_donor(Slot& slot) {
     const std::lock_guard lock(mutex_);
     stats_.cached_tokens += running.shared - running.fed;
     running.fed = running.cached = running.shared;
+  } else {  // the sequence may be empty now
+    running.fed = std::min(running.fed, slot.sequence->length());
+    running.cached = std::min(running.cached, running.fed);
   }
   running.donor = nullptr;
   return false;

@@ -279,7 +279,11 @@ void Service::fail(ConnectionId connection, const std::string& problem) {
   const bool is_stream = it->second.writer->is_stream();
   forget(connection, it->second.first, it->second.n_texts);
   if (is_stream) return server_->break_answer(connection);
-  server_->answer(connection, refuse(ApiError::server_error(problem)));
+  try {
+    server_->answer(connection, refuse(ApiError::server_error(problem)));
+  } catch (const std::exception&) {  // no memory, not even for this
+    server_->break_answer(connection);
+  }
 }
 
 void Service::forget(ConnectionId connection, TextId first, std::size_t n_texts) {

@@ -76,12 +76,13 @@ class ChatFormat {
   // whatever they spell. Throws Error if the template rejects the conversation, a content is not
   // UTF-8, or the tokenizer would encode a content with a token that ends an answer.
   std::vector<TokenId> tokens(std::span<const Message> messages) const;
-  // The same for a conversation with function calls, or with roles in another order. `tools` is the
-  // array of OpenAI's "tools"; `variables`, whose names sets_itself() does not know, are visible to
-  // the template. The template writes the conversation, even if it is ChatML, or rejects it. After
-  // an "assistant" message with calls come their results with the role "tool". If the last message
-  // is one of "assistant" without calls, there is no opening: the answer continues this message.
-  // Throws Error, too, if its content is blank, or not the end of what the template writes of it.
+  // The same for a conversation (at least one message) with function calls, or with roles in
+  // another order. `tools` is the array of OpenAI's "tools"; `variables`, whose names sets_itself()
+  // does not know, are visible to the template. The template writes the conversation, even if it is
+  // ChatML, or rejects it. After an "assistant" message with calls come their results with the role
+  // "tool". If the last message is one of "assistant" without calls, there is no opening: the
+  // answer continues this message. Throws Error, too, if its content is blank, or not the end of
+  // what the template writes of it.
   std::vector<TokenId> tokens(std::span<const ToolMessage> messages, std::optional<JsonNode> tools,
                               const TemplateVariables& variables = {}) const;
   // Whether the format itself gives the template a variable of this name, such as "messages".

@@ -5,9 +5,6 @@
 #include "base/file_kind.h"
 #include "base/json.h"
 #include "base/utf8.h"
-#include "checkpoint/flm.h"
-#include "checkpoint/gguf.h"
-#include "text/formats/flm_tokenizer.h"
 #include "text/jinja/template.h"
 
 namespace stagecraft {
@@ -58,28 +55,22 @@ void add_templates(JsonNode node, const std::string& file, ChatTemplateSource& s
   source.tools_where = fmt::format("{}, {}", source.where, kToolUse);
 }
 
-void add_special_tokens(const GgufMetadata& metadata, const Tokenizer& tokenizer,
+void add_special_tokens(const ModelFile& file, const Tokenizer& tokenizer,
                         ChatTemplateSource& source) {
-  for (const auto& [name, key] : {std::pair{"bos_token", "tokenizer.ggml.bos_token_id"},
-                                  {"eos_token", "tokenizer.ggml.eos_token_id"},
-                                  {"unk_token", "tokenizer.ggml.unknown_token_id"},
-                                  {"pad_token", "tokenizer.ggml.padding_token_id"}}) {
-    const auto id = metadata.find_token_id(key, SIZE_MAX);
+  for (const auto& [name, id] : file.special_token_ids()) {
     // llama.cpp ignores ids outside of the vocabulary, too.
-    if (!id || *id >= tokenizer.vocab_size()) continue;
-    source.special_tokens.emplace_back(name, tokenizer.token_of(static_cast<TokenId>(*id)));
+    if (id >= tokenizer.vocab_size()) continue;
+    source.special_tokens.emplace_back(name, tokenizer.token_of(static_cast<TokenId>(id)));
   }
 }
 
-ChatTemplateSource of_gguf(const GgufMetadata& metadata, const fs::path& file) {
-  const std::string key = "tokenizer.chat_template",
-                    tools_key = fmt::format("{}.{}", key, kToolUse);
-  const auto where = [&](const std::string& name) { return file.string() + ": " + name; };
-  return {std::string(metadata.text_or(key, "")),
-          where(key),
+ChatTemplateSource of_file(const ModelFile& file) {
+  NamedText usual = file.chat_template(), tools = file.tools_template();
+  return {std::move(usual.text),
+          std::move(usual.where),
           {},
-          std::string(metadata.text_or(tools_key, "")),
-          where(tools_key)};
+          std::move(tools.text),
+          std::move(tools.where)};
 }
 
 ChatTemplateSource of_folder(const fs::path& model) {
@@ -130,16 +121,13 @@ std::string read_template_file(const fs::path& file, Pipes pipes) {
 
 ChatTemplateSource read_chat_template(const ModelSource& model, const Tokenizer& tokenizer) {
   ChatTemplateSource source = read_chat_template(model);
-  if (const auto file = model.gguf()) add_special_tokens(file->metadata(), tokenizer, source);
+  if (const ModelFile* file = model.file()) add_special_tokens(*file, tokenizer, source);
   return source;
 }
 
 ChatTemplateSource read_chat_template(const ModelSource& model) {
-  if (const auto file = model.gguf()) return checked(of_gguf(file->metadata(), model.path()));
-  if (const auto file = model.flm()) {
-    return checked({flm_chat_template(*file), model.name() + ": user_role and others", {}});
-  }
-  return checked(of_folder(model.path()));
+  const ModelFile* file = model.file();
+  return checked(file != nullptr ? of_file(*file) : of_folder(model.path()));
 }
 
 }  // namespace stagecraft

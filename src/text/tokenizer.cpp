@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "base/utf8.h"
-#include "text/formats/gguf_tokenizer.h"
 #include "text/formats/sentencepiece_tokenizer.h"
 #include "text/tokenizer_impl.h"
 #include "text/tokenizer_source.h"
@@ -272,8 +271,8 @@ Tokenizer Tokenizer::open(const ModelSource& model) {
   try {
     if (const auto description = describe_tokenizer(model)) return read(*description);
   } catch (const Error& error) {
-    if (!model.gguf()) throw;
-    throw Error("{}", with_gguf_token_keys(error.what(), model.name()));
+    if (!model.is_file()) throw;
+    throw Error("{}", model.file()->with_own_names(error.what()));
   }
   const auto file = tokenizer_file(model.path());
   if (!file) {

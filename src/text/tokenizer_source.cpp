@@ -1,11 +1,5 @@
 #include "text/tokenizer_source.h"
 
-#include "checkpoint/flm.h"
-#include "checkpoint/gguf.h"
-#include "checkpoint/llama2c.h"
-#include "text/formats/flm_tokenizer.h"
-#include "text/formats/gguf_tokenizer.h"
-#include "text/formats/llama2c_tokenizer.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
@@ -13,21 +7,12 @@ namespace stagecraft {
 std::optional<Json> describe_tokenizer(const ModelSource& model) {
   std::error_code ignored;
   if (std::filesystem::is_directory(model.path(), ignored)) return std::nullopt;
-  if (const auto file = model.gguf()) return describe_gguf_tokenizer(file->metadata());
-  if (const auto file = model.llama2c()) {
-    return describe_llama2c_tokenizer_beside(model.path(), file->header().vocab_size);
-  }
-  if (const auto file = model.flm()) return describe_flm_tokenizer(*file);
-  if (model.path().extension() == ".bin") {  // llama2.c's vocabulary, without its model
-    return describe_llama2c_tokenizer(model.path(), std::nullopt);
-  }
-  return std::nullopt;
+  if (const ModelFile* file = model.file()) return file->tokenizer();
+  return describe_vocabulary_file(model.path());
 }
 
 std::filesystem::path vocabulary_path(const ModelSource& model) {
-  if (const auto file = model.llama2c()) {
-    return find_llama2c_tokenizer(model.path(), file->header().vocab_size).value_or(model.path());
-  }
+  if (const ModelFile* file = model.file()) return file->vocabulary_path();
   return tokenizer_file(model.path()).value_or(model.path());
 }
 
@@ -39,11 +24,7 @@ void refuse_other_tokenizer(const ModelSource& tokenizer, std::size_t n_tokens,
 }
 
 bool has_tokenizer(const ModelSource& model) {
-  if (const auto file = model.gguf()) return file->metadata().has("tokenizer.ggml.tokens");
-  if (const auto file = model.llama2c()) {
-    return find_llama2c_tokenizer(model.path(), file->header().vocab_size).has_value();
-  }
-  if (const auto file = model.flm()) return !file->vocabulary().empty();
+  if (const ModelFile* file = model.file()) return file->has_tokenizer();
   return tokenizer_file(model.path()).has_value();
 }
 

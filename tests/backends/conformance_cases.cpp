@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "checkpoint/convert_tensor.h"
-#include "checkpoint/gguf_writer.h"
+#include "formats/gguf/writer.h"
 #include "model/placement.h"
 #include "model/plan_weights.h"
 #include "model/plan_writer.h"

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "checkpoint/flm.h"
-#include "checkpoint/gguf.h"
 #include "checkpoint/safetensors.h"
+#include "formats/flm/file.h"
+#include "formats/gguf/file.h"
 #include "model/config_file.h"
 #include "model/description.h"
 #include "model/plan_text.h"
@@ -191,10 +191,63 @@ TEST_F(Convert, ToGgufWritesTheSlowingDownOfRopeAsFactors) {
   const std::vector<float> found = logits_of(textbook_engine(out("a.gguf"))),
                            expected = logits_of(textbook_engine(kModels + name));
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 2e-5f);
+}
+
+// The factors come from fields of config.json, which a folder has again.
+TEST_F(Convert, ToAFolderFindsTheFieldsOfRopeFactors) {
+  const std::string name = "llama-rope-llama3";
+  convert_to_gguf({.model = kModels + name, .out = out("a.gguf"), .with_tokenizer = false});
+  for (const std::string& file : {out("a.gguf").string(), kGguf + name + ".gguf"}) {
+    const Converted result = convert_to_folder(
+        {.model = file, .out = out("b"), .with_tokenizer = false, .replace = true});
+    EXPECT_EQ(result.notes.front(),
+              "the factors of RoPE became \"rope_scaling\": llama3, factor 8, 64 positions");
+    const std::string before = read_file(kModels + name + "/config.json");
+    EXPECT_EQ(nlohmann::json::parse(read_file(out("b/config.json")))["rope_scaling"],
+              nlohmann::json::parse(before)["rope_scaling"]);
+  }
+  EXPECT_EQ(logits_of(textbook_engine(out("b"))), logits_of(textbook_engine(kModels + name)));
+
+  GgufFile changed(out("a.gguf"));
+  std::string bytes = read_file(out("a.gguf"));
+  const StoredTensor* factors = changed.find("rope_freqs.weight");
+  const auto at = bytes.find(
+      std::string(reinterpret_cast<const char*>(factors->bytes.data()), factors->bytes.size()));
+  const float other[] = {1.0f, 2.0f, 3.0f};
+  std::memcpy(&bytes[at], other, sizeof other);
+  write_file(out("c.gguf"), bytes);
   EXPECT_EQ(refusal(convert_to_folder,
-                    {.model = out("a.gguf"), .out = out("b"), .with_tokenizer = false}),
-            out("a.gguf").string() +
-                ": tensor 'rope_freqs.weight': config.json has no field for RoPE factors");
+                    {.model = out("c.gguf"), .out = out("d"), .with_tokenizer = false}),
+            out("c.gguf").string() +
+                ": tensor 'rope_freqs.weight': config.json has no field for these RoPE factors");
+}
+
+// A folder's numbers are copied, and those of a GGUF file keep their bits.
+TEST_F(Convert, ToAFolderKeepsALongRopeTheta) {
+  for (const double theta : {283461213.0, 123456.789}) {
+    const TinyChatModel model;
+    const std::string file = model.folder().string() + "/config.json";
+    auto config = nlohmann::json::parse(read_file(file));
+    config["rope_theta"] = theta;
+    write_file(file, config.dump());
+    convert_to_folder({.model = model.folder(), .out = out("a"), .replace = true});
+    EXPECT_EQ(nlohmann::json::parse(read_file(out("a/config.json")))["rope_theta"], theta);
+    convert_to_gguf({.model = model.folder(), .out = out("b.gguf"), .replace = true});
+    convert_to_folder({.model = out("b.gguf"), .out = out("c"), .replace = true});
+    EXPECT_EQ(nlohmann::json::parse(read_file(out("c/config.json")))["rope_theta"],
+              static_cast<double>(static_cast<float>(theta)));
+  }
+}
+
+// A program that loads all weights as "torch_dtype" must not round any of them.
+TEST_F(Convert, ToAFolderNamesTheWidestTypeOfItsMatrices) {
+  const TinyChatModel model;
+  convert_to_gguf({.model = model.folder(), .out = out("a.gguf"), .dtype = DType::BF16});
+  convert_to_folder({.model = out("a.gguf"), .out = out("b")});
+  EXPECT_EQ(nlohmann::json::parse(read_file(out("b/config.json")))["torch_dtype"], "bfloat16");
+  convert_to_folder(
+      {.model = kModels + "llama-mixed-dtypes", .out = out("c"), .with_tokenizer = false});
+  EXPECT_EQ(nlohmann::json::parse(read_file(out("c/config.json")))["torch_dtype"], "float32");
 }
 
 TEST_F(Convert, FromGgufToGgufKeepsBlocksVocabularyAndTemplate) {

@@ -22,7 +22,7 @@
 #include "backends/textbook/textbook_backend.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
-#include "checkpoint/gguf_writer.h"
+#include "formats/gguf/writer.h"
 #include "generation/sampler.h"
 #include "inspection/trace_file.h"
 #include "model/description.h"

@@ -1,6 +1,6 @@
 // Any GGUF file must give an Error, or a config and weights that lie within the file. Every
 // question about its metadata must give a value or an Error.
-#include "checkpoint/gguf.h"
+#include "formats/gguf/file.h"
 
 #include "tests/fuzz/open_model.h"
 

@@ -202,8 +202,9 @@ const BadModel kBadConfigs[] = {
      "config.json: 'model_type': expected " + known_model_types() + ", found ''"},
     {"is_of_a_family_with_a_newline", config(R"({"model_type": "llama\nok"})"),
      "config.json: 'model_type': expected " + known_model_types() + ", found 'llama\\x0aok'"},
-    {"has_another_activation", config(R"({"hidden_act": "relu"})"),
-     "config.json: 'hidden_act': expected 'silu', found 'relu'"},
+    {"has_another_activation", config(R"({"hidden_act": "mish"})"),
+     "config.json: 'hidden_act': expected gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu or "
+     "silu, found 'mish'"},
     {"scales_logits", config(R"({"logit_scale": 0.0625})"),
      "config.json: 'logit_scale': 0.0625 is not supported"},
     {"multiplies_embeddings", config(R"({"embedding_multiplier": 12})"),

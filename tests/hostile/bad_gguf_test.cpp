@@ -8,7 +8,7 @@
 #include <ostream>
 #include <random>
 
-#include "model/gguf_config.h"
+#include "formats/gguf/config.h"
 #include "tests/hostile/raw_gguf.h"
 #include "tests/hostile/rows.h"
 #include "tests/hostile/run_limited.h"
@@ -307,7 +307,7 @@ const BadGguf kBadConfigs[] = {
      "'tokenizer.ggml.tokens' is missing"},
 };
 
-// Checks of gguf_architectures.cpp, for architectures other than Llama.
+// Checks of formats/gguf/architectures.cpp, for architectures other than Llama.
 const BadGguf kBadFamilies[] = {
     {"has_no_soft_caps_of_a_size", set("gemma2.attn_logit_softcapping", text_value("50")),
      "'gemma2.attn_logit_softcapping': expected a number, found '50'", SIZE_MAX,

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "checkpoint/gguf.h"
+#include "formats/gguf/file.h"
 #include "tests/hostile/raw_gguf.h"
 #include "tests/support/engines.h"
 #include "tests/support/logits.h"

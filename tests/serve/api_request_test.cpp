@@ -354,8 +354,7 @@ TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
   EXPECT_EQ(refused(with(R"([{"role": "assistant", "tool_calls": [{"id": "a", "type": "function",
                               "function": {"name": "f", "arguments": "{}"}}]}])"),
                     true),
-            "messages|request: 'messages': expected the results of the calls in the last message, "
-            "found none");
+            "messages|request: 'messages': expected a result of each call, found none of 'a'");
   EXPECT_EQ(refused(with(R"([{"role": "user", "content": "x"}, {"role": "tool", "content": "x"}])"),
                     true),
             "messages[1].role|request: 'messages[1].role': expected a call before this result, "
@@ -367,8 +366,22 @@ TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
             "before it, found \"user\"");
   EXPECT_EQ(
       refused(with(called + R"({"role": "tool", "tool_call_id": "b", "content": "x"}])"), true),
-      "messages[2].tool_call_id|request: 'messages[2].tool_call_id': expected the id of one "
-      "of the calls before it, found \"b\"");
+      "messages[2].tool_call_id|request: 'messages[2].tool_call_id': expected the id of a call "
+      "before it that has no result yet, found \"b\"");
+  const std::string two =
+      R"([{"role": "user", "content": "x"}, {"role": "assistant", "tool_calls": [
+      {"id": "a", "type": "function", "function": {"name": "f", "arguments": ""}},
+      {"id": "b", "type": "function", "function": {"name": "f", "arguments": ""}}]},
+      {"role": "tool", "tool_call_id": "a", "content": "x"})";
+  EXPECT_EQ(refused(with(two + "]"), true),
+            "messages|request: 'messages': expected a result of each call, found none of 'b'");
+  EXPECT_EQ(
+      refused(with(two + R"(, {"role": "tool", "tool_call_id": "a", "content": "x"}])"), true),
+      "messages[3].tool_call_id|request: 'messages[3].tool_call_id': expected the id of a call "
+      "before it that has no result yet, found \"a\"");
+  EXPECT_EQ(refused(with(two + R"(, {"role": "user", "content": "x"}])"), true),
+            "messages[3].role|request: 'messages[3].role': expected the results of the calls "
+            "before it, found \"user\"");
   EXPECT_EQ(
       refused(with(called + R"({"role": "tool", "tool_call_id": "a", "content": "x"}])"), true),
       "messages|request: 'messages': tool calls are not supported by the chat template of "
@@ -435,7 +448,8 @@ TEST_F(ApiRequest, GivesVariablesToTheTemplate) {
   std::ofstream(file)
       << "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>"
          "\n{% endfor %}<|im_start|>assistant\n"
-         "{% if enable_thinking is false %}no{% endif %}{{ reasoning_effort }}";
+         "{% if enable_thinking is false %}no{% endif %}"
+         "{% if enable_thinking is none %}none{% endif %}{{ reasoning_effort }}";
   const ChatFormat format =
       ChatFormat::open(ModelSource(folder_.folder()), tokenizer_, {file.string()});
   model_.chat = &format;
@@ -447,7 +461,8 @@ TEST_F(ApiRequest, GivesVariablesToTheTemplate) {
   EXPECT_EQ(end({}), "");
   EXPECT_EQ(end({{"chat_template_kwargs", {{"enable_thinking", true}}}}), "");
   EXPECT_EQ(end({{"chat_template_kwargs", {{"enable_thinking", false}}}}), "no");
-  EXPECT_EQ(end({{"chat_template_kwargs", {{"enable_thinking", nullptr}}}}), "");
+  EXPECT_EQ(end({{"chat_template_kwargs", {{"enable_thinking", nullptr}}}}), "none");
+  EXPECT_EQ(end({{"chat_template_kwargs", {{"of_another_template", nullptr}}}}), "");
   EXPECT_EQ(end({{"reasoning_effort", "low"}}), "low");
   EXPECT_EQ(end({{"chat_template_kwargs", {{"reasoning_effort", "low"}}}}), "low");
   const std::pair<const char*, const char*> cases[] = {

@@ -103,8 +103,8 @@ TEST(ResponseRequest, NamesTheFieldsOfTheRequestInErrors) {
        "input[1].arguments|request: 'input[1].arguments': not valid JSON: line 1"},
       {input(user + "," + call +
              R"(, {"type": "function_call_output", "call_id": "d", "output": ""})"),
-       "input[2].call_id|request: 'input[2].call_id': expected the id of one of the calls "
-       "before it, found \"d\""},
+       "input[2].call_id|request: 'input[2].call_id': expected the id of a call before it that "
+       "has no result yet, found \"d\""},
       {input(user + R"(, {"type": "function_call_output", "call_id": "d", "output": ""})"),
        "input[1]|request: 'input[1]': expected a call before this result, found none"},
       {input(user + "," + call + "," + user),

@@ -23,6 +23,7 @@ KvType usual_kv_type(const Checkpoint& checkpoint);
 // How this backend stores keys and values of a type.
 WeightLayout kv_layout(KvType type);
 
+// For a sequence with room for `context` positions.
 SequenceBytes cpu_bytes(const Plan& plan, KvType type, std::size_t context);
 
 }  // namespace stagecraft

@@ -17,6 +17,7 @@ struct CpuProgram {
 
 // The states of one sequence in the layout of this backend.
 SequenceState cpu_state(const Plan& plan);
+// Its size in bytes, with the states that are kept to go back to.
 double cpu_state_bytes(const Plan& plan);
 
 // Runs one pass of a model over the next tokens of some sequences, with packed weights and the

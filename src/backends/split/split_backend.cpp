@@ -27,14 +27,18 @@ class SplitSequence final : public Sequence {
     }
   }
 
-  // The front copies first, because it can refuse for lack of memory. After that the back must not
-  // refuse. It could do so only because of its states, and these are checked before.
   bool copy(const Sequence& sequence, std::size_t length) override {
     const auto& other = static_cast<const SplitSequence&>(sequence);
     if (!knows_states(plan_, other.length(), length)) return false;
     if (!front_->copy(*other.front_, length)) return false;
-    if (back_->copy(*other.back_, length)) return true;
-    throw Error("copy of a sequence: expected {} positions in both parts of the model", length);
+    try {
+      if (back_->copy(*other.back_, length)) return true;
+    } catch (...) {
+      truncate(0);
+      throw;
+    }
+    truncate(0);  // the front no longer has what it had before
+    return false;
   }
 
   bool reserve(std::size_t length) override {

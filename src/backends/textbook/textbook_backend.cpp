@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "backends/textbook/plan_walker.h"
 #include "base/error.h"
@@ -49,7 +50,7 @@ class TextbookBackend : public Backend, public StepResults {
     auto sequence = std::make_unique<TextbookSequence>(
         WalkedText{new_cache(context), SequenceState(plan_), {}});
     if (rows > max_rows_ || context > max_context_) {
-      resize_workspace(std::max(rows, max_rows_), std::max(context, max_context_));
+      resize_workspace(std::max(rows, max_rows_), std::max(context, max_context_), n_threads_);
     }
     return sequence;
   }
@@ -71,16 +72,24 @@ class TextbookBackend : public Backend, public StepResults {
   std::size_t max_rows() const override { return max_rows_; }
   std::size_t n_threads() const override { return n_threads_; }
   void use_threads(std::size_t n) override {
+    if (max_rows_ != 0) resize_workspace(max_rows_, max_context_, n);
     n_threads_ = n;
-    if (max_rows_ != 0) resize_workspace(max_rows_, max_context_);
   }
   StepResults* step_results() override { return this; }
   void set_probe(Probe probe) override { probe_ = std::move(probe); }
 
  private:
-  void resize_workspace(std::size_t rows, std::size_t context) {
-    max_rows_ = 0;  // and stays 0 if there is no memory: then every pass is refused
-    make_workspace(rows, context, n_threads_);
+  void resize_workspace(std::size_t rows, std::size_t context, std::size_t n_threads) {
+    const std::size_t rows_before = std::exchange(max_rows_, 0);
+    try {
+      make_workspace(rows, context, n_threads);
+    } catch (...) {  // the sequences that exist go on with one as before
+      if (rows_before != 0) {
+        make_workspace(rows_before, max_context_, n_threads_);
+        max_rows_ = rows_before;
+      }
+      throw;
+    }
     max_rows_ = rows;
     max_context_ = context;
   }

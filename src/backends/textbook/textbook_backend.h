@@ -23,6 +23,7 @@ std::unique_ptr<Backend> make_textbook_backend(const ModelDescription& descripti
 std::unique_ptr<Backend> make_walking_backend(const Plan& plan, const Checkpoint& checkpoint,
                                               std::size_t n_threads);
 
+// For a sequence with room for `context` positions.
 SequenceBytes textbook_bytes(const Plan& plan, std::size_t context);
 
 }  // namespace stagecraft

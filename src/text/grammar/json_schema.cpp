@@ -38,9 +38,14 @@ std::string decimal_text(double number) {
 }
 
 RangeBound bound_of(JsonNode value, bool exclusive, bool of_integers) {
-  const bool is_whole = value.is_integer() || value.is_whole();
+  constexpr double k2To63 = 9223372036854775808.0;
+  bool is_whole = value.is_integer() || value.is_whole();
   std::string text = is_whole ? json_text(value) : "";
-  if (!is_whole && value.is_number()) text = decimal_text(value.number());
+  if (!is_whole && value.is_number()) {
+    const double number = value.number();
+    is_whole = std::abs(number) < k2To63 && number == std::trunc(number);  // 1e15
+    text = is_whole ? fmt::format("{}", static_cast<std::int64_t>(number)) : decimal_text(number);
+  }
   RangeBound bound{.exclusive = exclusive};
   bound.negative = text.starts_with('-') && value.number() != 0;
   if (text.starts_with('-')) text.erase(0, 1);
@@ -531,13 +536,13 @@ class JsonGrammar::Writer {
     if (prefix) {
       if (!prefix->is_array()) prefix->refuse("an array of schemas");
       for (const JsonNode one : prefix->elements()) {
+        if (max && n_first == *max) break;
         first += (n_first++ > 0 ? separator : "") + inner(one);
       }
-      if (max && *max < n_first)
-        schema.at("maxItems")
-            .refuse(fmt::format("at least {} (the schemas in 'prefixItems')", n_first));
     }
-    const bool closed = (items && items->is_boolean() && !items->boolean()) || (prefix && !items);
+    // Without "items", any item may follow, but only as many as "minItems" needs do.
+    const bool closed =
+        (items && items->is_boolean() && !items->boolean()) || (prefix && !items && min <= n_first);
     if (closed || (max && *max == n_first)) {
       if (min > n_first)
         schema.at("minItems")
@@ -547,7 +552,8 @@ class JsonGrammar::Writer {
     const std::string item = items ? inner(*items) : use("value");
     std::string body;
     if (n_first > 0) {
-      const auto left = max ? std::optional(*max - n_first) : std::nullopt;
+      const auto most = prefix && !items ? std::optional(min) : max;
+      const auto left = most ? std::optional(*most - n_first) : std::nullopt;
       const std::size_t needed = min > n_first ? min - n_first : 0;
       body = fmt::format("{} ({}{}){}", first, separator, item, repetition(needed, left));
     } else {

@@ -149,10 +149,15 @@ Value Interpreter::call(const Expression& expression, const Scope& scope, const 
 }
 
 Value Interpreter::filter(const Expression& expression, const Scope& scope, const Value* input) {
-  const Value value = expression.parts[0] ? expression.parts[0]->kind == NodeKind::Filter && input
-                                                ? filter(*expression.parts[0], scope, input)
-                                                : evaluate(*expression.parts[0], scope)
-                                          : *input;
+  // The first of the filters of a block ({% filter upper %}) has no operand: it gets `input`.
+  Value value;
+  if (const auto& operand = expression.parts[0]; !operand) {
+    value = *input;
+  } else if (operand->kind == NodeKind::Filter && input) {
+    value = filter(*operand, scope, input);
+  } else {
+    value = evaluate(*operand, scope);
+  }
   const Arguments arguments = arguments_of(expression, scope);
   line_ = expression.line;
   return apply_filter(runtime_, expression.text, value, arguments);

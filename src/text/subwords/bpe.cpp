@@ -107,8 +107,10 @@ std::vector<Bpe::Symbol> Bpe::characters(std::string_view piece) const {
       if (waiting != kNone) append(waiting);
       waiting = kNone;
       append(*id);
-    } else if (byte_fallback_ && byte_tokens_.spell(character, append)) {
-    } else if (unknown_token_) {
+      continue;
+    }
+    const bool is_spelt = byte_fallback_ && byte_tokens_.spell(character, append);
+    if (!is_spelt && unknown_token_) {
       if (waiting != kNone && !fuse_unknown_) append(waiting);
       waiting = unknown(character);
     }

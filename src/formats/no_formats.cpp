@@ -1,0 +1,11 @@
+// Stands in for model_formats.cpp in the program of the first story, which opens the folder
+// models/story.
+#include "checkpoint/model_file.h"
+
+namespace stagecraft {
+
+std::span<const ModelFormat> model_formats() { return {}; }
+
+std::optional<Json> describe_vocabulary_file(const std::filesystem::path&) { return std::nullopt; }
+
+}  // namespace stagecraft
