@@ -170,12 +170,13 @@ std::string transformers_class(std::string_view model_type) {
   return name + "ForCausalLM";
 }
 
-// The type as which a folder's matrices are loaded: that of all of them, or else F32, so that no
-// weight is rounded.
+// The type that all matrices have, or else F32. Programs may load every weight of a folder as its
+// "torch_dtype", and must not round a matrix. (Norms are left out: GGUF stores them as F32 in any
+// case.)
 DType widest_type(std::span<const OutputTensor> tensors) {
   std::set<DType> types;
   for (const OutputTensor& tensor : tensors) {
-    if (!tensor.exact) types.insert(tensor.dtype);
+    if (tensor.stored->shape.size() > 1) types.insert(tensor.dtype);
   }
   return types.size() == 1 ? *types.begin() : DType::F32;
 }

@@ -300,7 +300,7 @@ TEST_F(ApiRequest, RefusesByNameWhatWouldChangeTheAnswer) {
   };
   for (const auto& [more, message] : cases) EXPECT_EQ(refused(with(more)), message);
   EXPECT_EQ(refused(with(R"("model": "gpt")"), false, 404),
-            "model|request: 'model': expected 'tiny', found 'gpt'");
+            "model|request: 'model': expected 'tiny' or 'also', found 'gpt'");
   EXPECT_EQ(refused("{}"), "prompt|request: 'prompt': expected a string or an array, found none");
   EXPECT_EQ(refused("[]"), "|request: expected an object, found an array of 0");
   EXPECT_EQ(refused(""), "|request: expected JSON, found nothing");

@@ -80,9 +80,7 @@ TEST(ResponseRequest, NamesTheFieldsOfTheRequestInErrors) {
       {input("5"), "input[0]|request: 'input[0]': expected an object, found 5"},
       {input(R"({"role": "user", "content": 5})"),
        "input[0].content|request: 'input[0].content': expected a string, found 5"},
-      {input(call),
-       "input|request: 'input': expected the results of the calls in the last message, found "
-       "none"},
+      {input(call), "input|request: 'input': expected a result of each call, found none of 'c'"},
       {beside(R"("chat_template_kwargs": {"think": true})"),
        "chat_template_kwargs.think|request: 'chat_template_kwargs.think': not supported: the chat "
        "template of this model has no such variable"},

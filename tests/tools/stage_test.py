@@ -226,6 +226,14 @@ class Run(Tree):
         self.assertEqual(self.stage("build", "--only", "no_such_target").returncode, 1)
         self.assertEqual(self.stage("story").stdout, "<story>first")
 
+    def test_packages_explains_itself_and_takes_no_option_for_a_name(self):
+        answer = self.stage("packages", "--help")
+        self.assertEqual(answer.returncode, 0)
+        self.assertIn("usage: ./stage packages [NAME...]", answer.stdout)
+        answer = self.stage("packages", "--download-only")
+        self.assertEqual(answer.returncode, 2)
+        self.assertIn("'--download-only' is not the name of a package", answer.stderr)
+
     def test_the_first_story_comes_from_a_smaller_program(self):
         folder = self.root / "build" / "release" / "src"
         shutil.rmtree(self.root / "build", ignore_errors=True)
