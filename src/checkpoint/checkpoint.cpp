@@ -5,6 +5,7 @@
 #include "base/file_kind.h"
 #include "base/json.h"
 #include "checkpoint/composed_weights.h"
+#include "checkpoint/model_file.h"
 #include "checkpoint/model_source.h"
 #include "checkpoint/safetensors.h"
 

@@ -58,7 +58,7 @@ struct ModelFormat {
   std::string_view extension;  // ".gguf"
   // Whether the file's name or its first bytes show this format. False for a folder.
   bool (*is_format_of)(const std::filesystem::path& path);
-  std::unique_ptr<const ModelFile> (*open)(const std::filesystem::path& path);
+  std::shared_ptr<const ModelFile> (*open)(const std::filesystem::path& path);
 };
 
 // All formats of such files. They are listed above the folders that they need:

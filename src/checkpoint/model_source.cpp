@@ -1,6 +1,7 @@
 #include "checkpoint/model_source.h"
 
 #include "base/mapped_file.h"
+#include "checkpoint/model_file.h"
 
 namespace stagecraft {
 

@@ -6,9 +6,10 @@
 #include <optional>
 #include <string>
 
-#include "checkpoint/model_file.h"
-
 namespace stagecraft {
+
+class ModelFile;
+struct ModelFormat;
 
 // A config.json with more bytes is refused.
 inline constexpr std::size_t kMaxConfigBytes = std::size_t{4} << 20;
@@ -38,7 +39,7 @@ class ModelSource {
  private:
   static const ModelFormat* format_of(const std::filesystem::path& path);
   struct Parsed {
-    std::unique_ptr<const ModelFile> file;
+    std::shared_ptr<const ModelFile> file;
     std::optional<std::string> config_json;
   };
 

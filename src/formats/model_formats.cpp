@@ -9,8 +9,8 @@ namespace stagecraft {
 namespace {
 
 template <typename Model>
-std::unique_ptr<const ModelFile> open(const std::filesystem::path& path) {
-  return std::make_unique<const Model>(path);
+std::shared_ptr<const ModelFile> open(const std::filesystem::path& path) {
+  return std::make_shared<const Model>(path);
 }
 
 // A file without the extension of any format is opened to see its first bytes.

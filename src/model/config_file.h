@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "checkpoint/model_file.h"
 #include "checkpoint/model_source.h"
 #include "model/config.h"
 #include "model/config_fields.h"

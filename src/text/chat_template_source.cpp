@@ -5,6 +5,7 @@
 #include "base/file_kind.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "checkpoint/model_file.h"
 #include "text/jinja/template.h"
 
 namespace stagecraft {

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "base/utf8.h"
+#include "checkpoint/model_file.h"
 #include "text/formats/sentencepiece_tokenizer.h"
 #include "text/tokenizer_impl.h"
 #include "text/tokenizer_source.h"

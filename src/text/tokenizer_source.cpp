@@ -1,5 +1,6 @@
 #include "text/tokenizer_source.h"
 
+#include "checkpoint/model_file.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
