@@ -5,6 +5,7 @@
 #include <bit>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>

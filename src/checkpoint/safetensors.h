@@ -2,7 +2,9 @@
 
 #include <filesystem>
 #include <functional>
+#include <iosfwd>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "base/thread_pool.h"
 #include "model/config.h"
 #include "tensor/matrix.h"

@@ -1,6 +1,7 @@
 #include "text/chat_template_source.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/file_kind.h"
 #include "base/json.h"

@@ -1,5 +1,8 @@
 #include "formats/gguf/model.h"
 
+#include <cstdint>
+#include <utility>
+
 #include "base/error.h"
 #include "formats/gguf/config.h"
 #include "formats/gguf/tokenizer.h"
