@@ -219,9 +219,8 @@ std::string folder_config(const ModelSource& model, const Plan& plan, DType dtyp
   if (!json.contains("architectures")) {
     json["architectures"] = {transformers_class(plan.model_type)};
   }
-  if (model.is_file() && json.contains("rms_norm_eps")) {
-    json["rms_norm_eps"] = shortest(json["rms_norm_eps"]);
-  }
+  const auto eps = json.find("rms_norm_eps");
+  if (model.is_file() && eps != json.end() && eps->is_number_float()) *eps = shortest(*eps);
   json.erase("dtype");
   json.erase("quantization_config");  // matrices are no longer written in parts
   json["torch_dtype"] = torch_name(dtype);
