@@ -22,7 +22,7 @@ ROOT = repository.ROOT
 BUILD = ROOT / "build"
 CORES = str(os.cpu_count() or 2)
 # Modules whose tests pass files and text from outside to a parser.
-PARSER_MODULES = ("base", "checkpoint", "fuzz", "hostile", "model", "operators", "programs", "text")
+PARSER_MODULES = ("base", "checkpoint", "formats", "fuzz", "hostile", "model", "operators", "programs", "text")
 # Tests of data that threads share: GoogleTest patterns by module.
 THREADED = {"base": "ThreadPool.*", "generation": "GenerateBatch.*", "model": "Determinism.*",
             "backends": "*CpuRandom*:*LongTextOfGptOss*:SplitBackend*", "serve": "*Scheduler*:*HttpServer*"}
