@@ -123,9 +123,9 @@ Engine::Engine(std::unique_ptr<const Parts> parts, const EngineOptions& options)
 }
 
 void Engine::check_context(std::size_t context) const {
-  const std::size_t most = plan().max_positions;
-  if (most == 0 || context <= most) return;
-  throw Error("context: expected at most {} tokens (the model's positions), found {}", most,
+  const std::size_t limit = context_limit(plan(), context);
+  if (context == limit) return;
+  throw Error("context: expected at most {} tokens (the model's positions), found {}", limit,
               context);
 }
 

@@ -136,8 +136,8 @@ Converted convert_to_gguf(const Conversion& conversion) {
         add_gguf_vocabulary(writer, tokenizer, config.vocab_size, config.eos_ids);
     if (!differ.empty()) {
       result.notes.push_back(
-          fmt::format("in GGUF, a text beside '{}' becomes other tokens: it is looked for before "
-                      "the text is normalized",
+          fmt::format("in GGUF, text next to '{}' becomes other tokens, because this token is "
+                      "looked for before the text is normalized",
                       printable(differ.front())));
     }
     if (!tokenizer.chat_template.empty()) {

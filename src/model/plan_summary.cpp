@@ -121,7 +121,7 @@ bool is_tied(const Plan& plan, const Checkpoint& checkpoint) {
 
 // The parameters that were trained. Old files also contain RoPE frequencies, and a model with tied
 // embeddings may store its table twice.
-std::size_t parameter_count(const Checkpoint& checkpoint, const Plan& plan) {
+std::size_t parameter_count(const Checkpoint& checkpoint, const Plan& plan, bool tied) {
   std::size_t count = 0;
   for (const StoredTensor* tensor : checkpoint.tensors()) {
     if (!is_not_needed(tensor->name, plan.unused)) count += element_count(*tensor);
@@ -129,7 +129,7 @@ std::size_t parameter_count(const Checkpoint& checkpoint, const Plan& plan) {
   const Weight& embedding = plan.weight(steps_of<EmbedStep>(plan).front()->table);
   const StoredTensor* head = checkpoint.find(embedding.or_name);
   const bool is_twice = checkpoint.find(embedding.name) != nullptr && head != nullptr;
-  if (is_twice && is_tied(plan, checkpoint)) count -= element_count(*head);
+  if (is_twice && tied) count -= element_count(*head);
   return count;
 }
 
@@ -183,7 +183,8 @@ std::string widths_text(const Plan& plan) {
 }  // namespace
 
 std::vector<SummaryLine> plan_summary(const Plan& plan, const Checkpoint& checkpoint) {
-  const std::size_t parameters = parameter_count(checkpoint, plan);
+  const bool tied = is_tied(plan, checkpoint);  // may compare two large tables
+  const std::size_t parameters = parameter_count(checkpoint, plan, tied);
   const std::size_t unused = unused_parameters(plan);
   std::vector<SummaryLine> lines = {
       {"architecture", plan.model_type + ", " + counted(plan.n_layers, "layer")},
@@ -201,9 +202,8 @@ std::vector<SummaryLine> plan_summary(const Plan& plan, const Checkpoint& checkp
   add("window", window_text(plan));
   add("positions", positions_text(plan));
   add("context", fmt::format("{} tokens", grouped(plan.max_seq_len)));
-  add("vocabulary",
-      fmt::format("{} rows, {}", grouped(plan.vocab_size),
-                  is_tied(plan, checkpoint) ? "tied to the output head" : "with an output head"));
+  add("vocabulary", fmt::format("{} rows, {}", grouped(plan.vocab_size),
+                                tied ? "tied to the output head" : "with an output head"));
   add("end tokens",
       plan.eos_ids.empty() ? "none" : fmt::format("{}", fmt::join(plan.eos_ids, ", ")));
   return lines;

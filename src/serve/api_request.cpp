@@ -151,6 +151,14 @@ void parse_rules(RequestFields& fields, const ServedModel& model, LogitRules& ru
   rules.bias = parse_bias(fields, model);
 }
 
+// The number of answers, which the API calls choices, and what is told of their tokens. Called
+// after `logprobs` was read.
+void parse_choices(RequestFields& fields, const ServedModel& model, CompletionRequest& request,
+                   TextRequest& text) {
+  if (request.token_ids && !text.n_top) text.n_top = 0;  // scores each token, lists no others
+  request.n = fields.size("n", 1, model.max_texts, 1);
+}
+
 std::uint64_t parse_seed(RequestFields& fields, std::uint64_t otherwise) {
   const std::optional<JsonNode> value = fields.find("seed");
   if (value && value->is_integer() && value->integer() < 0) {
@@ -255,8 +263,7 @@ CompletionRequest parse_completion(std::string_view body, const ServedModel& mod
   text.seed = parse_seed(fields, random_seed);
   request.logprobs = fields.find("logprobs").has_value();
   if (request.logprobs) text.n_top = fields.size("logprobs", 0, kMaxTop, 0);
-  if (request.token_ids && !text.n_top) text.n_top = 0;  // scores each token, lists no others
-  request.n = fields.size("n", 1, model.max_texts, 1);
+  parse_choices(fields, model, request, text);
   fields.only("best_of", fmt::format("[{}]", request.n));
   fields.only("echo", "[false]");
   fields.only("suffix", R"([""])");
@@ -287,8 +294,7 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
   } else if (top != 0) {
     expected("top_logprobs", "'logprobs' to be true", "false");
   }
-  if (request.token_ids && !text.n_top) text.n_top = 0;  // scores each token, lists no others
-  request.n = fields.size("n", 1, model.max_texts, 1);
+  parse_choices(fields, model, request, text);
   const GivenGrammar grammar = parse_grammar(fields);
   const ChatTools tools = parse_tools(fields, *model.chat);
   fields.only("modalities", R"([["text"]])");

@@ -7,6 +7,7 @@
 #include "formats/gguf/config.h"
 #include "formats/gguf/tokenizer.h"
 #include "formats/gguf/weights.h"
+#include "text/chat_template_source.h"
 
 namespace stagecraft {
 
@@ -33,7 +34,9 @@ NamedText GgufModel::text_of(const std::string& key) const {
 
 NamedText GgufModel::chat_template() const { return text_of("tokenizer.chat_template"); }
 
-NamedText GgufModel::tools_template() const { return text_of("tokenizer.chat_template.tool_use"); }
+NamedText GgufModel::tools_template() const {
+  return text_of(fmt::format("tokenizer.chat_template.{}", kToolUse));
+}
 
 std::vector<std::pair<std::string, std::size_t>> GgufModel::special_token_ids() const {
   std::vector<std::pair<std::string, std::size_t>> ids;

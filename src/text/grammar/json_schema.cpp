@@ -540,7 +540,7 @@ class JsonGrammar::Writer {
         first += (n_first++ > 0 ? separator : "") + inner(one);
       }
     }
-    // Without "items", any item may follow, but only as many as "minItems" needs do.
+    // Without "items", items of any kind may follow. They do so only if "minItems" needs them.
     const bool closed =
         (items && items->is_boolean() && !items->boolean()) || (prefix && !items && min <= n_first);
     if (closed || (max && *max == n_first)) {
