@@ -21,8 +21,9 @@ static T change(T* address, Address pc, Function function) {
   if (current == nullptr)
     finding("host access", pc, 0, "host code calls an atomic function"), end_host_code();
   current->learns = std::exchange(cuda_emulator_discards, 0) == 0;
-  const bool keeps = is_there(begin, sizeof(T)) && *address == function(*address);
-  access(begin, sizeof(T), sizeof(T), keeps ? Kind::atomic_kept : Kind::atomic, pc);
+  const bool keeps =
+      current->is_checked && is_there(begin, sizeof(T)) && *address == function(*address);
+  access_for_caller(begin, sizeof(T), sizeof(T), keeps ? Kind::atomic_kept : Kind::atomic, pc);
   current->learns = true;
   const T old = *address;
   *address = function(old);
@@ -125,9 +126,9 @@ void __pipeline_memcpy_async(void* shared, const void* global, size_t bytes, siz
     abort_launch();
   }
   const auto copied = static_cast<unsigned>(bytes - zeros);
-  if (copied > 0) access(from, copied, static_cast<unsigned>(bytes), Kind::read, pc);
+  if (copied > 0) access_for_caller(from, copied, static_cast<unsigned>(bytes), Kind::read, pc);
   // The bytes arrive at some time between this call and the wait. So both count as a write.
-  access(to, bytes, static_cast<unsigned>(bytes), Kind::async_begin, pc);
+  access_for_caller(to, bytes, static_cast<unsigned>(bytes), Kind::async_begin, pc);
   current->copies.push_back({static_cast<char*>(shared), static_cast<const char*>(global), copied,
                              static_cast<unsigned>(zeros), pc, false, 0});
 }
@@ -147,8 +148,8 @@ void __pipeline_wait_prior(size_t groups) {
     (copy.committed && copy.group + groups < thread.copy_group ? done : left).push_back(copy);
   thread.copies = std::move(left);
   for (const AsyncCopy& copy : done) {
-    access(reinterpret_cast<Address>(copy.to), copy.bytes + copy.zeros, 1, Kind::async_end,
-           copy.pc);
+    access_for_caller(reinterpret_cast<Address>(copy.to), copy.bytes + copy.zeros, 1,
+                      Kind::async_end, copy.pc);
     std::memcpy(copy.to, copy.from, copy.bytes);
     std::memset(copy.to + copy.bytes, 0, copy.zeros);
   }

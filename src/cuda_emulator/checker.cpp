@@ -386,6 +386,19 @@ bool may_always(Address address, std::size_t bytes, bool write) {
 
 }  // namespace
 
+bool& program_is_checked() {
+  static bool checked = false;
+  return checked;
+}
+
+void access_for_caller(Address address, std::size_t bytes, unsigned alignment, Kind kind,
+                       Address pc) {
+  if (current == nullptr || current->is_checked)
+    access(address, bytes, alignment, kind, pc);
+  else
+    watch_for_spinning(*current, kind, pc);
+}
+
 void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, Address pc) {
   const bool write = is_write(kind);
   if (current == nullptr) return host_access(address, bytes, write, pc);

@@ -65,15 +65,15 @@ void set_votes(Block& block) {
 }
 
 // Finds a thread that waits at another barrier than the first one. (On a GPU, threads would then
-// continue at different places, or never.) Kernels that are compiled with optimisation and not
-// checked have no call stack (calls), and the compiler may have copied one barrier into two
-// branches. So in these, all places count as the same.
+// continue at different places, or never.) In kernels that are compiled with optimisation and not
+// checked, the compiler may have copied one barrier into two branches. So in these, all places
+// count as the same.
 const Thread* who_waits_elsewhere(const Block& block, const Thread*& first) {
   first = nullptr;
   for (const Thread& thread : block.threads) {
     if (thread.state != State::at_barrier) continue;
     if (first == nullptr) first = &thread;
-    const bool elsewhere = thread.wait_stack != first->wait_stack && !thread.calls.empty();
+    const bool elsewhere = thread.wait_stack != first->wait_stack && thread.is_checked;
     if (elsewhere || thread.vote != first->vote) return &thread;
   }
   return nullptr;
@@ -162,7 +162,7 @@ bool all_alike(const Participants& all) {
   const Thread& first = *all.lanes[0];
   for (int i = 1; i < all.count; ++i) {
     const Thread& other = *all.lanes[i];
-    if (other.wait_pc != first.wait_pc && !other.calls.empty()) return false;
+    if (other.wait_pc != first.wait_pc && other.is_checked) return false;
     if (first.collective == Collective::multiply) continue;
     if (other.value != first.value || other.argument != first.argument) return false;
   }
@@ -184,7 +184,8 @@ void set_result(Thread& thread, const Participants& all) {
       thread.result = ballot();
       break;
     case Collective::match:
-      thread.result = lanes_where(all, [&](auto value) { return value == thread.value; });
+      thread.result = lanes_where(all, [&](auto value) { return value == thread.value; }) |
+                      std::uint64_t{all.mask} << 32;
       break;
     case Collective::fragment:
     case Collective::multiply:
@@ -370,21 +371,26 @@ REDUCTION(unsigned, __reduce_and_sync, bit_and)
 REDUCTION(unsigned, __reduce_or_sync, bit_or)
 REDUCTION(unsigned, __reduce_xor_sync, bit_xor)
 
+// equal: the lanes with this value. met: the lanes of the mask that were alive when they met;
+// others may have ended since.
+struct Matched {
+  unsigned equal, met;
+};
 template <class T>
-static unsigned match(unsigned mask, T value, Address pc) {
+static Matched match(unsigned mask, T value, Address pc) {
   std::uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof value);
-  return unsigned(collective(Collective::match, mask, bits, 0, 32, pc));
+  const std::uint64_t result = collective(Collective::match, mask, bits, 0, 32, pc);
+  return {static_cast<unsigned>(result), static_cast<unsigned>(result >> 32)};
 }
-// All lanes have the same value if the lanes with this value are all live lanes of the mask.
-#define MATCH(T)                                                                                 \
-  unsigned __match_any_sync(unsigned mask, T value) { return match(mask, value, PC); }           \
-  unsigned __match_all_sync(unsigned mask, T value, int* all_are_equal) {                        \
-    const unsigned equal = match(mask, value, PC);                                               \
-    const bool all = equal == (mask & warp_of(*current).live);                                   \
-    access(reinterpret_cast<Address>(all_are_equal), sizeof(int), sizeof(int), Kind::write, PC); \
-    *all_are_equal = all;                                                                        \
-    return all ? equal : 0;                                                                      \
+#define MATCH(T)                                                                             \
+  unsigned __match_any_sync(unsigned mask, T value) { return match(mask, value, PC).equal; } \
+  unsigned __match_all_sync(unsigned mask, T value, int* all_are_equal) {                    \
+    const auto [equal, met] = match(mask, value, PC);                                        \
+    const bool all = equal == met;                                                           \
+    access_for_caller(Address(all_are_equal), sizeof(int), sizeof(int), Kind::write, PC);    \
+    *all_are_equal = all;                                                                    \
+    return all ? equal : 0;                                                                  \
   }
 CUDA_EMULATOR_MATCHED_TYPES(MATCH)
 

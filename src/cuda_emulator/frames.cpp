@@ -41,7 +41,10 @@ extern "C" void __tsan_func_entry(void* caller) {
   auto& all = frames();
   while (!all.empty() && all.back() <= kept) all.pop_back();  // left by an exception
   all.push_back(kept);
-  if (current != nullptr) current->calls.push_back(Address(caller));
+  program_is_checked() = true;
+  if (current == nullptr) return;
+  current->is_checked = true;
+  current->calls.push_back(Address(caller));
 }
 
 extern "C" void __tsan_func_exit() {

@@ -6,6 +6,8 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "machine.h"
 
@@ -16,7 +18,9 @@ struct Graph {
   std::vector<std::function<cudaError_t()>> operations;
 };
 struct Stream {
+  bool waits_for_default = true;  // false: cudaStreamNonBlocking
   Graph* captured = nullptr;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
 };
 struct Event {};
 
@@ -29,7 +33,33 @@ cudaError_t result(cudaError_t error) {
   return error;
 }
 
-cudaError_t do_or_capture(Stream* stream, std::function<cudaError_t()> operation) {
+std::vector<const Stream*>& captured_streams() {
+  static auto* streams = new std::vector<const Stream*>;
+  return *streams;
+}
+
+// While a stream is captured, a GPU refuses calls that change or read memory at once, that wait, or
+// that use the default stream, because the captured stream would have to wait for it (CUDA
+// Programming Guide, "Prohibited and Unhandled Operations").
+cudaError_t refuse(const char* call, Address pc) {
+  finding("recording", pc, 0,
+          std::string("host code calls ") + call + " while it records a stream");
+  return result(cudaErrorStreamCaptureUnsupported);
+}
+bool is_recording() { return !captured_streams().empty(); }
+bool records_strictly() {
+  return std::any_of(captured_streams().begin(), captured_streams().end(),
+                     [](const Stream* one) { return one->mode != cudaStreamCaptureModeRelaxed; });
+}
+bool refuses_default_stream() {
+  return std::any_of(captured_streams().begin(), captured_streams().end(),
+                     [](const Stream* one) { return one->waits_for_default; });
+}
+bool refuses_copies() { return records_strictly() || refuses_default_stream(); }
+
+cudaError_t do_or_capture(Stream* stream, const char* call, Address pc,
+                          std::function<cudaError_t()> operation) {
+  if (stream == nullptr && refuses_default_stream()) return refuse(call, pc);
   if (stream == nullptr || stream->captured == nullptr) return operation();
   stream->captured->operations.push_back(std::move(operation));
   return cudaSuccess;
@@ -85,7 +115,7 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
   if (!check_side(to, bytes, true, target, pc) || !check_side(from, bytes, false, source, pc) ||
       !check_direction(target, source, kind, pc))
     return result(cudaErrorInvalidValue);
-  if (source != nullptr && target == nullptr &&
+  if (program_is_checked() && source != nullptr && target == nullptr &&
       !any_written(*source, reinterpret_cast<Address>(from), bytes))
     finding("unwritten", pc, 0,
             "host code copies " + bytes_of(from, bytes) + ", which were never written");
@@ -194,6 +224,10 @@ void check_shared_memory(const Launch& launch, std::uint32_t first_block) {
 }
 
 void run(const Launch& launch) {
+  if (launch.stream == nullptr && refuses_default_stream()) {
+    refuse("a kernel in the default stream", reinterpret_cast<Address>(launch.place));
+    return;
+  }
   if (launch.stream == nullptr || launch.stream->captured == nullptr) {
     start(launch);
     return;
@@ -259,6 +293,7 @@ cudaError_t cudaGetLastError() {
 }
 
 static cudaError_t give(void** pointer, std::size_t bytes, bool managed, Address pc) {
+  if (records_strictly()) return refuse("cudaMalloc", pc);
   *pointer = bytes == 0 ? nullptr : allocate(bytes, managed, pc);
   return result(*pointer == nullptr && bytes > 0 ? cudaErrorMemoryAllocation : cudaSuccess);
 }
@@ -267,6 +302,7 @@ cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) {
   return give(pointer, bytes, true, PC);
 }
 static cudaError_t take(void* pointer, Address pc) {
+  if (records_strictly()) return refuse("cudaFree", pc);
   if (pointer == nullptr || release(pointer)) return cudaSuccess;
   finding("out of bounds", pc, 0,
           "cudaFree of a pointer that cudaMalloc did not return, or that is already free");
@@ -294,14 +330,16 @@ cudaError_t cudaFreeHost(void* pointer) {
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
-  return copy(to, from, bytes, kind, PC);
+  return refuses_copies() ? refuse("cudaMemcpy", PC) : copy(to, from, bytes, kind, PC);
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
-  return do_or_capture(stream, [=, pc = PC] { return copy(to, from, bytes, kind, pc); });
+  return do_or_capture(stream, "cudaMemcpyAsync", PC,
+                       [=, pc = PC] { return copy(to, from, bytes, kind, pc); });
 }
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                          size_t width, size_t height, cudaMemcpyKind kind) {
+  if (refuses_copies()) return refuse("cudaMemcpy2D", PC);
   if (width > to_pitch || width > from_pitch) return result(cudaErrorInvalidValue);
   for (size_t row = 0; row < height; ++row) {
     const cudaError_t error =
@@ -311,9 +349,12 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
   }
   return cudaSuccess;
 }
-cudaError_t cudaMemset(void* to, int value, size_t bytes) { return fill(to, value, bytes, PC); }
+cudaError_t cudaMemset(void* to, int value, size_t bytes) {
+  return refuses_copies() ? refuse("cudaMemset", PC) : fill(to, value, bytes, PC);
+}
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
-  return do_or_capture(stream, [=, pc = PC] { return fill(to, value, bytes, pc); });
+  return do_or_capture(stream, "cudaMemsetAsync", PC,
+                       [=, pc = PC] { return fill(to, value, bytes, pc); });
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
@@ -402,7 +443,9 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
                       static_cast<int>(bytes_per_multiprocessor / bytes)});
   return cudaSuccess;
 }
-cudaError_t cudaDeviceSynchronize() { return last_error; }
+cudaError_t cudaDeviceSynchronize() {
+  return is_recording() ? refuse("cudaDeviceSynchronize", PC) : last_error;
+}
 cudaError_t cudaDeviceReset() { return cudaSuccess; }
 
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
@@ -417,15 +460,23 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   *stream = new Stream;
   return cudaSuccess;
 }
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  return cudaStreamCreate(stream);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  *stream = new Stream{.waits_for_default = flags != cudaStreamNonBlocking};
+  return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  std::erase(captured_streams(), stream);
   delete stream;
   return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return last_error; }
-cudaError_t cudaStreamQuery(cudaStream_t) { return last_error; }
+static cudaError_t wait_for(cudaStream_t stream, const char* call, Address pc) {
+  const bool refused = stream == nullptr ? refuses_default_stream() : stream->captured != nullptr;
+  return refused ? refuse(call, pc) : last_error;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return wait_for(stream, "cudaStreamSynchronize", PC);
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) { return wait_for(stream, "cudaStreamQuery", PC); }
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
@@ -447,10 +498,12 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) 
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   if (stream == nullptr || stream->captured != nullptr)
     return result(cudaErrorStreamCaptureUnsupported);
   stream->captured = new Graph;
+  stream->mode = mode;
+  captured_streams().push_back(stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
@@ -458,6 +511,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     return result(cudaErrorStreamCaptureUnsupported);
   *graph = stream->captured;
   stream->captured = nullptr;
+  std::erase(captured_streams(), stream);
   return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,

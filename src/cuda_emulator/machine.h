@@ -76,6 +76,8 @@ struct Thread {
   Fibre fibre;
   Address stack_low = 0, stack_high = 0;
   State state = State::ready;
+  // Whether its kernel reports its accesses. Kernels compiled with optimisation do not.
+  bool is_checked = false;
   std::vector<Address> calls;   // the return addresses of the functions that are running
   std::vector<Address> frames;  // where each function keeps its return address (frames.cpp)
 
@@ -198,6 +200,8 @@ void forget_frames();  // of host code, when no guest function is running any mo
 void multiply_for(Thread* const* lanes);  // computes the product that all 32 lanes wait for
 
 // ---- checker.cpp
+// Whether code of this program was compiled with checks and has run.
+bool& program_is_checked();
 // read: of more than four bytes, some may be unwritten, because they may be padding. whole_read:
 // all bytes must be written.
 enum class Kind {
@@ -212,6 +216,11 @@ enum class Kind {
   async_end
 };
 void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, Address pc);
+// The same for an access that a function of CUDA makes for its caller. The checker sees no other
+// accesses of a kernel that is not checked, so it must not see these either: memory that such a
+// kernel wrote counts as unwritten.
+void access_for_caller(Address address, std::size_t bytes, unsigned alignment, Kind kind,
+                       Address pc);
 bool is_there(Address address, std::size_t bytes);  // whether the running thread has this memory
 void fence(Thread& thread, bool for_all_blocks);
 // The running thread calls atomicCAS and expects `value`. If it has read this value there before,

@@ -27,11 +27,6 @@ struct Product : Lane {
   const float* c;
 };
 
-// In optimised kernels, the checker sees no other accesses, so it must not see these either.
-void watch(const void* address, unsigned bytes, unsigned alignment, Kind kind, Address pc) {
-  if (!current->calls.empty()) access(Address(address), bytes, alignment, kind, pc);
-}
-
 void meet(Collective kind, std::uint64_t value, unsigned stride, Address pc) {
   const std::uint64_t met =
       collective(kind, 0xffffffffu, value, static_cast<int>(stride), warp_size, pc);
@@ -178,8 +173,8 @@ void load_halves(void* tile, const void* from, unsigned stride) {
   const Address pc = PC;
   meet_for_memory(from, 2, stride, pc);
   const char* place = static_cast<const char*>(from) + 2 * (std::size_t{line()} * stride + begin());
-  watch(place, piece, piece, Kind::whole_read, pc);
-  watch(tile, piece, 2, Kind::write, pc);
+  access_for_caller(Address(place), piece, piece, Kind::whole_read, pc);
+  access_for_caller(Address(tile), piece, 2, Kind::write, pc);
   std::memcpy(tile, place, piece);
 }
 
@@ -187,8 +182,8 @@ void load_floats(float* tile, const float* from, unsigned stride, bool by_column
   const Address pc = PC;
   meet_for_memory(from, 4, stride, pc);
   for_floats(stride, by_columns, [&](unsigned i, std::size_t place, unsigned count) {
-    watch(from + place, 4 * count, 4 * count, Kind::whole_read, pc);
-    watch(tile + i, 4 * count, 4, Kind::write, pc);
+    access_for_caller(Address(from + place), 4 * count, 4 * count, Kind::whole_read, pc);
+    access_for_caller(Address(tile + i), 4 * count, 4, Kind::write, pc);
     std::memcpy(tile + i, from + place, 4 * count);
   });
 }
@@ -197,19 +192,19 @@ void store_floats(float* to, const float* tile, unsigned stride, bool by_columns
   const Address pc = PC;
   meet_for_memory(to, 4, stride, pc);
   for_floats(stride, by_columns, [&](unsigned i, std::size_t place, unsigned count) {
-    watch(tile + i, 4 * count, 4, Kind::whole_read, pc);
-    watch(to + place, 4 * count, 4 * count, Kind::write, pc);
+    access_for_caller(Address(tile + i), 4 * count, 4, Kind::whole_read, pc);
+    access_for_caller(Address(to + place), 4 * count, 4 * count, Kind::write, pc);
     std::memcpy(to + place, tile + i, 4 * count);
   });
 }
 
 void multiply_tiles(float* d, HalfTile a, HalfTile b, const float* c) {
   const Address pc = PC;
-  watch(a.numbers, piece, 2, Kind::whole_read, pc);
-  watch(b.numbers, piece, 2, Kind::whole_read, pc);
+  access_for_caller(Address(a.numbers), piece, 2, Kind::whole_read, pc);
+  access_for_caller(Address(b.numbers), piece, 2, Kind::whole_read, pc);
   for (unsigned i = 0; i < own; i += 4) {
-    watch(c + i, piece, 4, Kind::whole_read, pc);
-    watch(d + i, piece, 4, Kind::write, pc);
+    access_for_caller(Address(c + i), piece, 4, Kind::whole_read, pc);
+    access_for_caller(Address(d + i), piece, 4, Kind::write, pc);
   }
   const Product product{{multiply_fragments}, d, a, b, c};
   meet(Collective::multiply, Address(&product), 0, pc);
@@ -217,10 +212,10 @@ void multiply_tiles(float* d, HalfTile a, HalfTile b, const float* c) {
 
 void multiply_registers(float* d, const unsigned* a, const unsigned* b, bool is_bf16) {
   const Address pc = PC;
-  watch(a, 16, 4, Kind::whole_read, pc);
-  watch(b, 8, 4, Kind::whole_read, pc);
-  watch(d, 16, 4, Kind::whole_read, pc);
-  watch(d, 16, 4, Kind::write, pc);
+  access_for_caller(Address(a), 16, 4, Kind::whole_read, pc);
+  access_for_caller(Address(b), 8, 4, Kind::whole_read, pc);
+  access_for_caller(Address(d), 16, 4, Kind::whole_read, pc);
+  access_for_caller(Address(d), 16, 4, Kind::write, pc);
   const RegisterProduct product{{multiply_lanes}, d, a, b, is_bf16};
   meet(Collective::multiply, Address(&product), 0, pc);
 }

@@ -231,12 +231,19 @@ Region* find_in(std::vector<Region>& regions, Address address) {
   return &*(after - 1);
 }
 
-std::string function_name(Address address) {
+// The mangled name of the function that begins there; empty if none does.
+static const std::string& mangled_name(Address address) {
+  static const std::string none;
   const auto& functions = memory().functions;
   auto found = std::lower_bound(functions.begin(), functions.end(), address,
                                 [](const Function& f, Address a) { return f.begin < a; });
-  if (found == functions.end() || found->begin != address) return "a kernel";
-  std::string name = demangled(found->name.c_str());
+  return found == functions.end() || found->begin != address ? none : found->name;
+}
+
+std::string function_name(Address address) {
+  const std::string& mangled = mangled_name(address);
+  if (mangled.empty()) return "a kernel";
+  std::string name = demangled(mangled.c_str());
   // "void scale<float>(float*)" -> "scale<float>"
   unsigned depth = 0;
   std::size_t begin = 0, end = name.size();
@@ -262,9 +269,7 @@ void note_use_of_shared(std::size_t index, std::uint32_t block) {
 }
 
 std::size_t static_shared_bytes(Address kernel, std::uint32_t first_block) {
-  std::string function;
-  for (const Function& f : memory().functions)
-    if (f.begin == kernel) function = f.name;
+  const std::string& function = mangled_name(kernel);
   std::size_t bytes = 0;
   for (const Region& region : memory().shared)
     if (!is_dynamic(region) && (region.function == function || region.generation >= first_block))

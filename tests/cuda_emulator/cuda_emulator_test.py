@@ -55,6 +55,23 @@ class Kernels(unittest.TestCase):
         report, wrong = cuda_check.check(HERE / "functions.cu")
         self.assertEqual((report.findings, wrong), ([], 0))
 
+    def test_functions_that_access_memory_do_so_without_checks_too(self):
+        source = HERE / "unchecked.cu"
+        report, wrong = cuda_check.check(source, trusted=True)  # trusted: it starts a thread
+        self.assertEqual((report.findings, wrong), ([], 0))
+        with tempfile.TemporaryDirectory() as folder:
+            thing, program = (pathlib.Path(folder) / name for name in ("unchecked.o", "unchecked"))
+            compiler = os.environ.get("CXX", "g++")
+            subprocess.run([sys.executable, cuda_compile.__file__, "--fast", compiler, "-o", thing, "-c", source],
+                           check=True)
+            subprocess.run([compiler, "-no-pie", thing, cuda_check.emulator_object(), "-pthread", "-o", program],
+                           check=True)
+            text = pathlib.Path(folder) / "report"
+            text.touch()
+            done = subprocess.run([program, "from another thread"], check=False, timeout=60,
+                                  env=dict(os.environ, CUDA_CHECK_REPORT=str(text)))
+            self.assertEqual((done.returncode, text.read_text()), (0, "end\texit\n"))
+
     def test_each_broken_kernel_has_its_finding_and_no_other(self):
         source = HERE / "broken.cu"
         report, _ = cuda_check.check(source)
@@ -258,6 +275,38 @@ int main() {
                              "cudaFuncSetAttribute), found 60001"),
             ("launch", "15", "kernel fixed: expected at most 49152 bytes of shared arrays of fixed size, found 49156"),
             ("launch", "16", "kernel calls: expected at most 49152 bytes of shared arrays of fixed size, found 60000")])
+
+    def test_what_a_gpu_refuses_while_it_records_is_found_at_its_line(self):
+        calls = {
+            "cudaMalloc(&x, 4)": "cudaMalloc",
+            "cudaMemcpy(&number, y, 4, cudaMemcpyDeviceToHost)": "cudaMemcpy", "cudaMemset(y, 0, 4)": "cudaMemset",
+            "cudaMemcpyAsync(&number, y, 4, cudaMemcpyDeviceToHost, nullptr)": "cudaMemcpyAsync",
+            "cudaDeviceSynchronize()": "cudaDeviceSynchronize", "cudaStreamQuery(s)": "cudaStreamQuery",
+            "cudaStreamSynchronize(s)": "cudaStreamSynchronize", "cuda_launch(k, {1, 1})": "a kernel in the default",
+            "cudaFree(y)": "cudaFree"}
+        program = """__global__ void k() {}
+int main() {
+  int number = 0, *x, *y; cudaStream_t s; cudaGraph_t graph; cudaMalloc(&y, 4); cudaMemset(y, 0, 4);
+  cudaStreamCreateWithFlags(&s, FLAGS); cudaStreamBeginCapture(s, MODE);
+CALLS  cuda_launch(k, {1, 1, 0, s});
+  return cudaStreamEndCapture(s, &graph) == cudaSuccess ? 0 : 1;
+}"""
+        def findings(flags, mode):
+            text = program.replace("FLAGS", flags).replace("MODE", mode)
+            report, code = cuda_check.check(self.source(
+                text.replace("CALLS", "".join(f"  {call};\n" for call in calls))))
+            self.assertEqual((code, {finding.kind for finding in report.findings}), (0, {"recording"}))
+            return [(finding.place, finding.text) for finding in report.findings]
+
+        found = findings("cudaStreamDefault", "cudaStreamCaptureModeThreadLocal")
+        self.assertEqual(len(found), len(calls))
+        for line, ((place, text), call) in enumerate(zip(found, calls.values()), 6):
+            self.assertEqual(place, f"attack.cu:{line}")
+            self.assertRegex(text, f"^host code calls {call}")
+        # Such a stream does not wait for the default stream, and this mode permits calls for memory.
+        found = findings("cudaStreamNonBlocking", "cudaStreamCaptureModeRelaxed")
+        self.assertEqual([text.split()[3] for _, text in found],
+                         ["cudaDeviceSynchronize", "cudaStreamQuery", "cudaStreamSynchronize"])
 
     def test_an_ordinary_program_with_the_standard_library_is_not_refused(self):
         report, code = cuda_check.check(self.source(ORDINARY))

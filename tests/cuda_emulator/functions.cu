@@ -142,6 +142,11 @@ __global__ void warps(int* count, int* lines, const float4* loaded) {
   EXPECT(stored[0] + stored[1] == 3 && clock64() >= 0);
 }
 
+// The lanes end behind their last call, one after the other.
+__global__ void lanes_that_end(unsigned* equal, int* all) {
+  equal[threadIdx.x] = __match_all_sync(~0u, 5, &all[threadIdx.x]);
+}
+
 __constant__ float symbol[4];
 __global__ void copies(const float* in, float* out, int pitch) {
   out[threadIdx.y * pitch + threadIdx.x] = in[threadIdx.y * pitch + threadIdx.x] * symbol[threadIdx.x];
@@ -211,7 +216,11 @@ int main() {
               h.data, h2.data, b.data);
   Buffer<float4> loaded(std::vector<float4>{make_float4(1, 2, 3, 4)});
   cuda_launch(warps, {1, 32}, count.data, lines.data, loaded.data);
-  const int wrong = count.host()[0];
-  for (int n = 0; n < wrong && n < 64; ++n) std::printf("line %d\n", lines.host()[n]);
+  Buffer<unsigned> equal(32);
+  Buffer<int> all(32);
+  cuda_launch(lanes_that_end, {1, 32}, equal.data, all.data);
+  int wrong = count.host()[0];
+  for (int lane = 0; lane < 32; ++lane) wrong += equal.host()[lane] != ~0u || all.host()[lane] == 0;
+  for (int n = 0; n < count.host()[0] && n < 64; ++n) std::printf("line %d\n", lines.host()[n]);
   return wrong + wrong_on_host();
 }

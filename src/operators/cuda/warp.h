@@ -37,25 +37,26 @@ __device__ inline float max_of_four(float value) {
   return value;
 }
 
+// The result of the warp whose number is this lane's; `none` if the block has no such warp.
+__device__ inline float result_of_warp(const float (&partial)[kWarp], float none) {
+  const unsigned lane = threadIdx.x % kWarp;
+  return lane < blockDim.x / kWarp ? partial[lane] : none;
+}
 // The sum, or the largest value, over a block of up to 32 warps, in every thread. A thread cannot
 // read registers of another warp. So the warps exchange their results in shared memory (`partial`),
 // and each warp reduces all of them. Each call needs its own `partial`, or a barrier before it: a
 // slow warp may still read the results of the call before.
-__device__ inline float of_warp(const float (&partial)[kWarp], float none) {
-  const unsigned lane = threadIdx.x % kWarp;
-  return lane < blockDim.x / kWarp ? partial[lane] : none;
-}
 __device__ inline float block_sum(float value, float (&partial)[kWarp]) {
   value = warp_sum(value);
   if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = value;
   __syncthreads();
-  return warp_sum(of_warp(partial, 0.0f));
+  return warp_sum(result_of_warp(partial, 0.0f));
 }
 __device__ inline float block_max(float value, float (&partial)[kWarp]) {
   value = warp_max(value);
   if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = value;
   __syncthreads();
-  return warp_max(of_warp(partial, -INFINITY));
+  return warp_max(result_of_warp(partial, -INFINITY));
 }
 
 // Launches a kernel in current_stream() (device.h).
