@@ -5,8 +5,8 @@
     ./stage bench --against OTHER/build/release/src/stagecraft --model A,B,C    a stagecraft built elsewhere
     ./stage bench --against llama-server --model FILE.gguf            llama.cpp's server, and its options; ours is ./stage serve
 
-The two in turn, round after round, both pinned to the same processors: what is quoted is the median of
-each and of the ratios of neighbours, which hold when the machine's speed drifts.
+Both programs run in turn, on the same processors. The table shows the median speed of each, and the median of the
+ratios of neighbouring runs: these stay right if the machine becomes slower during the measurement.
 Servers are not pinned: their clients run beside them.
 """
 import argparse

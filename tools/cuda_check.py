@@ -105,7 +105,20 @@ def compiler():
         raise Problem(f"expected the C++ compiler {name}, found none")
     if "clang" in os.path.basename(os.path.realpath(shutil.which(name))):
         raise Problem(f"the emulator needs the code that g++ generates: expected g++ in CXX, found {name}")
-    return ["ccache", name] if shutil.which("ccache") else [name]
+    return ["ccache", name] if can_use_ccache() else [name]
+
+
+@functools.cache
+def can_use_ccache():
+    """Whether ccache is there and can write its cache; it compiles nothing if it cannot."""
+    try:
+        done = subprocess.run(["ccache", "--get-config", "cache_dir"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              text=True, check=True)
+        cache = pathlib.Path(done.stdout.strip())
+        cache.mkdir(parents=True, exist_ok=True)
+        return os.access(cache, os.W_OK)
+    except (OSError, subprocess.SubprocessError):
+        return False
 
 
 def run(words, **options):

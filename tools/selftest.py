@@ -75,6 +75,15 @@ def packages(*names):
     run(ROOT / "stage", "packages", *names)
 
 
+def environment(name, log):
+    """The Python of the virtual environment build/NAME. Makes it, also if an earlier try stopped half-way."""
+    folder = BUILD / name
+    if not (folder / "bin" / "pip").exists():
+        packages("python3-venv")
+        quietly(log, sys.executable, "-m", "venv", folder)
+    return folder / "bin" / "python"
+
+
 def tracked(*patterns):
     out = subprocess.run(["git", "ls-files", "-z", *patterns], cwd=ROOT, check=True,
                          stdout=subprocess.PIPE).stdout
@@ -98,10 +107,7 @@ def check_format(_):
 
 def check_reference(_):
     """the PyTorch dumps are made again and compared with the committed ones"""
-    packages("python3-venv")
-    python = BUILD / "venv" / "bin" / "python"
-    if not python.exists():
-        quietly("venv.log", sys.executable, "-m", "venv", BUILD / "venv")
+    python = environment("venv", "venv.log")
     install = [python, "-m", "pip", "install", "--disable-pip-version-check",
                "-r", ROOT / "reference" / "requirements.txt"]
     # PyTorch's CPU wheel ("+cpu") is not on PyPI: it comes from pip's configured index, or from this one.
@@ -187,6 +193,8 @@ def check_fuzz(options):
     preset("fuzz", "fuzz_tests")
     seconds = options.seconds or (FUZZ_SECONDS_OF_ALL if options.all else FUZZ_SECONDS)
     names = sorted(path.stem for path in (BUILD / "fuzz" / "tests" / "fuzz").glob("*.inputs"))
+    if not names:
+        raise Failed("build/fuzz: expected a list of inputs per fuzz target, found none")
     # Most targets write each input to a file: on a disk they would mostly wait for that.
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="stagecraft-", dir=memory) as scratch, \
@@ -267,13 +275,11 @@ def check_page(_):
 
 def check_python(_):
     """the Python package, installed into its own environment, and its notebook"""
-    packages("python3-venv", "python3-dev")
+    packages("python3-dev")
     run(ROOT / "stage", "build", "--only", "version")  # installs the libraries
-    folder = BUILD / "python_package"
-    if not folder.is_dir():
-        quietly("python.log", sys.executable, "-m", "venv", folder)
-    quietly("python.log", folder / "bin" / "pip", "install", ROOT, "matplotlib")
-    run(folder / "bin" / "python", ROOT / "tests" / "python" / "module_test.py")
+    python = environment("python_package", "python.log")
+    quietly("python.log", python, "-m", "pip", "install", ROOT, "matplotlib")
+    run(python, ROOT / "tests" / "python" / "module_test.py")
 
 
 def check_cuda(_):
@@ -283,7 +289,8 @@ def check_cuda(_):
     of_stage_11 = [name for name in tracked("course/mistakes/11-cuda/*.cu")  # right answers that differ from ours
                    if (ROOT / name).read_text(encoding="utf-8").startswith("// Right")]
     ours = tracked("src/operators/cuda/*.cu", "src/operators/on_gpu/*.cu", "course/mine/*.cu")
-    of_tests = [f"tests/cuda_emulator/{name}.cu" for name in ("broken", "fragments", "functions", "ladder")]
+    of_tests = [f"tests/cuda_emulator/{name}.cu" for name in ("broken", "fragments", "functions", "ladder",
+                                                                   "unchecked")]
     for kernel in [*ours, *of_stage_11, *of_tests]:
         for processor in ("sm_80", "sm_90"):
             log = f"nvcc-{pathlib.Path(kernel).parent.name}-{pathlib.Path(kernel).stem}-{processor}.log"
@@ -323,9 +330,8 @@ def check_program_for_gpus():
 
 def nvcc_from_pypi(folder):
     """Makes an environment that no other part of the project sees."""
-    if not folder.is_dir():
-        quietly("nvcc.log", sys.executable, "-m", "venv", folder)
-    quietly("nvcc.log", folder / "bin" / "pip", "install", "nvidia-cuda-nvcc", "nvidia-cuda-cccl")
+    python = environment(folder.name, "nvcc.log")
+    quietly("nvcc.log", python, "-m", "pip", "install", "nvidia-cuda-nvcc", "nvidia-cuda-cccl")
     found = sorted(folder.glob("lib/python*/site-packages/nvidia/*/bin/nvcc"))
     if not found:
         raise Failed(f"{folder}: expected nvcc of the package nvidia-cuda-nvcc, found none")

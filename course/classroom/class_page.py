@@ -292,7 +292,7 @@ def everyone(records, stages):
     yield f'</table><p class="key soft">{key}</p>'
 
 
-def walls(records):
+def not_confined(records):
     """A line that says so if the code was not confined; this depends on the machine, so it holds for all students."""
     result = next((record.result for record in records if record.result and not record.result["confined"]), None)
     if result:
@@ -327,7 +327,7 @@ def page(run, found_alike, found_ours=(), places=()):
     records, stages = run.records, run.stages
     points = max(record.points for record in records)
     yield from head(run, course.say("class_title", len(records)))
-    for part in (signs(), walls(records), tiles(records), distribution(records, points),
+    for part in (signs(), not_confined(records), tiles(records), distribution(records, points),
                  common_mistakes(records, stages), progress(records, stages), like_ours(found_ours), alike(found_alike),
                  ranked(places, with_ids=True), troubles(records), changed(records), everyone(records, stages)):
         yield from part

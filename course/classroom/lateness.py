@@ -14,7 +14,6 @@ Columns of the roster, for one student: `extensions` ("all=+7 3=2026-11-20T23:59
 import collections
 import copy
 import datetime
-import json
 
 from shared import course
 from shared import official
@@ -43,21 +42,21 @@ def when(at):
 def moment(text, key):
     found = time_of(text)
     if found is None:
-        raise course.Problem(f"{official.FILE}: {key}: expected a time with its zone, for example 2026-12-01T23:59+01:00")
+        raise official.unexpected(key, "a time with its zone, for example 2026-12-01T23:59+01:00", text)
     return found
 
 
 def number(settings, key, most):
     found = settings.get(key, 0)
     if isinstance(found, bool) or not isinstance(found, (int, float)) or not 0 <= found <= most:
-        raise course.Problem(f"{official.FILE}: {key}: expected a number from 0 to {most}")
+        raise official.unexpected(key, f"a number from 0 to {most}", found)
     return found
 
 
 def whole(settings, key, most):
     found = number(settings, key, most)
     if found != int(found):
-        raise course.Problem(f"{official.FILE}: {key}: expected a whole number of days")
+        raise official.unexpected(key, "a whole number of days", found)
     return int(found)
 
 
@@ -65,8 +64,7 @@ def deadlines(found, stages):
     """{stage id: its deadline or None}. found: times by "all", "3" or "1-2"; of two about a stage, the one about fewer
     stages holds."""
     if not isinstance(found, dict):
-        raise course.Problem(f"{official.FILE}: deadlines: expected an object with a time for 'all' or for numbers of "
-                             "stages")
+        raise official.unexpected("deadlines", "an object with a time for 'all' or for numbers of stages", found)
     chosen = []
     for key, text in found.items():
         try:
@@ -81,8 +79,7 @@ def deadlines(found, stages):
 def stages_that_count(settings, stages):
     chosen = settings.get("stages", "all")
     if not isinstance(chosen, str):
-        raise course.Problem(f"{official.FILE}: stages: expected a text such as \"0-5\" or \"1,3-5\", found "
-                             f"{json.dumps(chosen)}")
+        raise official.unexpected("stages", 'a text such as "0-5" or "1,3-5"', chosen)
     try:
         return course.parse_selection(chosen, stages, whole_class=True)
     except course.Problem as problem:

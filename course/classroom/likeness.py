@@ -124,8 +124,8 @@ def handed_out(stage):
     see, found = look_of(stage).see, set()
     for unit in stage.units:
         found |= see(stage.starter(unit).decode("utf-8", "replace"))
-        for twin in unit["twins"]:
-            found |= see((course.ROOT / twin).read_text(encoding="utf-8"))
+        for path in unit["answers"]:
+            found |= see((course.ROOT / path).read_text(encoding="utf-8"))
     return found
 
 
@@ -199,7 +199,7 @@ def paths_of_ours(stage):
     folder = catalogue.folder_of(stage)
     right = [(folder / program["file"]).relative_to(course.ROOT).as_posix() for program in catalogue.entries(folder)
              if program["is"] == "right"]
-    return [*(twin for unit in stage.units for twin in unit["twins"]), *right]
+    return [*(path for unit in stage.units for path in unit["answers"]), *right]
 
 
 def text_of_ours(path):
@@ -228,9 +228,9 @@ def answers_of_ours(stage):
     for path in paths_of_ours(stage):
         text = text_of_ours(path)
         found.setdefault(text, path)
-        is_twin = path.startswith("src/")
+        is_ours = path.startswith("src/")
         for older, blob in history()[pathlib.PurePosixPath(path).name]:
-            if older.startswith("src/") == is_twin and (is_twin or stage.slug in older):
+            if older.startswith("src/") == is_ours and (is_ours or stage.slug in older):
                 old = official.git("cat-file", "blob", blob)
                 found.setdefault(old or text, f"{older}@{blob[:10]}")
     return [(path, text) for text, path in found.items()]
@@ -244,9 +244,9 @@ class Ours:
         self.handed = set().union(*(see(stage.starter(unit).decode("utf-8", "replace")) for unit in stage.units))
         self.seen = {path: see(text) - self.handed for path, text in answers}
         for unit in stage.units:  # one student's file may answer several files of ours
-            of = [path for path in self.seen if path.partition("@")[0] in unit["twins"]]
-            if len(unit["twins"]) > 1:
-                self.seen[" + ".join(unit["twins"])] = set().union(*(self.seen[path] for path in of))
+            of = [path for path in self.seen if path.partition("@")[0] in unit["answers"]]
+            if len(unit["answers"]) > 1:
+                self.seen[" + ".join(unit["answers"])] = set().union(*(self.seen[path] for path in of))
 
     def best(self, text, least):
         """(share of the text, or of ours if that is shorter; path of ours)"""
@@ -263,9 +263,9 @@ def like_ours(stage, files):
     the stage's files."""
     answers = answers_of_ours(stage)
     is_first = look_of(stage) is NAMED
-    twins = [answer for answer in answers if answer[0].startswith("src/")]
+    of_ours = [answer for answer in answers if answer[0].startswith("src/")]
     ways = [(NAMED, Ours(stage, NAMED.see, answers), COPY_OF_OURS if is_first else LIKE_OURS),
-            (NAMELESS, Ours(stage, NAMELESS.see, twins if is_first else answers), RENAMED)]
+            (NAMELESS, Ours(stage, NAMELESS.see, of_ours if is_first else answers), RENAMED)]
     found = []
     for id, texts in files.items():
         for look, ours, limit in ways:

@@ -23,7 +23,7 @@ Place = collections.namedtuple("Place", "speed nickname id")
 def is_wanted(settings):
     found = settings.get("ranking", False)
     if not isinstance(found, bool):
-        raise course.Problem(f"{official.FILE}: ranking: expected true or false")
+        raise official.unexpected("ranking", "true or false", found)
     return found
 
 

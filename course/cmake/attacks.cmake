@@ -17,7 +17,7 @@ if(NOT CMAKE_CROSSCOMPILING AND NOT STAGECRAFT_SANITIZE)
   endfunction()
   add_attacks(earn_nothing_and_harm_nothing Attack)
   add_attacks(cost_their_own_stage_alone Graded)
-  add_attacks(meet_walls WithoutWalls Files Judge)
+  add_attacks(are_confined WithoutConfinement Files Judge)
   add_test(NAME attacks.own_work
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/attacks/own_work_test.py ${CMAKE_BINARY_DIR})
   set_tests_properties(attacks.own_work PROPERTIES LABELS attacks FIXTURES_REQUIRED attacked TIMEOUT 900

@@ -63,6 +63,10 @@ if(has_emulator)
   target_link_libraries(unwritten_on_gpu PRIVATE engine_headers stagecraft_flags)
 endif()
 
+# With the readers of model files, a worker would get most of the engine.
+add_library(no_formats OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/src/formats/no_formats.cpp)
+target_link_libraries(no_formats PRIVATE engine_headers stagecraft_flags)
+
 # The objects of a worker of stage `id`, without those of the stage and of the engine. Of the files that call functions,
 # only those that call a function of its gate: the others would link our versions of functions that the stage must not
 # have.
@@ -85,7 +89,7 @@ function(worker_objects id out)
     endif()
   endforeach()
   list(JOIN others "|" others)
-  set(objects "$<FILTER:$<TARGET_OBJECTS:worker>,EXCLUDE,/(${others})[.]cpp>")
+  set(objects "$<FILTER:$<TARGET_OBJECTS:worker>,EXCLUDE,/(${others})[.]cpp>" $<TARGET_OBJECTS:no_formats>)
   if(stand_ins_${id})
     list(APPEND objects $<TARGET_OBJECTS:stand_ins_${id}>)
   endif()

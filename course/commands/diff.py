@@ -94,7 +94,7 @@ def of_unit(stage, unit):
     """Compares a unit's file with our answer, which may be several files."""
     yours = stage.path(unit)
     name = yours.relative_to(course.ROOT)
-    ours = [line for twin in unit["twins"] for line in code((course.ROOT / twin).read_text(encoding="utf-8"))]
+    ours = [line for answer in unit["answers"] for line in code((course.ROOT / answer).read_text(encoding="utf-8"))]
     try:
         given = helpers(stage.starter(unit).decode("utf-8"))
     except course.Problem:  # without git the starter is not known
@@ -105,7 +105,7 @@ def of_unit(stage, unit):
         yield course.say("diff_same", name)
         return
     yield course.paint(f"--- {name} {course.say('diff_yours')}", "1")
-    yield course.paint(f"+++ {' + '.join(unit['twins'])} {course.say('diff_ours')}", "1")
+    yield course.paint(f"+++ {' + '.join(unit['answers'])} {course.say('diff_ours')}", "1")
     if left_out:
         yield course.say("diff_given", course.listed(left_out))
     for sign, line in lines:

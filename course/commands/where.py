@@ -9,7 +9,7 @@ from commands import tour
 from commands import update
 
 LINES = 32  # of the terminal, for table and map
-COLOURS = {"passed": "32", "wrong": "31", "uncompiled": "31", "begun": "33", "slow": "33"}
+COLOURS = {"passed": "32", "wrong": "31", "uncompiled": "31", "missing": "31", "refused": "31", "begun": "33", "slow": "33"}
 
 
 def row(number, title, points, word, width):

@@ -61,10 +61,10 @@ def text(result):
             if words(group):
                 yield indent(words(group), 4)
     yield course.say("test_total", result["earned"], result["points"])
-    yield from walls(result)
+    yield from not_confined(result)
 
 
-def walls(result):
+def not_confined(result):
     """A line that says so if the code was not confined."""
     if not result["confined"]:
         yield course.say("grade_not_confined", result["not_confined_because"])
@@ -116,7 +116,7 @@ def how(result):
 
 
 def ending(result):
-    yield from (f"\n**{line}**" for line in walls(result))
+    yield from (f"\n**{line}**" for line in not_confined(result))
     yield f"\n{how(result)}"
 
 

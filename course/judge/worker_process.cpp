@@ -86,20 +86,20 @@ std::vector<std::string> environment(bool is_script) {
 }
 
 Confinement confinement(const fs::path& worker, const Request& request, unsigned seconds) {
-  Confinement walls;
-  walls.seconds = seconds;
+  Confinement limits;
+  limits.seconds = seconds;
 #if defined(__SANITIZE_ADDRESS__)
-  walls.memory = 0;  // the sanitizer's shadow memory takes terabytes of addresses
+  limits.memory = 0;  // the sanitizer's shadow memory takes terabytes of addresses
 #endif
   const fs::path program = is_script(worker) ? "/bin/sh" : worker;
   static std::map<fs::path, std::vector<fs::path>> libraries;  // kept: finding them is slow
   if (!libraries.contains(program)) libraries[program] = libraries_of(program);
-  walls.reads = libraries.at(program);
-  for (const fs::path& path : read_by(request)) walls.reads.push_back(path);
-  walls.programs = {worker, program, own_loader()};
-  walls.writes = {"/dev/null"};
-  walls.processes = kThreads + 2 * std::thread::hardware_concurrency();
-  return walls;
+  limits.reads = libraries.at(program);
+  for (const fs::path& path : read_by(request)) limits.reads.push_back(path);
+  limits.programs = {worker, program, own_loader()};
+  limits.writes = {"/dev/null"};
+  limits.processes = kThreads + 2 * std::thread::hardware_concurrency();
+  return limits;
 }
 
 // An empty file that the judge makes, for a worker to write.
@@ -194,15 +194,15 @@ Outcome run_for(unsigned seconds, const fs::path& worker, const Request& request
   const File answer(response);
   const File printed(folder / "printed");
   most = most_bytes(request, most);
-  Confinement walls = confinement(worker, request, seconds);
-  walls.file = kMaxPrinted + most;
-  walls.reads.push_back(asked);
-  walls.writes.push_back(response);
+  Confinement limits = confinement(worker, request, seconds);
+  limits.file = kMaxPrinted + most;
+  limits.reads.push_back(asked);
+  limits.writes.push_back(response);
   const Command command{{worker.string(), asked.string(), response.string()},
                         environment(is_script(worker)),
                         printed.get()};
   double used = 0.0;
-  const std::optional<int> status = run_confined(command, walls, &used);
+  const std::optional<int> status = run_confined(command, limits, &used);
   Outcome outcome = outcome_of(status, response, seconds, most);
   outcome.seconds = used;
   outcome.printed_bytes = fs::file_size(folder / "printed");

@@ -19,13 +19,16 @@ PLACE = course.ROOT / "build" / "course"
 
 
 def check_gates(chosen):
-    """Unwritten stages are refused; wrong ones run after a warning. True if none is wrong."""
+    """Stages that cannot run are a Problem; those that earn no points run after a warning. True if there are none."""
     right = True
     for stage in chosen:
-        status = progress.result_of(stage).status
+        result = progress.result_of(stage)
+        status = result.status
+        if status == "missing":
+            raise course.Problem(result.compile_error)
         if status in ("unwritten", "uncompiled"):
             raise course.Problem(course.say(f"mine_{status}", stage.id))
-        if status == "wrong":
+        if status in ("wrong", "refused"):
             course.tell(course.say("mine_wrong", stage.id), sys.stderr)
             right = False
     return right

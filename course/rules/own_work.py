@@ -128,7 +128,7 @@ def computed(stage):
     """{"headers", "calls"} of a stage: what its starters, our answers and right programs use."""
     for_all = () if stage.is_emulated else FOR_ALL  # the checker does not see memory accesses inside these
     sources = [stage.starter(unit).decode() for unit in stage.units]
-    paths = [course.ROOT / twin for unit in stage.units for twin in unit["twins"]]
+    paths = [course.ROOT / answer for unit in stage.units for answer in unit["answers"]]
     sources += [path.read_text(encoding="utf-8") for path in paths]
     sources += right_programs(stage)
     known = course.stages()
@@ -208,11 +208,11 @@ def run():
     parser = argparse.ArgumentParser(description="Computes the lists of our functions that each stage may use.")
     parser.add_argument("--write", action="store_true", help="write the lists into stages/own_work.json and the handouts")
     write = parser.parse_args().write
-    differing = [path for path, text in files().items()
-                 if not path.exists() or path.read_text(encoding="utf-8") != text]
-    for path in differing:
+    differing = {path: text for path, text in files().items()
+                 if not path.exists() or path.read_text(encoding="utf-8") != text}
+    for path, text in differing.items():
         if write:
-            path.write_text(files()[path], encoding="utf-8")
+            path.write_text(text, encoding="utf-8")
         else:
             print(f"{path.relative_to(course.ROOT)}: differs from what the starters, our answers and the right "
                   "programs use: run python3 course rules.own_work --write")

@@ -16,7 +16,7 @@ from shared import course
 
 ANY_INCLUDE = re.compile(r'^[ \t]*(?:#|%:)[ \t]*include[ \t]*(["<]([^">\n]+)[">])', re.M)
 # Options for the compiler, in place of those of the stage: in a pragma, or in an attribute
-OPTIONS_IN_PRAGMA = re.compile(r"\bGCC\s+(optimize|target)\b")
+OPTIONS_IN_PRAGMA = re.compile(r"\b(?:GCC\s+(optimize|target)|clang\s+(fp|loop|optimize)|(float_control)\s*\()")
 OPTION = re.compile(r"(?:__)?(?:optimize|target|target_clones|target_version|no_sanitize\w*?)(?:__)?")
 MOST_LINES = 8  # shown to a student
 MOST_NAME = 200  # letters of a function's name
@@ -61,7 +61,7 @@ def options(without):
     """[(line, word)] for each option for the compiler that a file sets. Macros can hide them: the output of the
     preprocessor tells them all. In time proportional to the length."""
     joined = without.replace("\\\n", "")
-    found = [(pragma.start(), pragma[1]) for pragma in OPTIONS_IN_PRAGMA.finditer(joined)]
+    found = [(pragma.start(), pragma[pragma.lastindex]) for pragma in OPTIONS_IN_PRAGMA.finditer(joined)]
     tokens = [(token.start(), cpp_text.SPELLED.get(token[0], token[0])) for token in cpp_text.TOKEN.finditer(joined)]
     depth, within = 0, False  # of brackets in an attribute
     for (at, token), (_, after) in zip(tokens, [*tokens[1:], (len(joined), "")]):

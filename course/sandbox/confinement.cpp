@@ -137,9 +137,9 @@ std::vector<Limit> limits_of(const Confinement& confinement) {
 }
 
 // Prepares everything that a child does between fork and exec, where it must not allocate memory.
-class Walls {
+class Restrictions {
  public:
-  explicit Walls(const Confinement& confinement)
+  explicit Restrictions(const Confinement& confinement)
       : limits_(limits_of(confinement)),
         compiles_(confinement.starts_processes),
         processes_(confinement.processes) {
@@ -246,7 +246,7 @@ struct Failure {
 };
 
 [[noreturn]] void become(const Command& command, char* const* words, char* const* environment,
-                         Walls& walls, const NoEndings& signals, int report) {
+                         Restrictions& restrictions, const NoEndings& signals, int report) {
   for (const int signal : kEndings) ::signal(signal, SIG_DFL);
   signals.restore();
   const int nothing = ::open("/dev/null", O_RDONLY);
@@ -255,7 +255,7 @@ struct Failure {
     ::dup2(command.output, STDOUT_FILENO);
     ::dup2(command.output, STDERR_FILENO);
   }
-  Failure failure{walls.enter(words[0]), errno};
+  Failure failure{restrictions.enter(words[0]), errno};
   if (failure.step == nullptr) {
     ::execve(words[0], words, environment);
     failure = {"execve", errno};
@@ -380,7 +380,7 @@ void end_with(int parent) {
 
 std::optional<int> run_confined(const Command& command, const Confinement& confinement,
                                 double* seconds) {
-  Walls walls(confinement);
+  Restrictions restrictions(confinement);
   const std::vector<char*> words = pointers(command.words);
   const std::vector<char*> environment = pointers(command.environment);
   int report[2];
@@ -398,7 +398,7 @@ std::optional<int> run_confined(const Command& command, const Confinement& confi
     child = ::fork();
 #endif
     error = errno;
-    if (child == 0) become(command, words.data(), environment.data(), walls, signals, report[1]);
+    if (child == 0) become(command, words.data(), environment.data(), restrictions, signals, report[1]);
     group = std::max(child, 0);
   }
   ::close(report[1]);
@@ -425,10 +425,10 @@ std::vector<fs::path> libraries_of(const fs::path& program) {
   if (const char* path = std::getenv("LD_LIBRARY_PATH")) {
     list.environment.push_back(fmt::format("LD_LIBRARY_PATH={}", path));
   }
-  Confinement walls;
-  walls.reads = {"/etc/ld.so.cache", "/usr", "/lib", "/lib64", program};
-  walls.programs = {own_loader()};
-  run_confined(list, walls);
+  Confinement limits;
+  limits.reads = {"/etc/ld.so.cache", "/usr", "/lib", "/lib64", program};
+  limits.programs = {own_loader()};
+  run_confined(list, limits);
   std::string said(std::size_t{64} << 10, '\0');
   const ssize_t size = ::read(ends[0], said.data(), said.size());
   for (const int end : ends) ::close(end);

@@ -4,10 +4,12 @@ As a program, for the workflows: python3 course shared.official FOLDER fetches t
 repository itself there is nothing to fetch, and it says so.
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,10 +18,18 @@ from shared import course
 import strict_json
 
 FILE = "course.json"
+MOST_SHOWN = 60  # letters of a wrong value in a message
 DEFAULTS = {"url": "", "ref": "main", "commit": "", "language": "en", "nickname": ""}
 # Files that only the official repository has: its own checks and packages. Students get one of GitHub's workflows.
 OURS_ALONE = re.compile(r"\.ci/|\.github/workflows/(?!grade\.yml$)")
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+def unexpected(key, what, found):
+    """The Problem of a value in course.json. key: where it is; "" for the whole file."""
+    shown = json.dumps(found, ensure_ascii=False)
+    shown = shown if len(shown) <= MOST_SHOWN else shown[:MOST_SHOWN] + "..."
+    return course.Problem(f"{FILE}: {key + ': ' if key else ''}expected {what}, found {shown}")
 
 
 def parse(text):
@@ -32,10 +42,10 @@ def parse(text):
     except ValueError as problem:
         raise course.Problem(f"{FILE}: expected a JSON object in UTF-8: {problem}") from None
     if not isinstance(found, dict):
-        raise course.Problem(f"{FILE}: expected a JSON object")
-    for key, usual in DEFAULTS.items():
-        if not isinstance(found.setdefault(key, usual), str) or found[key].startswith("-"):
-            raise course.Problem(f"{FILE}: {key}: expected a text that does not begin with '-'")
+        raise unexpected("", "a JSON object", found)
+    for key, default in DEFAULTS.items():
+        if not isinstance(found.setdefault(key, default), str) or found[key].startswith("-"):
+            raise unexpected(key, "a text that does not begin with '-'", found[key])
     return found
 
 
@@ -49,11 +59,23 @@ def write(settings, folder=course.ROOT):
     (pathlib.Path(folder) / FILE).write_text(text, encoding="utf-8")
 
 
+def ssh_command():
+    """ssh as this user's git runs it. A repository's own core.sshCommand does not count: it may be hostile."""
+    if "GIT_SSH_COMMAND" in os.environ:
+        return os.environ["GIT_SSH_COMMAND"]
+    for scope in "--global", "--system":
+        with contextlib.suppress(OSError):
+            done = subprocess.run(["git", "config", scope, "--get", "core.sshCommand"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, text=True, errors="replace", check=False)
+            if done.stdout.strip():
+                return done.stdout.strip()
+    return shlex.quote(os.environ.get("GIT_SSH", "ssh"))
+
+
 def without_questions(connect_seconds):
     """The environment of a git that asks for nothing and does not wait for ever."""
-    ssh = os.environ.get("GIT_SSH_COMMAND", "ssh")
     return dict(os.environ, GIT_TERMINAL_PROMPT="0",
-                GIT_SSH_COMMAND=f"{ssh} -o BatchMode=yes -o ConnectTimeout={connect_seconds}")
+                GIT_SSH_COMMAND=f"{ssh_command()} -o BatchMode=yes -o ConnectTimeout={connect_seconds}")
 
 
 def git(*words, folder=course.ROOT, given="", seconds=None):

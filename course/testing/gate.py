@@ -78,10 +78,16 @@ def run(stage, worker, seed=None, mistakes=None, keep=None, only=None):
     return result
 
 
+def has_passed(test):
+    """A skipped test has not: GoogleTest counts it as neither passed nor failed."""
+    unproved = {"failures", "not-written", "not-measured", "not-judged"}
+    return test.get("result") == "COMPLETED" and not unproved & set(test)
+
+
 def read_group(group, tests, requests):
     """Fills in a group from the report about its tests; requests: those of its failures that the gate kept."""
     for test in tests:
-        group.n_passed += "failures" not in test and not {"not-written", "not-measured", "not-judged"} & set(test)
+        group.n_passed += has_passed(test)
         for failure in test.get("failures", []):
             text = reported(failure["failure"])  # "file:line\nFailed\n", then the gate's message
             group.failures.append(text.split("Failed\n", 1)[-1].strip())
@@ -97,9 +103,9 @@ def read_group(group, tests, requests):
         group.failures = [reported(tests[0]["not-judged"])]
     elif any("not-measured" in test for test in tests):
         group.status = "unmeasured"
-    elif tests and not group.failures:
+    elif tests and all(map(has_passed, tests)):
         group.status = "passed"
-    elif tests and all("too-slow" in test for test in tests if "failures" in test):
+    elif group.failures and all("too-slow" in test for test in tests if "failures" in test):
         group.status = "slow"
     else:
         group.status = "wrong"
@@ -145,8 +151,10 @@ def run_judge(suites, worker, environment, folder):
     report.unlink(missing_ok=True)
     seconds = course.number_in_environment("STAGE_GATE_SECONDS", GATE_SECONDS)
     words = [str(course.BUILD / "course" / "gate"), f"--gtest_filter={suites}", f"--gtest_output=json:{report}"]
+    # Variables of GoogleTest, such as GTEST_FAIL_FAST, would leave tests out.
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GTEST_")}
     ended = limited.run(confine.limited(words, seconds, GATE_MEMORY, GATE_FILE), None, seconds + 5,
-                        dict(os.environ, STAGE_WORKER=str(worker), **environment))
+                        own | {"STAGE_WORKER": str(worker)} | environment)
     if ended.code is None:
         return None, course.say("gate_endless", seconds)
     try:

@@ -64,12 +64,13 @@ def note(kind, stage, value):
 
 
 def days(stages):
-    """Days from the first verdict on any of them until the last became right, both days counted; 0: not known."""
+    """Days from the first verdict on any of them until the last became right, both days counted; 0: not known, or the
+    clock was turned back."""
     begun, right = ([recall(kind, stage) for stage in stages] for kind in ("begun", "right"))
     if None in right or not any(begun):
         return 0
     first, last = min(filter(None, begun)), max(right)
-    return (datetime.date.fromisoformat(last) - datetime.date.fromisoformat(first)).days + 1
+    return max(0, (datetime.date.fromisoformat(last) - datetime.date.fromisoformat(first)).days + 1)
 
 
 def recall(kind, stage):

@@ -1,5 +1,5 @@
-// Stands in for model_formats.cpp in the program of the first story, which opens the folder
-// models/story.
+// Stands in for model_formats.cpp in programs that open only folders: the program of the first
+// story, and the workers of the course.
 #include "checkpoint/model_file.h"
 
 namespace stagecraft {

@@ -5,7 +5,7 @@ stage 2.
 
 Each attack is checked for three things. Did it earn points? Did it harm its surroundings (a file, a folder, a process,
 a secret)? Was another stage of the same student graded, in time and in little memory? It must end as its line "Ends as"
-says. Attacks with the line "Without walls: harms" do harm where there is no sandbox; this is tried as well, because
+says. Attacks with the line "Without confinement: harms" do harm where there is no sandbox; this is tried as well, because
 otherwise these tests could not fail. Standard library only; ctest runs it. It is skipped on machines that cannot
 confine.
 """
@@ -141,7 +141,7 @@ class Attacked(unittest.TestCase):
                 pass
         return found
 
-    def run_without_walls(self, source):
+    def run_without_confinement(self, source):
         worker = self.make(source)
         gate.run(STAGE, course.BUILD / "course" / "worker_attacked", keep=self.folder / "kept")
         request = min((self.folder / "kept").glob("*-*"))
@@ -160,7 +160,7 @@ class Graded(Attacked):
 
     def grade(self, text):
         handed_in = submission.Submission(self.folder)
-        for stage, answer in (HELLO, [(ROOT / HELLO.units[0]["twins"][0]).read_text()]), (STAGE, [text]):
+        for stage, answer in (HELLO, [(ROOT / HELLO.units[0]["answers"][0]).read_text()]), (STAGE, [text]):
             for unit, one in zip(stage.units, answer):
                 handed_in.files[course.unit_name(stage, unit)] = one.encode()
         with mock.patch.object(programs, "COMPILE_SECONDS", SECONDS):
@@ -189,7 +189,7 @@ class Graded(Attacked):
 
     def test_a_program_without_threads_is_judged_again_alone_and_not_remembered(self):
         """Other programs of the same user may have used up the threads."""
-        text, taken = (ROOT / STAGE.units[0]["twins"][0]).read_text(), []
+        text, taken = (ROOT / STAGE.units[0]["answers"][0]).read_text(), []
         starving = "#include <system_error>\n" + text.replace(
             ") {\n", ') {\n  throw std::system_error(EAGAIN, std::generic_category());\n', 1)
         real, alone = gate.judge, workplace.Turns.alone
@@ -220,12 +220,12 @@ class Graded(Attacked):
             doomed = "RmsNorm" in suites and worker != "/bin/false"
             return (None, "signal 6") if doomed else real(suites, worker, environment, folder)
         with mock.patch.object(gate, "run_judge", run_judge):
-            self.check(self.grade((ROOT / STAGE.units[0]["twins"][0]).read_text()), "wrong", "signal 6")
+            self.check(self.grade((ROOT / STAGE.units[0]["answers"][0]).read_text()), "wrong", "signal 6")
 
     def test_a_judge_that_never_ends_is_a_problem_of_ours(self):
         with mock.patch.dict(os.environ, STAGE_GATE_SECONDS="0.0"), mock.patch.object(
                 gate, "run_judge", lambda *_: (None, "signal 6")), self.assertRaises(course.Problem):
-            self.grade((ROOT / STAGE.units[0]["twins"][0]).read_text())
+            self.grade((ROOT / STAGE.units[0]["answers"][0]).read_text())
 
     def check(self, entries, status=None, told=""):
         right, wrong = entries
@@ -248,7 +248,7 @@ def graded_test(source):
     return test
 
 
-class WithoutWalls(Attacked):
+class WithoutConfinement(Attacked):
     """Proves that the attacks would work without a sandbox."""
 
 
@@ -266,19 +266,19 @@ def attack_test(source, ending):
 
 def harm_test(source):
     def test(self):
-        self.assertIn("harmed", self.run_without_walls(source))
+        self.assertIn("harmed", self.run_without_confinement(source))
     return test
 
 
 for path in sorted(HERE.glob("*.cpp")):
-    head = re.match(r"// Attack: .+\n(?:// .+\n)*?// Ends as: (\w+)\n(// Without walls: harms\n)?",
+    head = re.match(r"// Attack: .+\n(?:// .+\n)*?// Ends as: (\w+)\n(// Without confinement: harms\n)?",
                     path.read_text())
     if head is None or head[1] not in ENDINGS:
         sys.exit(f"{path.name}: expected '// Attack: ...' and '// Ends as: ' one of {', '.join(ENDINGS)}")
     setattr(Attack, f"test_{path.stem}", attack_test(path, head[1]))
     setattr(Graded, f"test_{path.stem}", graded_test(path))
     if head[2]:
-        setattr(WithoutWalls, f"test_{path.stem}", harm_test(path))
+        setattr(WithoutConfinement, f"test_{path.stem}", harm_test(path))
 
 
 class Files(Attacked):

@@ -1,6 +1,6 @@
 // Attack: changes files that it may not even read, and the program that it runs.
 // Ends as: wrong
-// Without walls: harms
+// Without confinement: harms
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/xattr.h>

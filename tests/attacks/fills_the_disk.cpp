@@ -1,7 +1,7 @@
 // Attack: writes until the disk is full: to files that it may write, to new files, to files in
 // memory. (Only a little per file; the next attack writes much.)
 // Ends as: wrong
-// Without walls: harms
+// Without confinement: harms
 #include <sys/mman.h>
 #include <sys/shm.h>
 

@@ -1,6 +1,6 @@
 // Attack: starts as many processes as possible. (Without a sandbox, it ends itself.)
 // Ends as: wrong
-// Without walls: harms
+// Without confinement: harms
 #include <sys/wait.h>
 
 #include "attack.h"

@@ -113,7 +113,7 @@ class HiddenCopies(unittest.TestCase):
 
     def test_answers_to_all_stages_can_be_preprocessed(self):
         for stage in filter(building.has, course.stages()):
-            files = {course.unit_name(stage, unit): f"#define UNUSED\n{(ROOT / unit['twins'][0]).read_text()}"
+            files = {course.unit_name(stage, unit): f"#define UNUSED\n{(ROOT / unit['answers'][0]).read_text()}"
                      for unit in stage.units}
             found = preprocessed.texts(handed(files).versions["eve"][0], stage)
             self.assertEqual([name for name in files if not found[name]], [])

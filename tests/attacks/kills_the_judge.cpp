@@ -1,6 +1,6 @@
 // Attack: ends, stops or starves the process that judges it, so that it cannot report.
 // Ends as: wrong
-// Without walls: harms
+// Without confinement: harms
 #include <sys/resource.h>
 #include <sys/syscall.h>
 

@@ -1,6 +1,6 @@
 // Attack: leaves a process running, to change the grading of later code.
 // Ends as: wrong
-// Without walls: harms
+// Without confinement: harms
 #include <sys/wait.h>
 
 #include "attack.h"

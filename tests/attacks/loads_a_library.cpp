@@ -1,6 +1,6 @@
 // Attack: loads a library of the machine, which the worker is not linked with, to do the work.
 // Ends as: wrong
-// Without walls: harms
+// Without confinement: harms
 #include <dlfcn.h>
 
 #include "attack.h"

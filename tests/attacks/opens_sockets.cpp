@@ -1,6 +1,6 @@
 // Attack: asks another machine, or sends the questions to it.
 // Ends as: wrong
-// Without walls: harms
+// Without confinement: harms
 #include <sys/socket.h>
 #include <sys/syscall.h>
 

@@ -369,7 +369,8 @@ class Options(unittest.TestCase):
         for text in ('[[gnu::optimize("Ofast")]] int f();', '<:<:gnu::optimize("Ofast"):>:> int f();',
                      '[[gnu::aligned(sizeof(int[4])), using gnu: optimize("Ofast")]] int f();',
                      '__attribute__((unused, __optimize__("Ofast"))) int f();', '_Pragma("GCC optimize 3")',
-                     '#pragma GCC opti\\\nmize("Ofast")'):
+                     '#pragma GCC opti\\\nmize("Ofast")', "#pragma clang fp reassociate(on)",
+                     '_Pragma("clang loop vectorize(enable)")', "#pragma float_control(precise, off)"):
             self.assertEqual([line for line, _ in self.found(text)], [1], text)
         self.assertEqual(self.found('int a;\n#pragma GCC target("avx2")'), [(2, "target")])
 
@@ -416,11 +417,11 @@ class Lists(unittest.TestCase):
     def test_allow_our_own_answers(self):
         for stage in filter(building.has, STAGES):
             made = {}
-            for twin in (twin for unit in stage.units for twin in unit["twins"]):
-                found = [course.BUILD / f"course/CMakeFiles/judged_{stage.number}.dir/__/{twin}.o",
-                         course.BUILD / f"src/CMakeFiles/core.dir/{twin[4:]}.o"]
-                made[twin] = next(path for path in found if path.exists())
-            texts = {twin: (ROOT / twin).read_text() for twin in made}
+            for answer in (answer for unit in stage.units for answer in unit["answers"]):
+                found = [course.BUILD / f"course/CMakeFiles/judged_{stage.number}.dir/__/{answer}.o",
+                         course.BUILD / f"src/CMakeFiles/core.dir/{answer[4:]}.o"]
+                made[answer] = next(path for path in found if path.exists())
+            texts = {answer: (ROOT / answer).read_text() for answer in made}
             self.assertEqual(refusal.why(stage, texts, made, recipe.recipe(stage.number).ours), "")
 
     def test_a_name_without_arguments(self):

@@ -1,6 +1,6 @@
 // Attack: looks for the answers in dumps, our sources, the seed, the judge's files and environment.
 // Ends as: wrong
-// Without walls: harms
+// Without confinement: harms
 #include <dirent.h>
 #include <sys/stat.h>
 

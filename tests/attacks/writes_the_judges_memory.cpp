@@ -1,6 +1,6 @@
 // Attack: writes to the memory of the process that judges it.
 // Ends as: wrong
-// Without walls: harms
+// Without confinement: harms
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 

@@ -73,7 +73,7 @@ TEST(Mlp, EqualsPyTorch) {
   }
 }
 
-TEST(Mlp, EqualsItsTwinOnFreshNumbers) {
+TEST(Mlp, EqualsTheReferenceOnFreshNumbers) {
   Inputs inputs;
   Case one = fresh_mlp(inputs, inputs.size(2, 5), inputs.size(10, 30), inputs.odd_size(31, 70));
   one.request.calls = 2;
@@ -126,7 +126,7 @@ TEST(Softmax, EqualsTheExampleByHand) { judge(softmax_case(kByHand, {{1, 2}, {0,
 
 TEST(Softmax, EqualsPyTorch) { judge_dumps("softmax"); }
 
-TEST(Softmax, EqualsItsTwinOnFreshNumbers) {
+TEST(Softmax, EqualsTheReferenceOnFreshNumbers) {
   Inputs inputs;
   Case one = softmax_case("fresh", inputs.tensor({3, inputs.odd_size(5, 60)}, 4.0f));
   one.request.calls = 2;
@@ -274,7 +274,7 @@ TEST(AttentionWholePrompt, EqualsPyTorch) {
   judge_dumps("attention", is_whole_prompt, "probabilities");
 }
 
-TEST(AttentionWholePrompt, EqualsItsTwinOnFreshNumbers) {
+TEST(AttentionWholePrompt, EqualsTheReferenceOnFreshNumbers) {
   Inputs inputs;
   Case one = fresh_attention(inputs, inputs.size(5, 12), 0, 3, 3, 10);
   one.request.calls = 2;
@@ -312,7 +312,7 @@ TEST(AttentionGroupsAndPast, EqualsPyTorch) {
       "attention", [](const Case& one) { return !is_whole_prompt(one); }, "probabilities");
 }
 
-TEST(AttentionGroupsAndPast, EqualsItsTwinOnFreshNumbers) {
+TEST(AttentionGroupsAndPast, EqualsTheReferenceOnFreshNumbers) {
   Inputs inputs;
   for (const auto& [n_heads, n_kv_heads] :
        {std::pair<std::size_t, std::size_t>{4, 2}, {6, 2}, {8, 1}}) {
@@ -433,7 +433,7 @@ Case fresh_block(Inputs& inputs, std::size_t q_len, std::size_t past, std::size_
   return one;
 }
 
-TEST(AttentionBlock, EqualsItsTwinOnFreshNumbers) {
+TEST(AttentionBlock, EqualsTheReferenceOnFreshNumbers) {
   Inputs inputs;
   Case one = fresh_block(inputs, inputs.size(2, 4), inputs.size(2, 7), inputs.odd_size(9, 20));
   one.request.calls = 2;

@@ -248,7 +248,7 @@ TEST(GpuRmsNorm, EqualsPyTorch) {
   }
 }
 
-TEST(GpuRmsNorm, EqualsItsTwinAtSizesOfEveryKind) {
+TEST(GpuRmsNorm, EqualsTheReferenceAtSizesOfEveryKind) {
   Inputs inputs;
   const std::size_t kSizes[][2] = {{1, 31},  {1, 32},  {1, 64},   {2, 65}, {33, 5},
                                    {70, 40}, {9, 200}, {3, 1500}, {1, 1}};
@@ -289,7 +289,7 @@ TEST(GpuMatmul, EqualsPyTorch) {
   }
 }
 
-TEST(GpuMatmul, EqualsItsTwinAtSizesOfEveryKind) {
+TEST(GpuMatmul, EqualsTheReferenceAtSizesOfEveryKind) {
   Inputs inputs;
   const std::size_t kSizes[][3] = {
       {1, 64, 32}, {33, 40, 17}, {20, 16, 70}, {1, 1, 1}, {2, 100, 33}};
@@ -343,7 +343,7 @@ TEST(GpuAttention, EqualsPyTorch) {
   }
 }
 
-TEST(GpuAttention, EqualsItsTwinAtSizesOfEveryKind) {
+TEST(GpuAttention, EqualsTheReferenceAtSizesOfEveryKind) {
   Inputs inputs;
   const std::size_t kSizes[][4] = {{4, 2, 48, 33}, {2, 1, 128, 5},   {3, 3, 64, 1},  {8, 2, 32, 70},
                                    {6, 3, 31, 64}, {1, 1, 100, 200}, {4, 4, 16, 32}, {9, 3, 65, 2}};

@@ -78,7 +78,7 @@ TEST(Silu, EqualsPyTorch) {
   }
 }
 
-TEST(Silu, EqualsItsTwinOnFreshNumbers) {
+TEST(Silu, EqualsTheReferenceOnFreshNumbers) {
   Inputs inputs;
   for (const std::size_t n : {std::size_t{1}, inputs.odd_size(9, 40), inputs.odd_size(100, 300),
                               std::size_t{128}, std::size_t{66'001}}) {
@@ -146,7 +146,7 @@ TEST(Swiglu, EqualsPyTorch) {
   }
 }
 
-TEST(Swiglu, EqualsItsTwinOnFreshNumbers) {
+TEST(Swiglu, EqualsTheReferenceOnFreshNumbers) {
   Inputs inputs;
   for (const std::size_t n : {inputs.odd_size(20, 90), std::size_t{64}, std::size_t{66'001}}) {
     Case one =
@@ -192,7 +192,7 @@ TEST(RmsNorm, EqualsTheExampleByHand) {
 
 TEST(RmsNorm, EqualsPyTorch) { judge_dumps("rms_norm"); }
 
-TEST(RmsNorm, EqualsItsTwinOnFreshNumbers) {
+TEST(RmsNorm, EqualsTheReferenceOnFreshNumbers) {
   Inputs inputs;
   for (const std::size_t dim : {inputs.odd_size(30, 200), std::size_t{64}, std::size_t{9001}}) {
     Case one = rms_norm_case("one row of " + std::to_string(dim), inputs.tensor({1, dim}, 2.0f),
@@ -285,7 +285,7 @@ TEST(MatmulTransb, EqualsTheExampleByHand) { judge(product_by_hand(1.0, 0.0, 7.0
 
 TEST(MatmulTransb, EqualsPyTorch) { judge_dumps("matmul_transb", is_plain); }
 
-TEST(MatmulTransb, EqualsItsTwinOnFreshNumbers) {
+TEST(MatmulTransb, EqualsTheReferenceOnFreshNumbers) {
   Inputs inputs;
   const std::size_t m = inputs.size(2, 9);
   const std::size_t n = inputs.size(10, 40);

@@ -45,7 +45,7 @@ TEST(MatmulPacked, EqualsPyTorch) {
 }
 
 // Sizes shorter than, equal to, and not multiples of the usual vectors, panels and tiles.
-TEST(MatmulPacked, EqualsItsTwinAtSizesOfEveryKind) {
+TEST(MatmulPacked, EqualsTheReferenceAtSizesOfEveryKind) {
   if (skips_for_lack_of_instructions()) return;
   Inputs inputs;
   const std::size_t kSizes[][3] = {

@@ -38,6 +38,10 @@ int main(int argc, char** argv) {
 CMAKE = """
 cmake_minimum_required(VERSION 3.22)
 project(tiny LANGUAGES CXX)
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
 add_subdirectory(src)
 """
 PRESETS = """{ "version": 3, "configurePresets": [ { "name": "release", "generator": "Ninja",
@@ -206,6 +210,18 @@ class Run(Tree):
                 self.assertEqual(self.code, 3, words)
             self.assertIn("first50", "".join(self.on_a_terminal("info", "columns", **environment)))
         self.assertNotIn("paged", "".join(self.on_a_terminal("info", "0", TERM="dumb")))
+
+    @unittest.skipUnless(shutil.which("ccache"), "tests what is done about ccache")
+    def test_a_home_that_cannot_be_written_stops_no_compilation(self):
+        os.utime(self.source)
+        answer = self.stage("story", env={"HOME": "/proc/none", "XDG_CACHE_HOME": "", "CCACHE_DIR": ""})
+        self.assertEqual(answer.stdout, "<story>first", answer.stderr)
+        self.assertIn("building", answer.stderr)
+
+    def test_compiler_flags_of_the_shell_change_no_result_and_no_speed(self):
+        shutil.rmtree(self.root / "build" / "release", ignore_errors=True)
+        answer = self.stage("story", env={"CXXFLAGS": "-no-such-option", "LDFLAGS": "-no-such-option"})
+        self.assertEqual(answer.stdout, "<story>first", answer.stderr)
 
     def test_yes_is_for_stage_itself(self):
         self.assertEqual(self.stage("--yes", "story").stdout, "<story>first")

@@ -231,7 +231,7 @@ class Whole(unittest.TestCase):
         self.assertLessEqual(len(self.untold), len(self.made.students) // 50, self.untold)
         if any(one.id == "chinese" for one in self.made.students):
             self.assertIn("不能编译", (self.room / "feedback" / "chinese.md").read_text(encoding="utf-8"))
-            self.assertIn("original", page.partition("Look at these")[2])
+            self.assertIn("original", page.partition("Files that are alike")[2])
         self.assertNotIn("<script", page)
 
     def check_nothing_was_harmed(self):

@@ -27,7 +27,7 @@ import unittest
 import zipfile
 from unittest import mock
 
-from make_class import ROOT, STAGES, git
+from make_class import ROOT, STAGES
 from classroom import changes
 from classroom import class_folder
 from classroom import class_page
@@ -51,6 +51,7 @@ from shared import course
 from shared import official
 from testing import verdict
 import processes
+from git_folder import commit, git
 from classroom import repositories
 from classroom import sending
 import strict_json
@@ -354,12 +355,30 @@ class Lateness(unittest.TestCase):
                 lateness.Rules({**self.SETTINGS, **more}, STAGES)
 
 
+class Fetching(Folder):
+    def command(self, **environment):
+        environment = {"GIT_CONFIG_NOSYSTEM": "1", **environment}
+        with mock.patch.dict(os.environ, environment):
+            for name in {"GIT_SSH", "GIT_SSH_COMMAND"} - set(environment):
+                os.environ.pop(name, None)
+            return official.without_questions(30)["GIT_SSH_COMMAND"]
+
+    def test_uses_ssh_as_the_users_git_does(self):
+        """A deploy key is often named in core.sshCommand."""
+        settings = self.folder / "gitconfig"
+        settings.write_text("[core]\nsshCommand = ssh -i ~/.ssh/course\n")
+        quiet = " -o BatchMode=yes -o ConnectTimeout=30"
+        self.assertEqual(self.command(GIT_CONFIG_GLOBAL=str(settings)), "ssh -i ~/.ssh/course" + quiet)
+        self.assertEqual(self.command(GIT_CONFIG_GLOBAL=str(settings), GIT_SSH_COMMAND="ssh -v"), "ssh -v" + quiet)
+        self.assertEqual(self.command(GIT_CONFIG_GLOBAL=os.devnull), "ssh" + quiet)
+        self.assertEqual(self.command(GIT_CONFIG_GLOBAL=os.devnull, GIT_SSH="/a b/ssh"), "'/a b/ssh'" + quiet)
+
+
 class Pulling(Folder):
     def repository(self, name="ann"):
         self.put(f"{name}/{NAME}", "committed\n")
         git(self.folder / name, "init", "-q", "-b", "main")
-        git(self.folder / name, "add", "-A")
-        git(self.folder / name, "commit", "-qm", "mine")
+        commit(self.folder / name)
         return class_folder.Student(name, str(self.folder / name), {})
 
     def test_takes_what_was_committed_once_and_a_folder_as_it_is(self):
@@ -396,8 +415,7 @@ class Pulling(Folder):
             git(self.folder / "new", "init", "-q", "-b", "main", "--object-format=sha256")
         except subprocess.CalledProcessError:
             self.skipTest("an older git")
-        git(self.folder / "new", "add", "-A")
-        git(self.folder / "new", "commit", "-qm", "mine")
+        commit(self.folder / "new")
         handed_in = repositories.pull(str(self.folder / "new"), STAGES, None)
         self.assertEqual((handed_in.files[NAME], len(handed_in.sha)), (b"committed\n", 64))
 
@@ -645,7 +663,7 @@ class Seeds(Folder):
         self.assertIsNone(versions.started(stage))
 
 
-class Walls(Folder):
+class Confined(Folder):
     """./stage class pull, with hostile repositories."""
 
     def command(self, places):
@@ -658,8 +676,7 @@ class Walls(Folder):
         for name, text in files.items():
             self.put(f"{id}/{name}", text)
         git(self.folder / id, "init", "-q", "-b", "main")
-        git(self.folder / id, "add", "-A")
-        git(self.folder / id, "commit", "-qm", "mine")
+        commit(self.folder / id)
         return self.folder / id
 
     def hostile(self):
@@ -823,7 +840,7 @@ class Stored(Folder):
         for other in self.work(b"y"), self.work(seed=8), self.work(grade_large=True), self.work(grade_no_file=True):
             keys.append(other.key(STAGES[2]))
         for of, name, value in ((official_tree, "fingerprint", "mended tree"), (official_tree, "compiler", "c++ 99"),
-                                (grader, "why_not", "no walls")):
+                                (grader, "why_not", "no sandbox")):
             self.is_now(of, name, value)
             keys.append(self.work().key(STAGES[2]))
         os.environ["STAGECRAFT_LANG"] = "zh"
@@ -902,7 +919,7 @@ class Stored(Folder):
         self.assertEqual(self.newest("cat"), found[0])
         found += [self.newest("cat", seed=3), self.newest("cat", language="zh")]
         for of, name, value in ((official_tree, "fingerprint", "mended tree"), (official_tree, "compiler", "c++ 99"),
-                                (grader, "why_not", "no walls")):
+                                (grader, "why_not", "no sandbox")):
             self.is_now(of, name, value)
             found.append(self.newest("cat"))
         self.hand_in("cat", "b", "x", language="zh")
@@ -1047,8 +1064,7 @@ class Stored(Folder):
         os.makedirs(self.folder / "tree" / "course" / "grading")
         self.put("tree/course/grading/x.py", "1\n")
         git(self.folder / "tree", "init", "-q")
-        git(self.folder / "tree", "add", "-A")
-        git(self.folder / "tree", "commit", "-qm", "x")
+        commit(self.folder / "tree")
         with mock.patch.object(course, "ROOT", self.folder / "tree"):
             self.put("tree/other", "decides nothing\n")
             self.assertFalse(official_tree.version.__wrapped__()["changed"])
@@ -1303,9 +1319,9 @@ class Tables(Records):
         for days, expected in (0, 0), (1, 1):
             records[4].stages[3] = marks.StageMark(STAGES[3], entry(STAGES[3]), lateness.Version("a", DUE, days), 1)
             self.assertIn(f'<b>{expected}</b><a href="#troubles">{n_late}</a>', "\n".join(class_page.tiles(records)))
-        self.assertEqual(list(class_page.walls(records)), [])
-        records[2].result.update(confined=False, not_confined_because="no walls here")
-        self.assertIn("no walls here", "\n".join(class_page.walls(records)))
+        self.assertEqual(list(class_page.not_confined(records)), [])
+        records[2].result.update(confined=False, not_confined_because="no sandbox here")
+        self.assertIn("no sandbox here", "\n".join(class_page.not_confined(records)))
         corrected = marks.StageMark(STAGES[3], entry(STAGES[3], "unwritten"), None, 0, 0, overrides.Override(7, "x"))
         self.assertIn('">7<svg', class_page.stage_cell(corrected))
 
@@ -1528,7 +1544,7 @@ class Ranking(Records):
     def test_is_a_choice_of_the_teacher(self):
         self.assertFalse(ranking.is_wanted({}))
         self.assertTrue(ranking.is_wanted({"ranking": True}))
-        self.assertIn("course.json: ranking: expected true or false",
+        self.assertIn('course.json: ranking: expected true or false, found "yes"',
                       self.problem(ranking.is_wanted, {"ranking": "yes"}))
 
     def test_a_nickname_is_pulled_with_the_files_and_is_short(self):
@@ -1712,7 +1728,7 @@ class Regrading(Records):
             record.stages[3] = marks.StageMark(STAGES[3], record.stages[3].entry, record.stages[3].version,
                                                record.stages[3].graded, 0, override)
             self.grade(record)
-            return "would be graded" in "\n".join(class_page.troubles([record]))
+            return "would now earn" in "\n".join(class_page.troubles([record]))
 
         copied, again = overrides.Override(0, "copied"), overrides.Override(0, "copied again")
         self.assertEqual([problems(("wrong", points), override) for points, override in (
@@ -1779,7 +1795,7 @@ class Sharing(Folder):
             room = class_folder.Classroom(self.put("roster.csv", "\n".join(["id,repository", *lines, ""])))
             with mock.patch("sys.stdout", io.StringIO()) as out:
                 pulling.pull(room, room.students)
-            self.assertEqual(out.getvalue().count("has the versions of"), n_told, out.getvalue())
+            self.assertEqual(out.getvalue().count("gets the versions of"), n_told, out.getvalue())
             seen = room.seen()
             first = first or seen
             self.assertEqual([seen[id] for id in ids], [first[id] for id in ("ann", "bob", "cat")])
@@ -1940,8 +1956,7 @@ class Branches(Folder):
     def test_that_are_there_are_named_where_the_one_of_head_is_not(self):
         self.put(f"ann/{NAME}", "mine\n")
         git(self.folder / "ann", "init", "-q", "-b", "master")
-        git(self.folder / "ann", "add", "-A")
-        git(self.folder / "ann", "commit", "-qm", "mine")
+        commit(self.folder / "ann")
         urls = self.served("other.git", "empty.git")
         git(self.folder / "ann", "push", "-q", str(self.folder / "other.git"), "master", "master:refs/heads/a-b/ö.2")
         for place, said in ((self.folder / "other.git", "default branch (main) does not exist; existing branches: a-b/ö.2, master"),

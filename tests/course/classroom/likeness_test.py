@@ -157,7 +157,7 @@ class Likeness(unittest.TestCase):
 
     def test_counts_nothing_that_was_handed_out_or_that_a_whole_class_has(self):
         stage = STAGES[likeness.FIRST_STAGE]
-        ours = "\n".join((ROOT / twin).read_text() for unit in stage.units for twin in unit["twins"])
+        ours = "\n".join((ROOT / answer).read_text() for unit in stage.units for answer in unit["answers"])
         self.assertEqual(likeness.clusters({id: ours for id in "abc"}, likeness.handed_out(stage)), [])
         files = {f"{at}": OWN for at in range(40)}  # as shown in a lecture
         self.assertEqual(likeness.clusters(files, set()), [])
@@ -307,7 +307,7 @@ class Likeness(unittest.TestCase):
     def test_finds_our_answers_in_other_names(self):
         for stage in STAGES[1:]:
             for unit in stage.units:
-                text = "\n".join((ROOT / twin).read_text() for twin in unit["twins"])
+                text = "\n".join((ROOT / answer).read_text() for answer in unit["answers"])
                 self.assertTrue(self.like_ours(stage, renamed(text)), unit["file"])
 
     def test_takes_no_other_right_program_of_a_first_stage_for_a_copy_in_other_names(self):
@@ -318,7 +318,7 @@ class Likeness(unittest.TestCase):
 
     def test_finds_copies_behind_directives(self):
         stage = STAGES[6]
-        text = (ROOT / stage.units[0]["twins"][0]).read_text()
+        text = (ROOT / stage.units[0]["answers"][0]).read_text()
         for noise in ("#", "#undef z", "# /* */", "%:", "#line 3"):
             hidden = re.sub(r"(?m)^((?!#|//).*)$", lambda line: line[1].replace(" ", f"\n{noise}\n"), text)
             self.assertTrue(self.like_ours(stage, hidden), noise)
@@ -335,7 +335,7 @@ class Likeness(unittest.TestCase):
     def test_lists_only_copies_one_by_one_if_most_of_a_class_is_like_ours(self):
         stage = STAGES[likeness.FIRST_STAGE]
         unit = stage.units[0]
-        name, copy = course.unit_name(stage, unit), (ROOT / unit["twins"][0]).read_text()
+        name, copy = course.unit_name(stage, unit), (ROOT / unit["answers"][0]).read_text()
         texts = {"copy": copy, "apart": OWN, **{f"like{at}": renamed(copy) for at in range(5)}}
         handed_in = {id: [submission.Submission(id)] for id in texts}
         for id, text in texts.items():

@@ -23,6 +23,7 @@ from rules import links  # noqa: E402
 from sandbox import confine  # noqa: E402
 from shared import course  # noqa: E402
 from testing import gate  # noqa: E402
+from git_folder import git  # noqa: E402
 
 ENDINGS = {"exited": "wrong", "no_answer": "wrong"}  # endings of attacks that grading calls "wrong"
 NOT_OWN_WORK = ("brings_its_own_main", "includes_our_answer", "links_our_answer")  # refused before they are linked
@@ -30,13 +31,6 @@ STATE = re.compile(r"^ +static (?!const)", re.M)  # state in a function
 STAGES = course.stages()
 MARKER = "hook-was-here"
 MANY = 500  # students in the whole class
-
-
-def git(folder, *words):
-    who = ["-c", "user.name=student", "-c", "user.email=student@example.org", "-c", "core.hooksPath=/dev/null",
-           "-c", "gc.auto=0"]
-    subprocess.run(["git", "-C", str(folder), *who, *words], check=True, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL)
 
 
 def name_of(stage, unit=None):
@@ -51,19 +45,19 @@ def defined(build, objects):
 
 
 @functools.lru_cache(maxsize=None)
-def defined_by_twin(build, twin):
-    return defined(build, [exact_object(build, twin)])
+def defined_by_answer(build, answer):
+    return defined(build, [exact_object(build, answer)])
 
 
-def exact_object(build, twin):
-    if twin.endswith(".cu"):
-        return build / f"course/CMakeFiles/judged_11.dir/__/{twin}.o"
-    return build / f"src/CMakeFiles/core.dir/{pathlib.Path(twin).relative_to('src')}.o"
+def exact_object(build, answer):
+    if answer.endswith(".cu"):
+        return build / f"course/CMakeFiles/judged_11.dir/__/{answer}.o"
+    return build / f"src/CMakeFiles/core.dir/{pathlib.Path(answer).relative_to('src')}.o"
 
 
 def answer(stage, skip=()):
     """Our own files of a stage: {name: text}"""
-    return {name_of(stage, unit): "\n".join((ROOT / twin).read_text() for twin in unit["twins"] if twin not in skip)
+    return {name_of(stage, unit): "\n".join((ROOT / path).read_text() for path in unit["answers"] if path not in skip)
             for unit in stage.units}
 
 
@@ -83,9 +77,9 @@ def of_the_catalogue(build, number, file):
     text = text.replace("#pragma once\n", "")
     taken, place = set(), None
     for unit in stage.units:
-        for twin in unit["twins"]:
-            if defined_by_twin(build, twin) & mine:
-                taken.add(twin)
+        for path in unit["answers"]:
+            if defined_by_answer(build, path) & mine:
+                taken.add(path)
                 place = place or name_of(stage, unit)
     files = answer(stage, taken)
     files[place] = text + files[place]

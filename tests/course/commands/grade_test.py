@@ -41,6 +41,7 @@ from testing import progress  # noqa: E402
 from testing import stage_here  # noqa: E402
 from testing import verdict  # noqa: E402
 import processes  # noqa: E402
+from git_folder import commit, git  # noqa: E402
 
 STAGES = course.stages()
 RUDE = r"""#include "operators/add.h"
@@ -57,11 +58,6 @@ void silu(std::span<const float>, std::span<float>) {
   *nowhere = 1;
 }
 """
-
-
-def git(folder, *words):
-    subprocess.run(["git", "-C", str(folder), "-c", "user.name=ann", "-c", "user.email=ann@example.org",
-                    *words], check=True, stdout=subprocess.DEVNULL)
 
 
 class Repository(unittest.TestCase):
@@ -86,13 +82,12 @@ class Repository(unittest.TestCase):
     def answer(self, stage, unit=None):
         """Writes our answer in the student's file."""
         for one in stage.units if unit is None else [unit]:
-            text = "\n".join((ROOT / twin).read_text() for twin in one["twins"])
+            text = "\n".join((ROOT / answer).read_text() for answer in one["answers"])
             self.put(course.unit_name(stage, one), text)
 
     def commit(self):
         git(self.folder, "init", "-q", "-b", "main")
-        git(self.folder, "add", "-A")
-        git(self.folder, "commit", "-qm", "mine")
+        commit(self.folder)
 
     def collect(self, place=None):
         return repositories.collect(str(place or self.folder), STAGES)
@@ -216,7 +211,7 @@ class Grade(Repository):
         self.put(course.unit_name(product, product.units[0]), "\n#include \"operators/rms_norm.cpp\"\n")
         path = self.folder / course.unit_name(block, block.units[0])
         path.unlink()
-        path.symlink_to(ROOT / block.units[0]["twins"][0])
+        path.symlink_to(ROOT / block.units[0]["answers"][0])
         self.answer(attention, attention.units[0])
         last = STAGES[-1]
         name = course.unit_name(last, last.units[0])
@@ -276,9 +271,9 @@ class Grade(Repository):
         text = "\n".join(report.text(json.loads(json.dumps(result))))
         for stage in STAGES:
             self.assertIn(f"stage {stage.id} · {stage.title['en']}: ", text)
-        open_to_all = {**result, "confined": False, "not_confined_because": "no walls here"}
+        open_to_all = {**result, "confined": False, "not_confined_because": "no sandbox here"}
         for told in report.text, report.markdown:
-            self.assertIn("no walls here", "\n".join(told(open_to_all)))
+            self.assertIn("no sandbox here", "\n".join(told(open_to_all)))
             self.assertNotIn("not confined", "\n".join(told({**result, "confined": True})))
         table = "\n".join(report.markdown(result))
         self.assertIn("| 2 | RMSNorm | 20 / 20 | right |", table)

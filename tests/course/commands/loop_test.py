@@ -157,8 +157,8 @@ class Where(Repository):
         self.write("00-hello/add.cpp", "WRONG")
         self.assertEqual(self.states()[0][0][1], "wrong")
         n = len(self.calls())
-        twin = self.made / "src" / "operators" / "add.cpp"
-        twin.write_text(twin.read_text() + "\n")
+        answer = self.made / "src" / "operators" / "add.cpp"
+        answer.write_text(answer.read_text() + "\n")
         self.states()
         self.assertGreater(len(self.calls()), n)
 

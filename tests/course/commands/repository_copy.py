@@ -54,7 +54,7 @@ class Copy:
     def write_stage(self, stage):
         """Writes our answer into the student's file."""
         for unit in stage.units:
-            answer = "\n".join((ROOT / twin).read_text() for twin in unit["twins"])
+            answer = "\n".join((ROOT / answer).read_text() for answer in unit["answers"])
             self.write(course.unit_name(stage, unit), answer)
 
     def hand_out(self, stage):

@@ -11,8 +11,9 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+sys.path[:0] = [str(ROOT / name) for name in ("course", "tools", "tests/support")]
 from shared import course  # noqa: E402
+import git_folder  # noqa: E402
 
 STAGE = r"""#!/usr/bin/env python3
 import pathlib, sys
@@ -86,10 +87,7 @@ class Repository(unittest.TestCase):
         (cls.made / ".gitignore").write_text((ROOT / ".gitignore").read_text())
         cls.put("stage", STAGE)
         cls.git("init", "-q")
-        cls.git("config", "user.name", "student")
-        cls.git("config", "user.email", "student@example.org")
-        cls.git("add", "-A")
-        cls.git("commit", "-qm", "as it was handed out")
+        git_folder.commit(cls.made)
 
     def setUp(self):
         self.git("reset", "-q", "--hard", "HEAD")
@@ -102,8 +100,7 @@ class Repository(unittest.TestCase):
 
     @classmethod
     def git(cls, *words):
-        return subprocess.run(["git", "-C", str(cls.made), *words], check=True, text=True,
-                              stdout=subprocess.PIPE).stdout
+        return git_folder.git(cls.made, *words)
 
     @classmethod
     def put(cls, name, text):

@@ -108,11 +108,11 @@ def anchors(path):
 
 
 class Links(unittest.TestCase):
-    def pages(self):
-        return [*READMES, *DOCS.glob("*.md"), ROOT / "CONTRIBUTING.md"]  # handouts: course_test.py
-
     def test_lead_to_a_file_and_to_an_anchor_that_exist(self):
-        for page in self.pages():
+        folders = "course", "docs", "examples", "models", "python", "reference", "src", "stages", "tests"
+        pages = [*ROOT.glob("*.md"), *(page for folder in folders for page in (ROOT / folder).rglob("*.md"))]
+        self.assertGreater(len(pages), 60)
+        for page in pages:
             text = re.sub(r"^```.*?^```$", "", read(page), flags=re.M | re.S)
             for target in re.findall(r"\]\(([^)\s]+)\)", text):
                 if re.match(r"[a-z]+:", target):
@@ -129,7 +129,7 @@ class Links(unittest.TestCase):
         self.assertEqual(english, set(re.findall(r'<a id="(.*?)"', read(GLOSSARIES[1]))))
 
     def test_no_readme_leads_to_an_answer(self):
-        answers = {twin for stage in course.stages() for unit in stage.units for twin in unit["twins"]}
+        answers = {answer for stage in course.stages() for unit in stage.units for answer in unit["answers"]}
         for readme in READMES:
             for target in re.findall(r"\]\(([^)#\s]+)", read(readme)):
                 self.assertNotIn(target, answers, f"{readme.name}: this gives a stage away")
@@ -141,7 +141,7 @@ def lines_of(paths):
 
 def counted():
     """{what a README counts lines of: their number}"""
-    answers = {ROOT / twin for stage in course.stages() for unit in stage.units for twin in unit["twins"]}
+    answers = {ROOT / answer for stage in course.stages() for unit in stage.units for answer in unit["answers"]}
     headers = {path.with_suffix(".h") for path in answers if path.with_suffix(".h").exists()}
     sources = [path for ending in ("*.cpp", "*.h") for path in (ROOT / "src").rglob(ending)]
     return {"answers": lines_of(answers | headers), "src": lines_of(sources)}

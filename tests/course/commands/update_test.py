@@ -14,9 +14,10 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+sys.path[:0] = [str(ROOT / name) for name in ("course", "tools", "tests/support")]
 from shared import course  # noqa: E402
 from shared import official  # noqa: E402
+from git_folder import commit, git  # noqa: E402
 
 MINE = "stages/02-rms-norm/rms_norm.cpp"
 OTHER = "stages/03-matmul-transb/matmul_transb.cpp"
@@ -40,30 +41,20 @@ class Update(unittest.TestCase):
         for name, text in {"CHANGELOG.md": CHANGELOG, "src/engine.cpp": "one\n", "src/old.cpp": "old\n",
                            ".ci/run": "ours\n", ".gitignore": "/build/\n__pycache__/\n"}.items():
             self.put(self.theirs, name, text)
-        self.git(self.theirs, "init", "-q", "-b", "main")
-        self.first = self.commit(self.theirs)
+        git(self.theirs, "init", "-q", "-b", "main")
+        self.first = commit(self.theirs)
         # As made by ./stage export: no history, and none of our own checks.
         shutil.copytree(self.theirs, self.mine, ignore=shutil.ignore_patterns(".git", ".ci"))
         official.write({**official.DEFAULTS, "url": f"file://{self.theirs}", "commit": self.first}, self.mine)
         self.put(self.mine, MINE, "my answer\n")
         self.put(self.mine, "src/notes.md", "my notes\n")
-        self.git(self.mine, "init", "-q", "-b", "main")
-        self.commit(self.mine)
+        git(self.mine, "init", "-q", "-b", "main")
+        commit(self.mine)
 
     def put(self, folder, name, text):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-
-    def git(self, folder, *words):
-        who = ["-c", "user.name=ann", "-c", "user.email=ann@example.org"]
-        return subprocess.run(["git", "-C", str(folder), *who, *words], check=True, text=True,
-                              stdout=subprocess.PIPE).stdout
-
-    def commit(self, folder):
-        self.git(folder, "add", "-A")
-        self.git(folder, "commit", "-qm", "more")
-        return self.git(folder, "rev-parse", "HEAD").strip()
 
     def run_tool(self, name, code=0, language="en"):
         done = subprocess.run([sys.executable, str(self.mine / "course"), name], text=True, timeout=60,
@@ -85,7 +76,7 @@ class Update(unittest.TestCase):
             "\n## 2026-09-01", "\n## 2026-10-01\n\n- engine: faster\n- tests: stage 3 asked too much\n"
             "- engine: smaller\n- code: `watch` waits\n"
             "Only lines of that form.\n\n## 2026-09-01"))
-        return self.commit(self.theirs)
+        return commit(self.theirs)
 
     def change_starters(self, text, *names):
         registry = (self.theirs / "stages" / "stages.json").read_text(encoding="utf-8")
@@ -118,36 +109,36 @@ class Update(unittest.TestCase):
                                                    "  engine: 2 new in CHANGELOG.md"])
         self.assertNotIn("all of them", said)
         self.assertNotIn("Only lines", said)
-        self.commit(self.mine)
+        commit(self.mine)
         self.assertIn("up to date", self.run_tool("update"))
 
     def test_brings_no_solution_but_the_newest_starter(self):
         starter = self.read(OTHER)
         self.put(self.theirs, OTHER, "the teacher's solution\n")
         self.put(self.theirs, "src/engine.cpp", "two\n")
-        self.commit(self.theirs)
+        commit(self.theirs)
         self.run_tool("update")
         self.assertEqual((self.read("src/engine.cpp"), self.read(OTHER)), ("two\n", starter))
-        self.commit(self.mine)
+        commit(self.mine)
         newer = "another starter: NOT_IMPLEMENTED(\n"
         self.put(self.theirs, OTHER, starter)
         self.change_starters(newer, OTHER)
-        self.commit(self.theirs)
+        commit(self.theirs)
         self.put(self.theirs, OTHER, "the solution again\n")
-        self.commit(self.theirs)
+        commit(self.theirs)
         self.run_tool("update")
         self.assertEqual(self.read(OTHER), newer)
-        self.assertEqual(self.git(self.mine, "diff", "--name-only"), "")  # the update is staged
+        self.assertEqual(git(self.mine, "diff", "--name-only"), "")  # the update is staged
 
     def test_restores_official_files_although_there_is_no_newer_version(self):
         self.assertIn("up to date", self.run_tool("update"))
         self.put(self.mine, "src/engine.cpp", "my change\n")
         (self.mine / "src" / "old.cpp").unlink()
-        self.commit(self.mine)
+        commit(self.mine)
         self.assertIn("files: 2", self.run_tool("update"))
         self.assertEqual((self.read("src/engine.cpp"), self.read("src/old.cpp")), ("one\n", "old\n"))
         self.assertEqual(self.read(MINE), "my answer\n")
-        self.commit(self.mine)
+        commit(self.mine)
         self.assertIn("up to date", self.run_tool("update"))
 
     def test_overwrites_nothing_that_git_has_not(self):
@@ -156,14 +147,14 @@ class Update(unittest.TestCase):
             self.put(self.mine, name, "my change\n")
             self.assertIn(name, self.run_tool("update", code=2))
             self.assertEqual(self.read(name), "my change\n")
-            self.git(self.mine, "stash", "-u", "-q")
+            git(self.mine, "stash", "-u", "-q")
         self.run_tool("update")
 
     def test_of_a_clone_needs_no_commit_in_course_json(self):
         clone = self.folder / "clone"
-        self.git(self.folder, "clone", "-q", str(self.theirs), str(clone))
+        git(self.folder, "clone", "-q", str(self.theirs), str(clone))
         official.write({**official.DEFAULTS, "url": f"file://{self.theirs}"}, clone)
-        self.commit(clone)
+        commit(clone)
         self.mine = clone
         self.change_the_course()
         self.run_tool("update")
@@ -203,10 +194,10 @@ class Update(unittest.TestCase):
             self.assertIn(said, self.run_tool("update", code=2))
             code, told = self.fetch()
             self.assertEqual((code, said in told), (2, True), told)
-        self.git(self.theirs, "branch", "x/fall-2026")  # another branch
+        git(self.theirs, "branch", "x/fall-2026")  # another branch
         official.write({**official.DEFAULTS, "url": here, "ref": "fall-2026"}, self.mine)
         self.assertIn("has no branch", self.run_tool("update", code=2))
-        self.git(self.theirs, "tag", "-a", "fall-2026", "-m", "x")
+        git(self.theirs, "tag", "-a", "fall-2026", "-m", "x")
         self.assertEqual(self.fetch()[0], 0)
 
     def test_an_export_warns_of_an_address_or_a_ref_that_is_not_there(self):
@@ -229,7 +220,7 @@ class Update(unittest.TestCase):
         subprocess.run([sys.executable, str(self.theirs / "course"), "export", str(self.folder / "template"), "--url",
                         f"file://{self.theirs}"], check=True, stdout=subprocess.DEVNULL,
                        env=dict(os.environ, GIT_CONFIG_GLOBAL=str(settings)))
-        self.assertIn("src/engine.cpp", self.git(self.folder / "template", "ls-files"))
+        self.assertIn("src/engine.cpp", git(self.folder / "template", "ls-files"))
 
     def hand_out(self):
         """./stage without arguments builds begun stages; here no stage is begun."""
@@ -238,8 +229,8 @@ class Update(unittest.TestCase):
     def test_is_advised_once_a_day(self):
         self.hand_out()
         advice = course.messages()["update_behind"]
-        other = self.git(self.theirs, "commit-tree", "-m", "x", "HEAD^{tree}").strip()
-        self.git(self.theirs, "branch", "teacher/main", other)
+        other = git(self.theirs, "commit-tree", "-m", "x", "HEAD^{tree}").strip()
+        git(self.theirs, "branch", "teacher/main", other)
         shutil.rmtree(self.mine / "build", ignore_errors=True)
         self.assertNotIn(advice["en"], self.run_tool("where"))  # only the branch itself counts
         asked = self.mine / "build" / "course" / "asked"

@@ -16,10 +16,11 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+sys.path[:0] = [str(ROOT / name) for name in ("course", "tools", "tests/support")]
 from shared import course  # noqa: E402
 from shared import official  # noqa: E402
 import repository_copy  # noqa: E402
+from git_folder import commit, git  # noqa: E402
 
 RIGHT, WRONG = (course.find_stage(number, course.stages()) for number in "23")
 GITHUB, GITEA, GITLAB = ".github/workflows/grade.yml", ".gitea/workflows/grade.yml", ".gitlab-ci.yml"
@@ -59,15 +60,15 @@ class Workflow(unittest.TestCase):
             repository_copy.Copy(cls.official)
         except course.Problem as problem:
             raise unittest.SkipTest(str(problem)) from None
-        cls.git(cls.official, "init", "-q", "-b", "main")
-        cls.commit(cls.official)
+        git(cls.official, "init", "-q", "-b", "main")
+        commit(cls.official)
         # A teacher who took the course: the teacher's answers are not exported.
         cls.write(cls.official, RIGHT, cls.answer(RIGHT))
         done = subprocess.run([str(cls.official / "stage"), "export", str(cls.student), "--language", "zh",
                                "--url", f"file://{cls.official}"], text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)
         assert done.returncode == 0, done.stdout
-        cls.exported = cls.git(cls.student, "rev-parse", "HEAD").strip()
+        cls.exported = git(cls.student, "rev-parse", "HEAD").strip()
         if kept.exists():
             fetched.parent.mkdir()
             kept.rename(fetched)
@@ -77,26 +78,15 @@ class Workflow(unittest.TestCase):
         """Keeps what makes the next run faster: the fetched tree with its build."""
         fetched = cls.student / "build" / "official"
         if fetched.exists():  # each run fetches a new repository, whose objects git would keep
-            cls.git(fetched, "reflog", "expire", "--expire=now", "--all")
-            cls.git(fetched, "gc", "-q", "--prune=now")
+            git(fetched, "reflog", "expire", "--expire=now", "--all")
+            git(fetched, "gc", "-q", "--prune=now")
             fetched.rename(cls.folder / "kept")
         for old in cls.official, cls.student:
             shutil.rmtree(old)
 
-    @classmethod
-    def git(cls, folder, *words):
-        who = ["-c", "user.name=ann", "-c", "user.email=ann@example.org"]
-        return subprocess.run(["git", "-C", str(folder), *who, *words], check=True, text=True,
-                              stdout=subprocess.PIPE).stdout
-
-    @classmethod
-    def commit(cls, folder):
-        cls.git(folder, "add", "-A")
-        cls.git(folder, "commit", "-qm", "more")
-
     @staticmethod
     def answer(stage):
-        return (ROOT / stage.units[0]["twins"][0]).read_text()
+        return (ROOT / stage.units[0]["answers"][0]).read_text()
 
     @staticmethod
     def write(folder, stage, text):
@@ -129,10 +119,10 @@ class Workflow(unittest.TestCase):
         return code, said, json.loads((self.student / "result.json").read_text(encoding="utf-8"))
 
     def test_an_export_is_starters_in_one_commit_without_our_own_checks(self):
-        first = self.git(self.student, "rev-list", "--max-parents=0", "--all").strip()
+        first = git(self.student, "rev-list", "--max-parents=0", "--all").strip()
         self.assertEqual(first, self.exported)  # the first commit
-        names = self.git(self.student, "ls-tree", "-r", "--name-only", first).splitlines()
-        for name in GITHUB, GITEA, GITLAB, "AGENTS.md", "course.json", RIGHT.units[0]["twins"][0], "stage":
+        names = git(self.student, "ls-tree", "-r", "--name-only", first).splitlines()
+        for name in GITHUB, GITEA, GITLAB, "AGENTS.md", "course.json", RIGHT.units[0]["answers"][0], "stage":
             self.assertIn(name, names)
         self.assertFalse([name for name in names if official.OURS_ALONE.match(name)])
         self.assertEqual([name for name in names if name.startswith(".github/workflows/")], [GITHUB])
@@ -140,20 +130,20 @@ class Workflow(unittest.TestCase):
         for stage in course.stages():
             for unit in stage.units:
                 name = course.unit_name(stage, unit)
-                self.assertEqual(self.git(self.student, "rev-parse", f"{first}:{name}").strip(), unit["starter"])
+                self.assertEqual(git(self.student, "rev-parse", f"{first}:{name}").strip(), unit["starter"])
         self.assertEqual(official.read(self.student)["commit"],
-                         self.git(self.official, "rev-parse", "HEAD").strip())
+                         git(self.official, "rev-parse", "HEAD").strip())
 
     def test_a_push_is_graded_by_the_official_tree_alone(self):
         self.write(self.student, RIGHT, self.answer(RIGHT))
         self.write(self.student, WRONG, "int x = ;\n")
         registry = self.student / "stages" / "stages.json"
         registry.write_text(registry.read_text().replace('"points": 14', '"points": 1000'))
-        self.commit(self.student)
+        commit(self.student)
         code, said, result = self.grade(GITHUB)
         name = course.unit_name(WRONG, WRONG.units[0])
         self.assertEqual((code, result["failed"], result["earned"]), (1, [WRONG.id], RIGHT.points), said)
-        self.assertEqual(result["repository"]["sha"], self.git(self.student, "rev-parse", "HEAD").strip())
+        self.assertEqual(result["repository"]["sha"], git(self.student, "rev-parse", "HEAD").strip())
         self.assertEqual(result["official"]["commit"], official.read(self.student)["commit"])
         self.assertIn(f"\n::error file={name},line=1,", said)
         summary = (self.folder / "summary.md").read_text(encoding="utf-8")

@@ -269,20 +269,23 @@ class Gates(Temporary):
         stages = course.stages()[:len(statuses)]
         by_id = dict(zip((stage.id for stage in stages), statuses.values()))
         mock.patch.object(progress, "result_of",
-                          lambda stage: mock.Mock(status=by_id[stage.id],
+                          lambda stage: mock.Mock(status=by_id[stage.id], compile_error="silu.cpp is missing",
                                                  is_right=by_id[stage.id] == "passed")).start()
         return stages
 
     def test_warn_once_about_what_is_wrong_and_let_it_run(self):
-        stages = self.statuses(a="passed", b="wrong")
-        with contextlib.redirect_stderr(io.StringIO()) as err:
-            self.assertFalse(real_program.check_gates(stages))
-        self.assertEqual(err.getvalue(), "stage 1 does not pass its test; it runs anyway\n")
+        for status in "wrong", "refused":
+            stages = self.statuses(a="passed", b=status)
+            with contextlib.redirect_stderr(io.StringIO()) as err:
+                self.assertFalse(real_program.check_gates(stages))
+            self.assertEqual(err.getvalue(), "stage 1 does not pass its test; it runs anyway\n")
 
     def test_refuse_what_cannot_run(self):
         for status, says in (("unwritten", "is not written yet"), ("uncompiled", "does not compile")):
             with self.assertRaisesRegex(course.Problem, f"stage 1 {says}: ./stage test 1"):
                 real_program.check_gates(self.statuses(a="passed", b=status))
+        with self.assertRaisesRegex(course.Problem, "silu.cpp is missing"):
+            real_program.check_gates(self.statuses(a="missing"))
 
     def test_choose_what_passes_where_no_number_is_given(self):
         stages = self.statuses(a="passed", b="wrong", c="unwritten", d="passed")
@@ -305,7 +308,7 @@ class Subset(Temporary):
             sources = [links.source_of(file) for file in objects]
             for stage in course.stages():
                 mine_of = [f"stages/{stage.folder.name}/{unit['file']}" for unit in stage.units]
-                ours_of = [twin for unit in stage.units for twin in unit["twins"]]
+                ours_of = [answer for unit in stage.units for answer in unit["answers"]]
                 if stage.is_emulated:
                     ours_of = []  # no engine contains them
                 wanted, other = (mine_of, ours_of) if stage.number in chosen else (ours_of, mine_of)
@@ -344,7 +347,7 @@ class Subset(Temporary):
                 folder = course.BUILD / (f"course/CMakeFiles/mine_{stage.number}.dir" if pair == "mine" else
                                          f"course/CMakeFiles/judged_{stage.number}.dir" if stage.is_emulated else
                                          "src/CMakeFiles/core.dir")
-                named = [twin[len("src"):] for unit in stage.units for twin in unit["twins"]] if pair == "ours" else [
+                named = [answer[len("src"):] for unit in stage.units for answer in unit["answers"]] if pair == "ours" else [
                     f"/stages/{stage.folder.name}/{unit['file']}" for unit in stage.units]
                 objects = [path for path in folder.rglob("*.o")
                            if any(str(path).endswith(f"{name}.o") for name in named)]

@@ -89,7 +89,7 @@ def wrongly_told(program, said):
     return f"{program['file']}: expected the sentence of {named[0]}, found {named[1]}"
 
 
-def within_walls(stage, programs, seed, pool):
+def confined(stage, programs, seed, pool):
     """Right programs that fail in the sandbox of a student's worker, and wrong ones that no group that measures speed
     notices. All other questions are asked without a sandbox, in half the time."""
     def judge(program):
@@ -158,7 +158,7 @@ def main():
     print(f"first seed {seeds[0]}")
     wrong = list(filter(is_wrong, programs))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        problems += within_walls(stage, programs, seeds[0], pool)
+        problems += confined(stage, programs, seeds[0], pool)
         refused_here, problem = ask_many_programs(stage, wrong, seeds[0], suites_of(stage), named=True)
         problems += [problem] if problem else []
         for program in [] if problem else wrong:
