@@ -367,9 +367,10 @@ void define(py::class_<Model>& model, const char* name, const char* what,
         return (self.*method)(prompt, options);
       },
       py::arg(what), py::kw_only(), py::arg("max_tokens") = 256,
-      py::arg("temperature") = kUsualSampler.temperature, py::arg("top_k") = kUsualSampler.top_k,
-      py::arg("top_p") = kUsualSampler.top_p, py::arg("repeat_penalty") = 1.0f,
-      py::arg("stop") = std::vector<std::string>(), py::arg("seed") = py::none(), doc);
+      py::arg("temperature") = kDefaultSampler.temperature,
+      py::arg("top_k") = kDefaultSampler.top_k, py::arg("top_p") = kDefaultSampler.top_p,
+      py::arg("repeat_penalty") = 1.0f, py::arg("stop") = std::vector<std::string>(),
+      py::arg("seed") = py::none(), doc);
 }
 
 }  // namespace

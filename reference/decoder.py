@@ -330,22 +330,22 @@ class ExpertsDecoder(Decoder):
         scores = self.keep("router", self.linear(h, f"{at}gate"))
         largest = torch.topk(scores, self.raw["num_experts_per_tok"], dim=-1).indices
         chosen = torch.zeros_like(scores).scatter(-1, largest, 1.0)
-        shares = softmax(scores, self.how) * chosen
+        routing_weights = softmax(scores, self.how) * chosen
         if normed:
-            shares = shares / shares.sum(-1, keepdim=True)
-        self.keep("shares", shares)
+            routing_weights = routing_weights / routing_weights.sum(-1, keepdim=True)
+        self.keep("routing_weights", routing_weights)
         total = torch.zeros_like(h)
         for e in range(scores.shape[-1]):
             one = self._gated_block(h, f"{at}experts.{e}.", names)
-            total = total + shares[:, e : e + 1] * one
+            total = total + routing_weights[:, e : e + 1] * one
         return self.keep("experts", total)
 
     def shared_expert(self, h: Tensor, at: str) -> Tensor:
         """The expert that computes every row, times the sigmoid of a score per row."""
         score = self.keep("shared_router", self.linear(h, f"{at}shared_expert_gate"))
-        share = self.keep("shared_shares", 1 / (1 + torch.exp(-score)))
+        weight = self.keep("shared_routing_weights", 1 / (1 + torch.exp(-score)))
         block = self._gated_block(h, f"{at}shared_expert.", GATED)
-        return self.keep("shared_expert", share * block)
+        return self.keep("shared_expert", weight * block)
 
     def _gated_block(self, h: Tensor, at: str, names: tuple[str, str, str]) -> Tensor:
         gate, up, down = (f"{at}{name}" for name in names)

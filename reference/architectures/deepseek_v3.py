@@ -193,14 +193,14 @@ class DeepSeekDecoder(Decoder):
         values = self.keep("attn_values", values.flatten(1))
         return self.keep("attn_proj", self.linear(values, f"{at}o_proj"))
 
-    def shares(self, h: Tensor, at: str) -> Tensor:
+    def routing_weights(self, h: Tensor, at: str) -> Tensor:
         raw = self.raw
         scores = self.keep("router", self.linear(h, f"{at}gate"))
         third = raw["model_type"] == "deepseek_v3"
-        shares = sigmoid(scores, self.how) if third else softmax(scores, self.how)
-        counts = shares
+        routing_weights = sigmoid(scores, self.how) if third else softmax(scores, self.how)
+        counts = routing_weights
         if third:
-            counts = shares + self.weights[f"{at}gate.e_score_correction_bias"].to(self.how.dtype)
+            counts = routing_weights + self.weights[f"{at}gate.e_score_correction_bias"].to(self.how.dtype)
         if third or raw.get("topk_method", "greedy") != "greedy":
             groups = counts.unflatten(-1, (raw["n_group"], -1))
             sums = groups.topk(2 if third else 1, -1).values.sum(-1)
@@ -208,21 +208,21 @@ class DeepSeekDecoder(Decoder):
             closed = torch.ones_like(sums, dtype=torch.bool).scatter(-1, best, False)
             counts = groups.masked_fill(closed[:, :, None], -torch.inf).flatten(1)
         chosen = counts.topk(raw["num_experts_per_tok"], -1).indices
-        shares = shares * torch.zeros_like(shares).scatter(-1, chosen, 1.0)
+        routing_weights = routing_weights * torch.zeros_like(routing_weights).scatter(-1, chosen, 1.0)
         if third and raw.get("norm_topk_prob", True):
-            shares = shares / shares.sum(-1, keepdim=True)
-        return self.keep("shares", shares * raw.get("routed_scaling_factor", 1.0))
+            routing_weights = routing_weights / routing_weights.sum(-1, keepdim=True)
+        return self.keep("routing_weights", routing_weights * raw.get("routed_scaling_factor", 1.0))
 
     def experts(self, h: Tensor, at: str) -> Tensor:
         """The weighted sum of each row's experts. All experts are computed here; those that were
         not chosen have weight 0."""
-        shares = self.shares(h, at)
+        routing_weights = self.routing_weights(h, at)
         total = torch.zeros_like(h)
-        for e in range(shares.shape[-1]):
+        for e in range(routing_weights.shape[-1]):
             one = f"{at}experts.{e}."
             gate, up = self.linear(h, f"{one}gate_proj"), self.linear(h, f"{one}up_proj")
             inner = gated(gate, up, "silu", self.how)
-            total = total + shares[:, e : e + 1] * self.linear(inner, f"{one}down_proj")
+            total = total + routing_weights[:, e : e + 1] * self.linear(inner, f"{one}down_proj")
         return self.keep("experts", total)
 
     def shared(self, h: Tensor, at: str) -> Tensor:

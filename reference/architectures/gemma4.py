@@ -255,12 +255,13 @@ class Gemma4Decoder(Decoder):
         scores = self.keep("router", self.linear(self.keep("router_scaled", h), f"{at}router.proj"))
         chosen = torch.topk(scores, raw["top_k_experts"], dim=-1)
         some = softmax(chosen.values, self.how)
-        shares = self.keep("shares", torch.zeros_like(scores).scatter(-1, chosen.indices, some))
-        shares = self.keep("shares_scaled", shares * self.parameter(f"{at}router.per_expert_scale"))
+        weights = torch.zeros_like(scores).scatter(-1, chosen.indices, some)
+        scale = self.parameter(f"{at}router.per_expert_scale")
+        weights = self.keep("routing_weights_scaled", self.keep("routing_weights", weights) * scale)
         h = self.keep("experts_norm", self.norm(x, f"{at}pre_feedforward_layernorm_2"))
         total = torch.zeros_like(h)
         for e in range(scores.shape[-1]):
-            total = total + shares[:, e : e + 1] * self._expert(h, f"{at}experts.", e)
+            total = total + weights[:, e : e + 1] * self._expert(h, f"{at}experts.", e)
         return self.keep("experts", total)
 
     def _expert(self, h: Tensor, at: str, e: int) -> Tensor:

@@ -124,10 +124,10 @@ class GptOssDecoder(Decoder):
         scores = self.keep("router", self.linear(h, f"{at}router"))
         chosen = torch.topk(scores, self.raw["num_experts_per_tok"], dim=-1)
         some = softmax(chosen.values, self.how)
-        shares = self.keep("shares", torch.zeros_like(scores).scatter(-1, chosen.indices, some))
+        routing_weights = self.keep("routing_weights", torch.zeros_like(scores).scatter(-1, chosen.indices, some))
         total = torch.zeros_like(h)
         for e in range(scores.shape[-1]):
-            total = total + shares[:, e : e + 1] * self._expert(h, f"{at}experts.", e)
+            total = total + routing_weights[:, e : e + 1] * self._expert(h, f"{at}experts.", e)
         return self.keep("experts", total)
 
     def _expert(self, h: Tensor, at: str, e: int) -> Tensor:

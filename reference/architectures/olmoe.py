@@ -30,7 +30,7 @@ MODELS = (
         seen_by={"clip_qkv": 1.0, "norm_topk_prob": True, "num_experts_per_tok": 2},
     ),
     TinyModel(
-        "olmoe-normed-shares",
+        "olmoe-normed",
         _config(
             attention_bias=True,
             norm_topk_prob=True,

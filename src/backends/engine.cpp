@@ -33,7 +33,7 @@ EngineOptions complete(EngineOptions options, const Checkpoint& checkpoint) {
   }
   if (!options.kv_type && is_textbook(options.backend)) options.kv_type = KvType::F32;
   if (!options.kv_type && options.backend == BackendKind::Cuda) options.kv_type = KvType::F16;
-  if (!options.kv_type) options.kv_type = usual_kv_type(checkpoint);
+  if (!options.kv_type) options.kv_type = default_kv_type(checkpoint);
   return options;
 }
 

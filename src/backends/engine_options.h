@@ -26,7 +26,7 @@ struct EngineOptions {
   BackendKind backend = BackendKind::Cpu;
   std::size_t n_threads = 0;  // 0: one per core
   // Empty: F32 for Walker and Textbook, F16 for Cuda. For Cpu F16, or BF16 if the model is large
-  // and the processor multiplies bf16 faster than f32 (usual_kv_type).
+  // and the processor multiplies bf16 faster than f32 (default_kv_type).
   std::optional<KvType> kv_type = {};
   // Only for Cuda: the last gpu_layers layers and the head are on the GPU, the others on the CPU.
   // Empty: all layers. 0: nothing is on the GPU, not even the head.

@@ -26,15 +26,15 @@ class ConfigFields {
   bool is_null(std::string_view key) const { return !has(key) && object_.contains(key); }
 
   // Each throws Error naming the field if it is missing, of another type or out of range. The
-  // functions with a fallback return it if the field is missing.
+  // functions with a default value return it if the field is missing.
   std::size_t size(std::string_view key, std::size_t min = 1,
                    std::size_t max = kMaxDimension) const;
-  std::size_t size_or(std::string_view key, std::size_t fallback, std::size_t min = 1,
+  std::size_t size_or(std::string_view key, std::size_t default_value, std::size_t min = 1,
                       std::size_t max = kMaxDimension) const;
   double number(std::string_view key, double min, double max) const;
-  double number_or(std::string_view key, double fallback, double min, double max) const;
-  bool flag_or(std::string_view key, bool fallback) const;
-  std::string text_or(std::string_view key, std::string_view fallback) const;
+  double number_or(std::string_view key, double default_value, double min, double max) const;
+  bool flag_or(std::string_view key, bool default_value) const;
+  std::string text_or(std::string_view key, std::string_view default_value) const;
   // The members of the object `key`; nullopt if it is missing.
   std::optional<ConfigFields> object_of(std::string_view key) const;
 

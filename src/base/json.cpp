@@ -440,9 +440,9 @@ JsonNode JsonNode::at(std::string_view key) const {
   return *member;
 }
 
-bool JsonNode::boolean_or(std::string_view key, bool fallback) const {
+bool JsonNode::boolean_or(std::string_view key, bool default_value) const {
   const std::optional<JsonNode> member = find(key);
-  return member ? member->boolean() : fallback;
+  return member ? member->boolean() : default_value;
 }
 
 JsonNode::Range JsonNode::elements() const {

@@ -39,7 +39,7 @@ class JsonNode {
   // These two treat null as any other value: member() returns nullopt only if it is missing.
   std::optional<JsonNode> member(std::string_view key) const;
   bool contains(std::string_view key) const;
-  bool boolean_or(std::string_view key, bool fallback) const;
+  bool boolean_or(std::string_view key, bool default_value) const;
 
   // Whether both are the same value. 1 equals 1.0, and the order of members does not matter.
   friend bool operator==(JsonNode a, JsonNode b);

@@ -30,8 +30,8 @@ class QuantizationFields : public ConfigFields {
     return {found->object(), found->where()};
   }
   void expect_text(std::string_view key, std::vector<std::string_view> allowed,
-                   std::string_view fallback) const {
-    if (std::ranges::find(allowed, text_or(key, fallback)) != allowed.end()) return;
+                   std::string_view default_value) const {
+    if (std::ranges::find(allowed, text_or(key, default_value)) != allowed.end()) return;
     refuse(key, fmt::format("'{}'", fmt::join(allowed, "' or '")));
   }
   void expect_size(std::string_view key, std::size_t expected) const {
@@ -39,8 +39,8 @@ class QuantizationFields : public ConfigFields {
     if (value && value->is_whole() && value->whole() == expected) return;
     refuse(key, fmt::format("{}", expected));
   }
-  void expect_flag(std::string_view key, bool expected, bool fallback) const {
-    if (flag_or(key, fallback) != expected) refuse(key, expected ? "true" : "false");
+  void expect_flag(std::string_view key, bool expected, bool default_value) const {
+    if (flag_or(key, default_value) != expected) refuse(key, expected ? "true" : "false");
   }
   // 0 if a group is all inputs of an output, which is written as -1 or null.
   std::size_t group_size(std::string_view key) const {

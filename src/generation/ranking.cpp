@@ -6,14 +6,14 @@
 namespace stagecraft {
 namespace {
 
-bool comes_before(const TokenProbability& a, const TokenProbability& b) {
-  return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
+bool comes_before(const RankedToken& a, const RankedToken& b) {
+  return a.value != b.value ? a.value > b.value : a.token < b.token;
 }
 
 }  // namespace
 
-std::vector<TokenProbability> top_tokens(std::span<const float> values, std::size_t count) {
-  std::vector<TokenProbability> all(values.size());
+std::vector<RankedToken> top_tokens(std::span<const float> values, std::size_t count) {
+  std::vector<RankedToken> all(values.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i] = {static_cast<TokenId>(i), values[i]};
   }
@@ -25,7 +25,7 @@ std::vector<TokenProbability> top_tokens(std::span<const float> values, std::siz
 }
 
 std::size_t rank_of(std::span<const float> values, TokenId token) {
-  const TokenProbability own{token, values[static_cast<std::size_t>(token)]};
+  const RankedToken own{token, values[static_cast<std::size_t>(token)]};
   std::size_t rank = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     rank += comes_before({static_cast<TokenId>(i), values[i]}, own) ? 1 : 0;

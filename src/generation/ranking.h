@@ -5,15 +5,19 @@
 #include <vector>
 
 #include "base/token.h"
-#include "generation/sampler.h"
 
 namespace stagecraft {
 
 // The order of tokens by a value each, such as a logit or a probability: the largest value first;
 // of equal values, the lower id first. No value may be NaN: NaN cannot be ordered.
 
-// The first `count` tokens (all, if there are fewer), each with its value as `probability`.
-std::vector<TokenProbability> top_tokens(std::span<const float> values, std::size_t count);
+struct RankedToken {
+  TokenId token = 0;
+  float value = 0.0f;
+};
+
+// The first `count` tokens; all, if there are fewer.
+std::vector<RankedToken> top_tokens(std::span<const float> values, std::size_t count);
 
 // The number of tokens that come before this one: 0 for the first.
 std::size_t rank_of(std::span<const float> values, TokenId token);

@@ -20,6 +20,7 @@ inline constexpr std::size_t kMostTokens = 10'000'000;
 inline constexpr std::size_t kMostThreads = 256;
 
 // The defaults of the commands and of the Python package.
-inline constexpr SamplerOptions kUsualSampler = {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f};
+inline constexpr SamplerOptions kDefaultSampler = {
+    .temperature = 0.8f, .top_k = 40, .top_p = 0.95f};
 
 }  // namespace stagecraft

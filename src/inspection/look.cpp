@@ -49,11 +49,12 @@ class Observer {
     }
     const std::size_t n_heads = attention->n_heads;
     const std::size_t q_len = value.rows() / n_heads;
-    Matrix<float> shares(n_heads, seq_len_);
+    Matrix<float> probabilities(n_heads, seq_len_);
     for (std::size_t head = 0; head < n_heads; ++head) {
-      std::ranges::copy(value.row(head * q_len + q_len - 1), shares.view().row(head).begin());
+      std::ranges::copy(value.row(head * q_len + q_len - 1),
+                        probabilities.view().row(head).begin());
     }
-    look_.attention.push_back({layer, std::move(shares)});
+    look_.attention.push_back({layer, std::move(probabilities)});
   }
 
   // Adds one Look::Step for the steps of the plan up to the next one with this name.

@@ -22,7 +22,7 @@ struct Look {
   };
   struct Attention {
     int layer;
-    Matrix<float> shares;  // [n_heads, seq_len]: the attention probabilities of the last token
+    Matrix<float> probabilities;  // [n_heads, seq_len]: of the last token
   };
   Matrix<float> residuals;           // [n_layers, dim]: the residual stream after each layer
   std::vector<Attention> attention;  // of the layers that have attention

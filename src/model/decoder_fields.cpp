@@ -105,8 +105,8 @@ void expect_absent(const ConfigFields& fields, std::span<const std::string_view>
 }
 
 ActivationFunction parse_activation(const ConfigFields& fields, std::string_view key,
-                                    std::string_view usual) {
-  const std::string name = fields.text_or(key, usual);
+                                    std::string_view default_value) {
+  const std::string name = fields.text_or(key, default_value);
   if (name == "gelu_new" || name == "gelu_fast" || name == "gelu_pytorch_tanh") {
     return ActivationFunction::GeluTanh;
   }

@@ -89,10 +89,10 @@ void expect_true(const ConfigFields& fields, std::string_view key);
 // Throws Error if one of `keys` is present; `expected` says what the file should have instead.
 void expect_absent(const ConfigFields& fields, std::span<const std::string_view> keys,
                    std::string_view expected);
-// The activation function that `key` names ("gelu_new", "gelu", ...); `usual` is the default.
+// The activation function that `key` names ("gelu_new", "gelu", ...).
 // Throws Error for another function.
 ActivationFunction parse_activation(const ConfigFields& fields, std::string_view key,
-                                    std::string_view usual);
+                                    std::string_view default_value);
 
 // "clip_qkv"; nullopt if the file does not have it.
 std::optional<float> parse_clip_qkv(const ConfigFields& fields);

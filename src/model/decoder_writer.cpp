@@ -225,7 +225,7 @@ void DecoderWriter::route(const std::string& prefix, BufferId in, const std::str
     scores.bias = weight({.name = router + ".bias", .shape = {outputs}, .exact = true});
   }
   step(prefix + "router", scores);
-  step(prefix + "shares", how);
+  step(prefix + "routing_weights", how);
 }
 
 ExpertsStep::Expert DecoderWriter::expert(BufferId in, BufferId out, std::size_t width,

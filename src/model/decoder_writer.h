@@ -112,8 +112,8 @@ class DecoderWriter : public PlanWriter {
   void stacked_gate(BufferId in, const std::string& tensor, ActivateStep::Function function,
                     bool bias = false);
   void activate(ActivateStep::Function function);  // g = f(g) * u
-  // The shares of the experts: how.x = linear(in; router), then the RouteStep `how`. prefix: of the
-  // names of both steps. bias: whether the linear has a bias.
+  // The routing weights of the experts: how.x = linear(in; router), then the RouteStep `how`.
+  // prefix: of the names of both steps. bias: whether the linear has a bias.
   void route(const std::string& prefix, BufferId in, const std::string& router,
              const RouteStep& how, bool bias = false);
   // The weights of an expert that reads `in` and writes `out`.

@@ -42,8 +42,8 @@ std::vector<bool> every_nth_layer(std::size_t n_layers, std::size_t n) {
   return chosen;
 }
 
-std::size_t parse_window(const ConfigFields& fields, std::size_t usual) {
-  if (!fields.is_null("sliding_window")) return fields.size_or("sliding_window", usual);
+std::size_t parse_window(const ConfigFields& fields, std::size_t default_value) {
+  if (!fields.is_null("sliding_window")) return fields.size_or("sliding_window", default_value);
   throw Error("{}: 'sliding_window': expected a size, found null", fields.where());
 }
 
@@ -72,9 +72,9 @@ std::vector<std::size_t> parse_sliding_layers(const ConfigFields& fields, std::s
 }
 
 std::vector<std::size_t> parse_window_pattern(const ConfigFields& fields, std::size_t n_layers,
-                                              std::size_t pattern, std::size_t usual) {
+                                              std::size_t pattern, std::size_t default_value) {
   const bool none = fields.is_null("sliding_window") && fields.has("layer_types");
-  return parse_sliding_layers(fields, n_layers, none ? 0 : parse_window(fields, usual),
+  return parse_sliding_layers(fields, n_layers, none ? 0 : parse_window(fields, default_value),
                               [&](std::size_t i) { return (i + 1) % pattern != 0; });
 }
 

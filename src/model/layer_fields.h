@@ -22,9 +22,9 @@ std::optional<std::vector<bool>> parse_listed_layers(const ConfigFields& fields,
 // True for each nth layer: the last of n layers, the last of the next n layers ... [n_layers]
 std::vector<bool> every_nth_layer(std::size_t n_layers, std::size_t n);
 
-// "sliding_window" in positions; `usual` is the default of transformers. Throws Error for null,
+// "sliding_window" in positions; `default_value` is that of transformers. Throws Error for null,
 // which means no window: architectures that allow it ask before.
-std::size_t parse_window(const ConfigFields& fields, std::size_t usual = 4096);
+std::size_t parse_window(const ConfigFields& fields, std::size_t default_value = 4096);
 // "max_window_layers", by which older files of Qwen say which layers have a window. Not read if the
 // file has "layer_types", which takes precedence.
 std::size_t parse_max_window_layers(const ConfigFields& fields);
@@ -36,6 +36,7 @@ std::vector<std::size_t> parse_sliding_layers(const ConfigFields& fields, std::s
                                               const std::function<bool(std::size_t)>& slides);
 // The same with "sliding_window" in all layers but each `pattern`th.
 std::vector<std::size_t> parse_window_pattern(const ConfigFields& fields, std::size_t n_layers,
-                                              std::size_t pattern, std::size_t usual = 4096);
+                                              std::size_t pattern,
+                                              std::size_t default_value = 4096);
 
 }  // namespace stagecraft

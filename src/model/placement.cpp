@@ -49,8 +49,8 @@ std::size_t first_pass(const Plan& plan, std::span<const TokenId> tokens) {
   return before_end(*plan.prompt, tokens).size() + 1;
 }
 
-std::size_t pass_rows(const Plan& plan, std::size_t usual, std::size_t context) {
-  return plan.prompt ? context : std::min(usual, context);
+std::size_t pass_rows(const Plan& plan, std::size_t max_rows, std::size_t context) {
+  return plan.prompt ? context : std::min(max_rows, context);
 }
 
 }  // namespace stagecraft

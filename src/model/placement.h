@@ -44,7 +44,7 @@ Placement place_text(const Plan& plan, std::span<const TokenId> tokens);
 // prompt and its end, because each token of the prompt sees all of it. 1 for other models.
 std::size_t first_pass(const Plan& plan, std::span<const TokenId> tokens);
 
-// The largest number of tokens in a pass: `usual`, or the whole context under a PromptRule.
-std::size_t pass_rows(const Plan& plan, std::size_t usual, std::size_t context);
+// The largest number of tokens in a pass: `max_rows`, or the whole context under a PromptRule.
+std::size_t pass_rows(const Plan& plan, std::size_t max_rows, std::size_t context);
 
 }  // namespace stagecraft

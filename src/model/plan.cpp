@@ -133,7 +133,8 @@ std::size_t most_chosen(const Plan& plan, const ExpertsStep& step) {
   std::size_t most = 0;
   for (const Step& one : plan.steps) {
     const auto* route = std::get_if<RouteStep>(&one.kind);
-    if (route != nullptr && route->x == step.shares) most = std::max(most, route->n_chosen);
+    if (route != nullptr && route->x == step.routing_weights)
+      most = std::max(most, route->n_chosen);
   }
   return most == 0 ? step.experts.size() : most;
 }

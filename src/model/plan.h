@@ -187,12 +187,11 @@ struct ActivateStep {
 };
 
 // Chooses the experts of each row, in place. Before the step, x holds one score per expert. After
-// it, x holds the share that each expert has in the row's result; experts that are not chosen have
-// the share 0:
+// it, x holds the routing weight of each expert, which is 0 for an expert that is not chosen:
 //   p    = softmax(x), or 1 / (1 + e^-x) of each
 //   c    = p + bias
 //   x[e] = p[e] for the n_chosen largest c, of equal ones the first; 0 for the others
-//   normed: the chosen shares are divided by their sum; then all are multiplied by scale
+//   normed: the chosen routing weights are divided by their sum; then all are multiplied by scale
 // With groups, only experts of the best groups can be chosen (operators/route.h).
 struct RouteStep {
   enum class Score { Softmax, Sigmoid };
@@ -210,9 +209,10 @@ struct RouteStep {
 };
 
 // A feed-forward block of many experts (Shazeer et al. 2017). An expert is computed only for the
-// rows in which its share is not 0. The weights of experts without such a row are not read:
+// rows in which its routing weight is not 0. The weights of experts without such a row are not
+// read:
 //   g, u = gate_e . in + bias, up_e . in + bias
-//   out  = sum over e of shares[e] * (down_e . (f(g) * u) + bias)
+//   out  = sum over e of routing_weights[e] * (down_e . (f(g) * u) + bias)
 // With a limit, f(g) * u is the clamped SwiGLU of gpt-oss (operators/clamped_swiglu.h).
 struct ExpertsStep {
   struct Expert {
@@ -220,13 +220,13 @@ struct ExpertsStep {
     WeightId down;      // [width of out, hidden]
     WeightId gate_bias = kNone, up_bias = kNone, down_bias = kNone;
   };
-  BufferId out, in, shares;
-  std::vector<Expert> experts;  // [width of shares], all of one shape
+  BufferId out, in, routing_weights;
+  std::vector<Expert> experts;  // [width of routing_weights], all of one shape
   ActivateStep::Function function = ActivateStep::Function::Silu;
   float limit = 0.0f;  // 0: no limit
   float alpha = 1.0f;  // used only with a limit
 
-  Ids inputs() const { return {in, shares}; }
+  Ids inputs() const { return {in, routing_weights}; }
   BufferId output() const { return out; }
   Ids parameters() const;
 };
@@ -449,8 +449,8 @@ std::size_t max_heads(const Plan& plan);
 // The attention of a layer; null if it has none.
 const AttentionStep* attention_of(const Plan& plan, int layer);
 
-// expert_width: the width inside an expert. most_chosen: the most experts whose share in a row is
-// not 0.
+// expert_width: the width inside an expert. most_chosen: the most experts whose routing weight in a
+// row is not 0.
 std::size_t expert_width(const Plan& plan, const ExpertsStep& step);
 std::size_t most_chosen(const Plan& plan, const ExpertsStep& step);
 

@@ -169,7 +169,7 @@ class PlanText {
     const std::string limit =
         s.limit == 0.0f ? "" : fmt::format(" of {:g} * g, g up to {:g}, 1 + u", s.alpha, s.limit);
     return equals(s.out, fmt::format("experts({}, {}; {} of {}: {}{}, {}{}, {}{}; {}{})",
-                                     buffer(s.in), buffer(s.shares), most_chosen(plan_, s),
+                                     buffer(s.in), buffer(s.routing_weights), most_chosen(plan_, s),
                                      s.experts.size(), weight(first.gate), bias(first.gate_bias),
                                      weight(first.up), bias(first.up_bias), weight(first.down),
                                      bias(first.down_bias), names_of(s.function).function, limit));

@@ -20,7 +20,7 @@ double weights_for_one(const Plan& plan, const StepKind& kind) {
 Work of_attention(const Plan& plan, const AttentionStep& step, std::size_t kv_len) {
   const CacheShape& cache = plan.cache(step.cache);
   const double seen = count(step.window == 0 ? kv_len : std::min(step.window, kv_len));
-  // q . k, and share * v.
+  // q . k, and probability * v.
   return {2.0 * 2.0 * seen * count(step.n_heads * cache.head_dim),
           2.0 * seen * count(cache.width())};
 }

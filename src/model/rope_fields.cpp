@@ -47,10 +47,10 @@ RopeConfig::Type rope_type(const ConfigFields& fields, bool yarn) {
 double yarn_attention_factor(const ConfigFields& fields, double factor) {
   const double one = fields.number_or("mscale", 0.0, 0.0, kMaxFactor);
   const double all = fields.number_or("mscale_all_dim", 0.0, 0.0, kMaxFactor);
-  const double usual = one != 0.0 && all != 0.0
-                           ? yarn_growth(factor, one) / yarn_growth(factor, all)
-                           : yarn_growth(factor);
-  return fields.number_or(kAttentionFactor, usual, kMinBand, kMaxFactor);
+  const double computed = one != 0.0 && all != 0.0
+                              ? yarn_growth(factor, one) / yarn_growth(factor, all)
+                              : yarn_growth(factor);
+  return fields.number_or(kAttentionFactor, computed, kMinBand, kMaxFactor);
 }
 
 void parse_yarn(const ConfigFields& fields, RopeConfig& rope) {
@@ -94,8 +94,8 @@ double yarn_growth(double factor, double weight) {
   return factor <= 1.0 ? 1.0 : 0.1 * weight * std::log(factor) + 1.0;
 }
 
-double parse_theta(const ConfigFields& fields, std::string_view key, double usual) {
-  return fields.number_or(key, usual, kMinTheta, kMaxTheta);
+double parse_theta(const ConfigFields& fields, std::string_view key, double default_value) {
+  return fields.number_or(key, default_value, kMinTheta, kMaxTheta);
 }
 
 std::optional<ConfigFields> rope_object(const ConfigFields& fields) {
@@ -153,16 +153,16 @@ PartialRope parse_partial_rope(const ConfigFields& fields, std::size_t max_seq_l
   constexpr std::string_view kFactor = "partial_rotary_factor";
   std::vector<std::string_view> honoured(names.honoured.begin(), names.honoured.end());
   honoured.push_back(kFactor);
-  constexpr double kUsualTheta = 10'000.0;
+  constexpr double kDefaultTheta = 10'000.0;
   if (names.theta != "rope_theta" && fields.has("rope_theta")) {
     throw Error("{}: 'rope_theta': expected '{}' instead, found {}", fields.where(), names.theta,
                 fields.find("rope_theta")->describe());
   }
   PartialRope partial;
-  const double theta = parse_theta(fields, names.theta, kUsualTheta);
+  const double theta = parse_theta(fields, names.theta, kDefaultTheta);
   partial.rope = parse_rope(fields, max_seq_len, theta, honoured);
   refuse_stretched_rope(fields, partial.rope);
-  double factor = fields.number_or(names.factor, names.usual, 0.0, 1.0);
+  double factor = fields.number_or(names.factor, names.default_value, 0.0, 1.0);
   if (const auto object = rope_object(fields)) {
     factor = object->number_or(kFactor, factor, 0.0, 1.0);
   }

@@ -24,8 +24,8 @@ bool needs_yarn(const ConfigFields& fields);
 // 1, or "mscale" or "mscale_all_dim" of DeepSeek's files.
 double yarn_growth(double factor, double weight = 1.0);
 
-// The theta of RoPE; `usual` if the file does not give it.
-double parse_theta(const ConfigFields& fields, std::string_view key, double usual);
+// The theta of RoPE; `default_value` if the file does not give it.
+double parse_theta(const ConfigFields& fields, std::string_view key, double default_value);
 // parse_rope for files that store this object and theta elsewhere.
 RopeConfig parse_rope(const ConfigFields& top, const std::optional<ConfigFields>& object,
                       std::size_t max_seq_len, double theta,
@@ -42,7 +42,7 @@ struct PartialRope {
 // Names of fields and defaults that differ between architectures.
 struct PartialRopeFields {
   std::string_view factor;  // the name of "partial_rotary_factor" at the top
-  double usual;             // transformers' default for it
+  double default_value;     // transformers' default for it
   std::string_view theta = "rope_theta";
   std::span<const std::string_view> honoured = {};  // as in parse_rope
 };

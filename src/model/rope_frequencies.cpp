@@ -22,7 +22,7 @@ float llama3_frequency(float frequency, const RopeConfig& rope) {
   return (1.0f - smooth) * frequency / factor + smooth * frequency;
 }
 
-// For each pair: the share of its frequency that is kept; the rest is divided by the factor.
+// For each pair: the fraction of its frequency that is kept; the rest is divided by the factor.
 class YarnBlend {
  public:
   YarnBlend(const RopeConfig& rope, std::size_t head_dim) {
@@ -43,7 +43,7 @@ class YarnBlend {
   }
 
  private:
-  double low_ = 0.0, high_ = 0.0;  // pairs; between them the share falls from 1 to 0
+  double low_ = 0.0, high_ = 0.0;  // pairs; between them the fraction falls from 1 to 0
 };
 
 }  // namespace

@@ -13,8 +13,8 @@ namespace {
 // Compares experts, and knows which of them cannot be chosen.
 class Choice {
  public:
-  Choice(std::span<const float> shares, const Routing& how)
-      : shares_(shares), how_(how), size_(shares.size() / how.groups.n) {
+  Choice(std::span<const float> routing_weights, const Routing& how)
+      : routing_weights_(routing_weights), how_(how), size_(routing_weights.size() / how.groups.n) {
     open_.fill(true);
     if (how.groups.n == how.groups.n_chosen) return;
     for (std::size_t g = 0; g < how.groups.n; ++g) good_[g] = largest_sum(g);
@@ -22,8 +22,10 @@ class Choice {
   }
 
   bool can_choose(std::size_t e) const { return open_[e / size_]; }
-  // Its share: NaN if the number that it was chosen by is NaN, because the bias may be.
-  float share(std::size_t e) const { return std::isnan(count(e)) ? count(e) : shares_[e]; }
+  // Its routing weight: NaN if the number that it was chosen by is NaN, because the bias may be.
+  float weight(std::size_t e) const {
+    return std::isnan(count(e)) ? count(e) : routing_weights_[e];
+  }
   // Whether expert a is chosen before expert b.
   bool comes_before(std::size_t a, std::size_t b) const {
     return is_before(count(a), count(b), a < b);
@@ -31,7 +33,7 @@ class Choice {
 
  private:
   float count(std::size_t e) const {
-    return how_.bias.empty() ? shares_[e] : shares_[e] + how_.bias[e];
+    return how_.bias.empty() ? routing_weights_[e] : routing_weights_[e] + how_.bias[e];
   }
 
   // NaN comes first, so that the result shows it.
@@ -61,7 +63,7 @@ class Choice {
     return before < how_.groups.n_chosen;
   }
 
-  std::span<const float> shares_;
+  std::span<const float> routing_weights_;
   const Routing& how_;
   std::size_t size_;  // experts per group
   std::array<float, kMaxGroups> good_ = {};
@@ -88,10 +90,10 @@ void check_routing(std::size_t n, const Routing& how) {
   if (!how.bias.empty()) check_size("route", "bias", n, how.bias.size());
 }
 
-void route(std::span<float> shares, const Routing& how) {
-  const std::size_t n = shares.size();
+void route(std::span<float> routing_weights, const Routing& how) {
+  const std::size_t n = routing_weights.size();
   check_routing(n, how);
-  const Choice choice(shares, how);
+  const Choice choice(routing_weights, how);
   std::size_t last = n;  // the last chosen expert; n: none yet
   for (std::size_t i = 0; i < how.n_chosen; ++i) {
     std::size_t next = n;
@@ -104,13 +106,13 @@ void route(std::span<float> shares, const Routing& how) {
   float sum = 0.0f;
   for (std::size_t e = 0; e < n; ++e) {
     const bool is_chosen = choice.can_choose(e) && !choice.comes_before(last, e);
-    shares[e] = is_chosen ? choice.share(e) : 0.0f;
-    sum += shares[e];
+    routing_weights[e] = is_chosen ? choice.weight(e) : 0.0f;
+    sum += routing_weights[e];
   }
-  for (float& share : shares) {
-    if (share == 0.0f) continue;  // not chosen: it stays 0, whatever the sum is
-    if (how.normed) share /= sum;
-    share *= how.scale;
+  for (float& weight : routing_weights) {
+    if (weight == 0.0f) continue;  // not chosen: it stays 0, whatever the sum is
+    if (how.normed) weight /= sum;
+    weight *= how.scale;
   }
 }
 

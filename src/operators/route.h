@@ -16,9 +16,9 @@ inline constexpr std::size_t kMaxGroups = 64;
 
 struct Routing {
   std::size_t n_chosen = 0;  // 1 to the number of experts in the chosen groups
-  bool normed = false;       // divide the shares of the chosen experts by their sum
-  // [n_experts], or empty. Added to the shares when experts and groups are chosen; the result does
-  // not contain it.
+  bool normed = false;       // divide the routing weights of the chosen experts by their sum
+  // [n_experts], or empty. Added to the routing weights when experts and groups are chosen; the
+  // result does not contain it.
   std::span<const float> bias = {};
   float scale = 1.0f;  // the result is multiplied by it
   RouteGroups groups = {};
@@ -31,9 +31,10 @@ void check_routing(std::size_t n, const Routing& how);
 // the n_chosen largest numbers of a row stay, the others become 0. Of equal numbers, the first is
 // chosen. NaN counts as the largest number, so that the result shows it.
 //
-//   shares  [n_experts]  read and written, in place; for example the softmax of the router's scores
+//   routing_weights  [n_experts]  read and written, in place; for example the softmax of the
+//   router's scores
 //
 // Throws Error as check_routing() does.
-void route(std::span<float> shares, const Routing& how);
+void route(std::span<float> routing_weights, const Routing& how);
 
 }  // namespace stagecraft

@@ -103,7 +103,7 @@ class Bench {
     if (depth != 0) name += fmt::format(" after {}", depth);
     if (batch != 1) name += fmt::format(", {} at once", batch);
     fmt::print("  {:<26} {:>12.1f}  {:<21} {}\n", name, median(rates),
-               fmt::format("{:.1f} - {:.1f}", lowest, highest), share(median(rates), sizes));
+               fmt::format("{:.1f} - {:.1f}", lowest, highest), of_the_limit(median(rates), sizes));
     const auto layers = engine_.options().gpu_layers;
     results_.push_back({{"model", model_.name()},
                         {"isa", kernels().name},
@@ -123,7 +123,7 @@ class Bench {
   }
 
   // The measured rate as a percentage of what the machine can do.
-  std::string share(double rate, const BenchmarkSizes& sizes) const {
+  std::string of_the_limit(double rate, const BenchmarkSizes& sizes) const {
     if (!cost_) return "";
     if (sizes.prompt != 0) {
       const double reached = rate * cost_->operations;

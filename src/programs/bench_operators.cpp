@@ -87,7 +87,7 @@ double time_tiles(const Kernels& k, WeightLayout layout, const LargeMemory& weig
                            .inputs = shape.inputs,
                            .panels = weights.data(),
                            .stride = panel_bytes(layout, shape.inputs),
-                           .straight_on = straight_on_for(SIZE_MAX)};
+                           .prefetch = prefetch_for(SIZE_MAX)};
   const std::size_t blocks = shape.inputs / kQuantBlock;
   const std::vector<float> scales(shape.rows * blocks, 0.01f);
   const std::vector<BlockSums> sums(shape.rows * blocks, {3, 1});

@@ -64,9 +64,9 @@ struct EngineFlags {
 struct GenerationFlags : ModelFlags, EngineFlags {
   std::size_t context = 0;     // 0: what the task needs, up to the trained length
   std::size_t max_tokens = 0;  // 0: the command's default
-  float temperature = kUsualSampler.temperature;
-  std::size_t top_k = kUsualSampler.top_k;
-  float top_p = kUsualSampler.top_p;
+  float temperature = kDefaultSampler.temperature;
+  std::size_t top_k = kDefaultSampler.top_k;
+  float top_p = kDefaultSampler.top_p;
   float min_p = 0.0f;
   float repeat_penalty = 1.0f;
   std::size_t repeat_last_n = 64;

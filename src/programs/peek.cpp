@@ -121,14 +121,14 @@ void print_tokens(const Labels& labels, std::span<const TokenId> ids, const Term
   print_line();
 }
 
-void print_guess(const std::string& label, TokenProbability guess, bool is_next,
-                 const std::string& note, const Terminal& terminal) {
+void print_guess(const std::string& label, RankedToken guess, bool is_next, const std::string& note,
+                 const Terminal& terminal) {
   const std::size_t columns = terminal.width - kLabelWidth - 20;
   const std::string line =
       fmt::format("{} {}{:>8}{:>7.1f}%  ", is_next ? (terminal.utf8 ? "▸" : ">") : " ",
-                  pad_right(label, kLabelWidth), guess.token, guess.probability * 100.0f);
+                  pad_right(label, kLabelWidth), guess.token, guess.value * 100.0f);
   const std::string rest =
-      note.empty() ? bar(static_cast<double>(guess.probability), columns, terminal.utf8) : note;
+      note.empty() ? bar(static_cast<double>(guess.value), columns, terminal.utf8) : note;
   fmt::print("{}{}\n", is_next ? terminal.bold(line) : line, rest);
 }
 
@@ -145,7 +145,7 @@ void print_guesses(const Peek& peek, const Labels& labels, std::span<const Token
 
     fmt::print("after {}\n", terminal.bold(labels.at(position)));
     bool found = is_last;
-    for (const TokenProbability& guess : top_tokens(probabilities, top)) {
+    for (const RankedToken& guess : top_tokens(probabilities, top)) {
       print_guess(labels.after(position, guess.token), guess, guess.token == next, "", terminal);
       found = found || guess.token == next;
     }
@@ -165,10 +165,10 @@ void print_attention(const Peek& peek, HeadIndex head, const Labels& labels,
   constexpr std::array<std::string_view, 5> kShades = {"·", "░", "▒", "▓", "█"};
   constexpr std::array<std::string_view, 5> kPlain = {".", "-", "+", "x", "#"};
   const auto& shades = terminal.utf8 ? kShades : kPlain;
-  const auto shade_of = [&](float share) {
+  const auto shade_of = [&](float probability) {
     constexpr std::array<float, 4> kFrom = {0.05f, 0.25f, 0.5f, 0.75f};
-    return shades[static_cast<std::size_t>(
-        std::count_if(kFrom.begin(), kFrom.end(), [&](float from) { return share >= from; }))];
+    return shades[static_cast<std::size_t>(std::count_if(
+        kFrom.begin(), kFrom.end(), [&](float from) { return probability >= from; }))];
   };
 
   const std::size_t n = peek.attention.rows();

@@ -42,11 +42,11 @@ class Progress {
   }
   void show(std::size_t done) const {
     if (!shown_) return;
-    const double share = static_cast<double>(done) / static_cast<double>(total_);
+    const double fraction = static_cast<double>(done) / static_cast<double>(total_);
     const double seconds = watch_.seconds();
     fmt::print(stderr, "\r[{}] {:3.0f}% of {} tokens, {:.0f} s left\033[K",
-               pad_right(bar(share, 24, false), 24), share * 100.0, total_,
-               share > 0.0 ? seconds / share - seconds : 0.0);
+               pad_right(bar(fraction, 24, false), 24), fraction * 100.0, total_,
+               fraction > 0.0 ? seconds / fraction - seconds : 0.0);
     std::fflush(stderr);
   }
   double seconds() const { return watch_.seconds(); }

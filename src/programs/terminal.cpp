@@ -117,10 +117,10 @@ std::string cut_to(std::string_view text, std::size_t columns, bool utf8) {
   return fmt::format("{}{}", text.substr(0, end), mark);
 }
 
-std::string bar(double share, std::size_t columns, bool utf8) {
+std::string bar(double fraction, std::size_t columns, bool utf8) {
   constexpr std::array<std::string_view, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  if (!std::isfinite(share)) return "";
-  const double length = std::clamp(share, 0.0, 1.0) * static_cast<double>(columns);
+  if (!std::isfinite(fraction)) return "";
+  const double length = std::clamp(fraction, 0.0, 1.0) * static_cast<double>(columns);
   std::string out;
   if (!utf8) return std::string(static_cast<std::size_t>(std::lround(length)), '#');
   const auto eighths = static_cast<std::size_t>(std::lround(length * 8.0));

@@ -38,8 +38,8 @@ std::string pad_right(std::string_view text, std::size_t columns);
 std::string pad_left(std::string_view text, std::size_t columns);
 std::string cut_to(std::string_view text, std::size_t columns, bool utf8);
 
-// A bar of `share` (0 to 1) times `columns`, in eighths of a column if the terminal shows UTF-8.
-// Empty if `share` is NaN or infinite.
-std::string bar(double share, std::size_t columns, bool utf8);
+// A bar of `fraction` (0 to 1) times `columns`, in eighths of a column if the terminal shows UTF-8.
+// Empty if `fraction` is NaN or infinite.
+std::string bar(double fraction, std::size_t columns, bool utf8);
 
 }  // namespace stagecraft

@@ -27,9 +27,9 @@ void check_model(RequestFields& fields, const ServedModel& model) {
 }
 
 std::vector<std::string> parse_stops(RequestFields& fields,
-                                     const std::vector<std::string>& otherwise) {
+                                     const std::vector<std::string>& default_value) {
   const std::optional<JsonNode> value = fields.find("stop");
-  if (!value) return otherwise;
+  if (!value) return default_value;
   std::vector<std::string> stops;
   if (value->is_string()) {
     stops.emplace_back(value->string());
@@ -54,7 +54,7 @@ bool is_no_limit(const std::optional<JsonNode>& value) {
 }
 
 // The field has two names; returns the value of the one that is given.
-std::size_t parse_max_tokens(RequestFields& fields, bool chat, std::size_t otherwise) {
+std::size_t parse_max_tokens(RequestFields& fields, bool chat, std::size_t default_value) {
   const auto read = [&](const char* key) -> std::size_t {
     if (is_no_limit(fields.find(key))) return kMostTokens;
     return fields.size(key, 1, kMostTokens, 0);
@@ -66,7 +66,7 @@ std::size_t parse_max_tokens(RequestFields& fields, bool chat, std::size_t other
     expected("max_tokens", "the value of 'max_completion_tokens', " + other,
              fields.find("max_tokens"));
   }
-  return max_tokens != 0 ? max_tokens : newer != 0 ? newer : otherwise;
+  return max_tokens != 0 ? max_tokens : newer != 0 ? newer : default_value;
 }
 
 std::vector<TokenId> ids_of(JsonNode array, const ServedModel& model, const char* key) {
@@ -159,13 +159,13 @@ void parse_choices(RequestFields& fields, const ServedModel& model, CompletionRe
   request.n = fields.size("n", 1, model.max_texts, 1);
 }
 
-std::uint64_t parse_seed(RequestFields& fields, std::uint64_t otherwise) {
+std::uint64_t parse_seed(RequestFields& fields, std::uint64_t default_value) {
   const std::optional<JsonNode> value = fields.find("seed");
   if (value && value->is_integer() && value->integer() < 0) {
     return static_cast<std::uint64_t>(value->integer());
   }
   try {
-    return fields.size("seed", 0, SIZE_MAX, otherwise);
+    return fields.size("seed", 0, SIZE_MAX, default_value);
   } catch (const ApiError&) {  // which says nothing of negative numbers
     expected("seed", "a whole number from -9223372036854775808 to 18446744073709551615", value);
   }

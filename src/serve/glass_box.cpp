@@ -27,7 +27,7 @@ double rounded(double value) {
   if (!std::isfinite(value)) return value > 0 ? 9999.0 : -9999.0;  // JSON has no infinity
   return number_of(fmt::format("{:.6g}", value)).value();
 }
-double share(float value) { return std::round(static_cast<double>(value) * 1e6) / 1e6; }
+double rounded(float value) { return std::round(static_cast<double>(value) * 1e6) / 1e6; }
 
 // A model that computes NaN has no answer to show, and JSON has no NaN.
 void check_probabilities(std::span<const float> probabilities, std::size_t layer) {
@@ -64,10 +64,10 @@ struct Writer {
                       {"special", tokenizer.is_special(one.token)},
                       {"rank", one.rank},
                       {"logit", rounded(one.logit)},
-                      {"probability", share(one.probability)},
-                      {"after_temperature", share(one.after_temperature)},
-                      {"after_top_k", share(one.after_top_k)},
-                      {"after_top_p", share(one.after_top_p)}});
+                      {"probability", rounded(one.probability)},
+                      {"after_temperature", rounded(one.after_temperature)},
+                      {"after_top_k", rounded(one.after_top_k)},
+                      {"after_top_p", rounded(one.after_top_p)}});
     }
     return {{"choices", std::move(list)},
             {"kept_top_k", all.kept_top_k},
@@ -79,10 +79,11 @@ struct Writer {
     for (const TokenId token : request.tokens) texts.push_back(text(token));
     for (const Look::Attention& one : look.attention) {
       nlohmann::json heads = nlohmann::json::array();
-      for (std::size_t head = 0; head < one.shares.rows(); ++head) {
-        check_probabilities(one.shares.view().row(head), static_cast<std::size_t>(one.layer));
+      for (std::size_t head = 0; head < one.probabilities.rows(); ++head) {
+        check_probabilities(one.probabilities.view().row(head),
+                            static_cast<std::size_t>(one.layer));
         nlohmann::json& row = heads.emplace_back(nlohmann::json::array());
-        for (const float value : one.shares.view().row(head)) {
+        for (const float value : one.probabilities.view().row(head)) {
           row.push_back(std::round(static_cast<double>(value) * 1e4) / 1e4);
         }
       }
@@ -99,16 +100,15 @@ struct Writer {
       softmax(next, next);
       check_probabilities(next, layer);
       nlohmann::json guesses = nlohmann::json::array();
-      for (const TokenProbability& one : top_tokens(next, request.top)) {
-        guesses.push_back({{"token", one.token},
-                           {"text", text(one.token)},
-                           {"probability", share(one.probability)}});
+      for (const RankedToken& one : top_tokens(next, request.top)) {
+        guesses.push_back(
+            {{"token", one.token}, {"text", text(one.token)}, {"probability", rounded(one.value)}});
       }
       nlohmann::json entry = {{"layer", layer}, {"guesses", std::move(guesses)}};
       if (request.next) {
         const float probability = next[static_cast<std::size_t>(*request.next)];
         entry["next"] = {{"rank", rank_of(next, *request.next)},
-                         {"probability", share(probability)}};
+                         {"probability", rounded(probability)}};
       }
       list.push_back(std::move(entry));
     }

@@ -51,16 +51,16 @@ std::string RequestFields::text(const char* key) {
 }
 
 template <class T, class Read>
-T RequestFields::read(const char* key, T otherwise, Read convert) {
+T RequestFields::read(const char* key, T default_value, Read convert) {
   const std::optional<JsonNode> value = find(key);
-  if (!value) return otherwise;
+  if (!value) return default_value;
   const std::string field = path(key);
   return reading(field, [&] { return convert(*value, field); });
 }
 
 std::size_t RequestFields::size(const char* key, std::size_t min, std::size_t max,
-                                std::size_t otherwise) {
-  return read(key, otherwise, [&](JsonNode value, const std::string& field) {
+                                std::size_t default_value) {
+  return read(key, default_value, [&](JsonNode value, const std::string& field) {
     if (value.is_number() && !value.is_whole()) {  // some languages write 5.0 for 5
       const double number = value.number();
       const auto most = static_cast<double>(std::min(max, std::size_t{1} << 53));
@@ -72,14 +72,14 @@ std::size_t RequestFields::size(const char* key, std::size_t min, std::size_t ma
   });
 }
 
-float RequestFields::number(const char* key, NumberRange range, float otherwise) {
-  return read(key, otherwise, [&](JsonNode value, const std::string& field) {
+float RequestFields::number(const char* key, NumberRange range, float default_value) {
+  return read(key, default_value, [&](JsonNode value, const std::string& field) {
     return static_cast<float>(json_number(value, kRequest, field, range.min, range.max));
   });
 }
 
-bool RequestFields::flag(const char* key, bool otherwise) {
-  return read(key, otherwise, [&](JsonNode value, const std::string& field) {
+bool RequestFields::flag(const char* key, bool default_value) {
+  return read(key, default_value, [&](JsonNode value, const std::string& field) {
     return json_bool(value, kRequest, field);
   });
 }

@@ -60,9 +60,9 @@ class RequestFields {
   // These two refuse an object without the member. what: what was expected, for the error.
   JsonNode needed(const char* key, std::string_view what);
   std::string text(const char* key);
-  std::size_t size(const char* key, std::size_t min, std::size_t max, std::size_t otherwise);
-  float number(const char* key, NumberRange range, float otherwise);
-  bool flag(const char* key, bool otherwise);
+  std::size_t size(const char* key, std::size_t min, std::size_t max, std::size_t default_value);
+  float number(const char* key, NumberRange range, float default_value);
+  bool flag(const char* key, bool default_value);
   // Accepts these members with any value: they do not influence the answer, or are read elsewhere.
   void ignore(std::initializer_list<const char*> keys);
   // Accepts the member only with a value that changes nothing. neutral: these values, as a JSON
@@ -73,7 +73,7 @@ class RequestFields {
 
  private:
   template <class T, class Read>
-  T read(const char* key, T otherwise, Read convert);
+  T read(const char* key, T default_value, Read convert);
 
   JsonNode object_;
   std::string path_;

@@ -263,10 +263,10 @@ std::vector<Scheduler::Slot*> Scheduler::plan_step() {
       std::ranges::count_if(order, [&](const Slot* slot) { return left(slot) == 1; }));
   std::size_t prompts = order.size() - writing;
   std::size_t rows = engine_.max_rows() - writing;  // at least one per prompt
-  std::size_t usual = rows;                         // for prompts that may be cut
+  std::size_t budget = rows;                        // for prompts that may be cut
   if (writing > 0) {
     const std::size_t few = std::clamp(kRowsPerPrompt * prompts, kLeastPromptRows, kMostPromptRows);
-    usual = std::min(rows, std::max(few, prompts));
+    budget = std::min(rows, std::max(few, prompts));
   }
   inputs_.clear();
   std::vector<Slot*> taken;
@@ -276,11 +276,11 @@ std::vector<Scheduler::Slot*> Scheduler::plan_step() {
     const std::size_t least = fed == 0 ? first_pass(engine_.plan(), tokens) : 1;
     std::size_t n = 1;
     if (left(slot) > 1) {
-      n = std::min(left(slot), std::max({least, usual / prompts, std::size_t{1}}));
+      n = std::min(left(slot), std::max({least, budget / prompts, std::size_t{1}}));
       --prompts;
       if (n > rows) continue;  // it waits for a step with more free rows
       rows -= n;
-      usual -= std::min(usual, n);
+      budget -= std::min(budget, n);
     }
     inputs_.push_back({slot->sequence.get(), tokens.subspan(fed, n), n == left(slot) ? 1u : 0u});
     taken.push_back(slot);

@@ -67,9 +67,9 @@ void add_special_tokens(const ModelFile& file, const Tokenizer& tokenizer,
 }
 
 ChatTemplateSource of_file(const ModelFile& file) {
-  NamedText usual = file.chat_template(), tools = file.tools_template();
-  return {std::move(usual.text),
-          std::move(usual.where),
+  NamedText chat = file.chat_template(), tools = file.tools_template();
+  return {std::move(chat.text),
+          std::move(chat.where),
           {},
           std::move(tools.text),
           std::move(tools.where)};

@@ -378,7 +378,7 @@ class Builder {
     const BufferId r = w_.buffer("r", n_experts);
     w_.step("router", EmbedStep{r, weight("scores", {rows, n_experts})});
     const auto score = odd_ ? RouteStep::Score::Sigmoid : RouteStep::Score::Softmax;
-    w_.step("shares", RouteStep{r, pick(1, n_experts), odd_ != large_, score});
+    w_.step("routing_weights", RouteStep{r, pick(1, n_experts), odd_ != large_, score});
     return r;
   }
   std::string route_text() const {

@@ -91,7 +91,7 @@ std::vector<int> times_computed(CpuWorkspace& w, std::size_t n_threads, std::siz
   std::vector<int> times(panels * rows.end);
   for (std::size_t thread = 0; thread < n_threads; ++thread) {
     const ThreadSlice slice(w, thread, n_threads);
-    slice.share_tiles(panels, rows, together, [&](Range of_panels, Range of_rows) {
+    slice.slice_tiles(panels, rows, together, [&](Range of_panels, Range of_rows) {
       for (std::size_t panel = of_panels.begin; panel < of_panels.end; ++panel) {
         for (std::size_t r = of_rows.begin; r < of_rows.end; ++r) ++times[panel * rows.end + r];
       }

@@ -232,8 +232,8 @@ class Oracle {
       std::vector<double> sum(buffer(s.out)[t].size());
       std::size_t n_terms = 0;  // of all experts together
       for (std::size_t e = 0; e < s.experts.size(); ++e) {
-        const double share = buffer(s.shares)[t][e];
-        if (share == 0.0) continue;
+        const double weight = buffer(s.routing_weights)[t][e];
+        if (weight == 0.0) continue;
         const ExpertsStep::Expert& x = s.experts[e];
         std::vector<double> g = product(x.gate, buffer(s.in)[t], weights_.vector(x.gate_bias));
         std::vector<double> u = product(x.up, buffer(s.in)[t], weights_.vector(x.up_bias));
@@ -248,7 +248,7 @@ class Oracle {
         }
         note(g, 1);
         const std::vector<double> one = product(x.down, g, weights_.vector(x.down_bias));
-        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += share * one[i];
+        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weight * one[i];
         n_terms += g.size();
       }
       result_.most_terms = std::max(result_.most_terms, n_terms);

@@ -586,14 +586,15 @@ TEST(CudaPlans, AnActivationWithColumnsUpToTheEndOfARow) {
   EXPECT_LE(one.error(0), 0.01);
 }
 
-// A sigmoid below 1 / FLT_MAX is 0. If all chosen shares are 0, so is their sum: no division by it.
+// A sigmoid below 1 / FLT_MAX is 0. If all chosen routing weights are 0, so is their sum: no
+// division by it.
 TEST(CudaPlans, SharesThatAreAllZeroStayZero) {
   SmallPlan one;
   const BufferId r = one.buffer("r");
   one.linear(r, one.x, "router");
   one.w.step("", ActivateStep{r, r, kNone, ActivateStep::Function::Sigmoid});
   one.w.step("", MapStep{r, -1000.0f});
-  one.w.step("shares", RouteStep{r, 2, true, RouteStep::Score::Sigmoid});
+  one.w.step("routing_weights", RouteStep{r, 2, true, RouteStep::Score::Sigmoid});
   one.w.step("sum", AddStep{one.x, r});
   one.show(one.x);
   const Checkpoint checkpoint = one.write();
@@ -616,7 +617,7 @@ TEST(CudaBytes, CountAllThatAPassAllocates) {
   SmallPlan one;
   const BufferId r = one.buffer("r", 3), y = one.buffer("y");
   one.linear(r, one.x, "router");
-  one.w.step("shares", RouteStep{r, 2});
+  one.w.step("routing_weights", RouteStep{r, 2});
   ExpertsStep experts{y, one.x, r, {}};
   for (const char* name : {"0", "1", "2"}) {
     const auto weight = [&](const char* part, std::size_t outputs, std::size_t inputs) {

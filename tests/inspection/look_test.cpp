@@ -42,9 +42,9 @@ TEST_P(EveryModel, LooksAtWhatTraceWritesDown) {
   EXPECT_EQ(found.logits, last_row("logits"));
   std::size_t attends = 0;
   for (const Look::Attention& one : found.attention) {
-    const std::size_t n_heads = one.shares.rows();
+    const std::size_t n_heads = one.probabilities.rows();
     for (std::size_t head = 0; head < n_heads; ++head) {
-      const auto row = one.shares.view().row(head);
+      const auto row = one.probabilities.view().row(head);
       EXPECT_EQ(std::vector<float>(row.begin(), row.end()),
                 last_row(fmt::format("layers.{}.attn_probs", one.layer),
                          1 + (n_heads - 1 - head) * ids.size()))

@@ -189,26 +189,26 @@ TEST(Relu, CutsOffBelowZeroAndKeepsWhatIsNoNumber) {
 }
 
 TEST(Route, KeepsTheLargestAndOfEqualOnesTheFirst) {
-  const auto routed = [](std::vector<float> shares, std::size_t n, bool normed) {
-    route(shares, {.n_chosen = n, .normed = normed});
-    return shares;
+  const auto routed = [](std::vector<float> routing_weights, std::size_t n, bool normed) {
+    route(routing_weights, {.n_chosen = n, .normed = normed});
+    return routing_weights;
   };
-  const std::vector<float> shares = {0.125f, 0.25f, 0.125f, 0.25f, 0.125f, 0.125f};
+  const std::vector<float> routing_weights = {0.125f, 0.25f, 0.125f, 0.25f, 0.125f, 0.125f};
   using Row = std::vector<float>;
-  EXPECT_EQ(routed(shares, 1, false), (Row{0.0f, 0.25f, 0.0f, 0.0f, 0.0f, 0.0f}));
-  EXPECT_EQ(routed(shares, 3, false), (Row{0.125f, 0.25f, 0.0f, 0.25f, 0.0f, 0.0f}));
-  EXPECT_EQ(routed(shares, 4, false), (Row{0.125f, 0.25f, 0.125f, 0.25f, 0.0f, 0.0f}));
-  EXPECT_EQ(routed(shares, 2, true), (Row{0.0f, 0.5f, 0.0f, 0.5f, 0.0f, 0.0f}));
-  EXPECT_EQ(routed(shares, 6, false), shares);
+  EXPECT_EQ(routed(routing_weights, 1, false), (Row{0.0f, 0.25f, 0.0f, 0.0f, 0.0f, 0.0f}));
+  EXPECT_EQ(routed(routing_weights, 3, false), (Row{0.125f, 0.25f, 0.0f, 0.25f, 0.0f, 0.0f}));
+  EXPECT_EQ(routed(routing_weights, 4, false), (Row{0.125f, 0.25f, 0.125f, 0.25f, 0.0f, 0.0f}));
+  EXPECT_EQ(routed(routing_weights, 2, true), (Row{0.0f, 0.5f, 0.0f, 0.5f, 0.0f, 0.0f}));
+  EXPECT_EQ(routed(routing_weights, 6, false), routing_weights);
 }
 
-// The bias decides which experts are chosen, but is not added to their shares. Groups of two: the
-// second one has the largest number, the third one the largest sum.
+// The bias decides which experts are chosen, but is not added to their routing_weights. Groups of
+// two: the second one has the largest number, the third one the largest sum.
 TEST(Route, ChoosesWithABiasAndInGroups) {
   const auto routed = [](Routing how) {
-    std::vector<float> shares = {0.125f, 0.125f, 0.5f, 0.0f, 0.375f, 0.25f};
-    route(shares, how);
-    return shares;
+    std::vector<float> routing_weights = {0.125f, 0.125f, 0.5f, 0.0f, 0.375f, 0.25f};
+    route(routing_weights, how);
+    return routing_weights;
   };
   const std::vector<float> bias = {1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
   using Row = std::vector<float>;
@@ -238,10 +238,10 @@ TEST(ClampedSwiglu, KeepsBothFactorsInARangeAndWhatIsNoNumber) {
 }
 
 TEST(Route, TheOthersAreZeroWhereTheSumOfTheChosenIsNoNumber) {
-  std::vector<float> shares = {0.5f, kNan, 0.25f, 0.125f};
-  route(shares, {.n_chosen = 2, .normed = true});
-  EXPECT_EQ(std::ranges::count(shares, 0.0f), 2);
-  EXPECT_TRUE(std::isnan(shares[0]) && std::isnan(shares[1]));
+  std::vector<float> routing_weights = {0.5f, kNan, 0.25f, 0.125f};
+  route(routing_weights, {.n_chosen = 2, .normed = true});
+  EXPECT_EQ(std::ranges::count(routing_weights, 0.0f), 2);
+  EXPECT_TRUE(std::isnan(routing_weights[0]) && std::isnan(routing_weights[1]));
   std::vector<float> none(4, 0.0f);
   route(none, {.n_chosen = 2, .normed = true});
   EXPECT_EQ(none, std::vector<float>(4, 0.0f));
@@ -251,22 +251,22 @@ TEST(Route, TheOthersAreZeroWhereTheSumOfTheChosenIsNoNumber) {
 TEST(Route, AnExpertChosenByABiasThatIsNoNumberHasNoNumber) {
   const std::vector<float> bias = {0.0f, kNan, 0.0f, 0.0f};
   for (const bool normed : {false, true}) {
-    std::vector<float> shares = {0.5f, 0.125f, 0.25f, 0.125f};
-    route(shares, {.n_chosen = 2, .normed = normed, .bias = bias});
-    EXPECT_TRUE(std::isnan(shares[1]));
-    EXPECT_EQ(std::isnan(shares[0]), normed);
-    EXPECT_EQ(std::ranges::count(shares, 0.0f), 2);
+    std::vector<float> routing_weights = {0.5f, 0.125f, 0.25f, 0.125f};
+    route(routing_weights, {.n_chosen = 2, .normed = normed, .bias = bias});
+    EXPECT_TRUE(std::isnan(routing_weights[1]));
+    EXPECT_EQ(std::isnan(routing_weights[0]), normed);
+    EXPECT_EQ(std::ranges::count(routing_weights, 0.0f), 2);
   }
 }
 
 // NaN is not lost, and never more experts are chosen than n_chosen.
 TEST(Route, ChoosesWhatIsNoNumberFirst) {
-  std::vector<float> shares = {0.5f, kNan, 0.25f, kNan};
-  route(shares, {.n_chosen = 3});
-  EXPECT_EQ(shares[0], 0.5f);
-  EXPECT_TRUE(std::isnan(shares[1]));
-  EXPECT_EQ(shares[2], 0.0f);
-  EXPECT_TRUE(std::isnan(shares[3]));
+  std::vector<float> routing_weights = {0.5f, kNan, 0.25f, kNan};
+  route(routing_weights, {.n_chosen = 3});
+  EXPECT_EQ(routing_weights[0], 0.5f);
+  EXPECT_TRUE(std::isnan(routing_weights[1]));
+  EXPECT_EQ(routing_weights[2], 0.0f);
+  EXPECT_TRUE(std::isnan(routing_weights[3]));
   std::vector<float> all(5, kNan);
   route(all, {.n_chosen = 2});
   EXPECT_TRUE(std::isnan(all[0]) && std::isnan(all[1]));

@@ -190,7 +190,7 @@ void expect_two_panels(const Kernels& k, WeightLayout layout,
     TileArgs both = args(first, together);
     both.second = panels[1 - first] - panels[first];
     both.second_out = kSecondOut;
-    both.straight_on = StraightOn::FromMemory;
+    both.prefetch = Prefetch::FromMemory;
     tile(both, 1);
     ASSERT_EQ(together, one_by_one) << "first panel " << first;
   }

@@ -70,7 +70,7 @@ TEST_F(GlassBoxTest, ShowsTheNumbersOfPeek) {
     const json& one = found["choices"][i];
     EXPECT_EQ(one["token"], expected[i].token);
     EXPECT_EQ(one["rank"], i);
-    EXPECT_NEAR(one["probability"].get<float>(), expected[i].probability, 1e-6f);
+    EXPECT_NEAR(one["probability"].get<float>(), expected[i].value, 1e-6f);
   }
   const json attention = ask(box, request(GlassView::Attention));
   EXPECT_EQ(attention["texts"].size(), choices.tokens.size());

@@ -143,7 +143,7 @@ std::unique_ptr<Backend> make_cpu_backend(const Plan& plan, const Checkpoint& ch
   return std::make_unique<CpuBackend>(plan, checkpoint, kv_type, n_threads);
 }
 
-KvType usual_kv_type(const Checkpoint& checkpoint) {
+KvType default_kv_type(const Checkpoint& checkpoint) {
   const ActivationType type = kernels().matmul(WeightLayout::RoundedBF16).activation_type;
   const bool rounds = type == ActivationType::BF16;
   return rounds && is_large(checkpoint) ? KvType::BF16 : KvType::F16;

@@ -28,9 +28,9 @@ static_assert(std::extent_v<decltype(Kernels::rope)> ==
 constexpr std::size_t kMinWorkPerThread = std::size_t{1} << 20;
 // A pass with less work than this is shorter than the time for which the operating system gives a
 // processor to another program. If a thread had to wait for that in such a pass, the first thread
-// computes the next kAlone passes alone.
+// computes the next kSingleThreadPasses passes alone.
 constexpr std::size_t kShortPass = std::size_t{8} << 20;
-constexpr std::size_t kAlone = 1000;
+constexpr std::size_t kSingleThreadPasses = 1000;
 
 // The work of one thread in a pass. Between two barriers no thread writes what another reads.
 class Pass {
@@ -45,9 +45,10 @@ class Pass {
         k_(w.kernels),
         slice_(w, thread, n_threads),
         attention_(batch, program.weights, w, slice_),
-        experts_(program.plan, program.weights, w, slice_),
+        experts_(program.weights, w, slice_),
         states_(batch, program.plan, program.weights, w, slice_),
-        rows_(count_tokens(batch)) {}
+        rows_(count_tokens(batch)),
+        scores_all_(logits.rows() == rows_) {}
 
   void run() {
     write_angles();  // published by the barrier of the embedding, the first step of every plan
@@ -58,18 +59,18 @@ class Pass {
   }
 
  private:
-  // Calls visit(row, text, t) for this thread's share of the rows: row `row` is token t of `text`.
+  // Calls visit(row, text, t) for this thread's slice of the rows: row `row` is token t of `text`.
   void for_own_rows(const auto& visit) const {
     std::size_t row = 0;
-    const Range share = slice_.share(rows_);
+    const Range mine = slice_.of(rows_);
     for (const SequenceTokens& one : batch_) {
       for (std::size_t t = 0; t < one.tokens.size(); ++t, ++row) {
-        if (row >= share.begin && row < share.end) visit(row, one, t);
+        if (row >= mine.begin && row < mine.end) visit(row, one, t);
       }
     }
   }
 
-  // Writes cos and sin of the angles of this thread's share of the rows.
+  // Writes cos and sin of the angles of this thread's slice of the rows.
   void write_angles() {
     for_own_rows([&](std::size_t row, const SequenceTokens& one, std::size_t t) {
       write_angles(row, one.cache->placement, one.cache->length() + t);
@@ -121,8 +122,8 @@ class Pass {
     const Rows rows = reads_gated ? Rows{&w_.gated, {}} : prepare(step.input, types);
     rounded_ = kNone;
     multiply(step, rows, false);
-    if (!scores_all()) multiply(step, rows, true);
-    // No barrier after the logits: the pass ends for each thread when its share is done.
+    if (!scores_all_) multiply(step, rows, true);
+    // No barrier after the logits: the pass ends for each thread when its slice is done.
     if (step.linears.back().out != program_.plan.logits) slice_.barrier();
   }
 
@@ -131,7 +132,7 @@ class Pass {
     std::array<Product, FusedLinears::kMaxLinears> products;
     std::size_t n = 0;
     for (const FusedLinear& linear : step.linears) {
-      const bool some = linear.scored_only && !scores_all();
+      const bool some = linear.scored_only && !scores_all_;
       if (some == scored_only) products[n++] = product(linear);
     }
     if (n == 0) return;
@@ -152,7 +153,7 @@ class Pass {
     const GatedOut out{buffer(step.out), rounded_types(step.readers), &w_.gated};
     if (is_rounded(out.types)) rounded_ = step.out;
     const std::size_t together = slice_.rows_together(gate);
-    slice_.share_tiles(gate.panel_count(), {0, rows_}, together, [&](Range panels, Range rows) {
+    slice_.slice_tiles(gate.panel_count(), {0, rows_}, together, [&](Range panels, Range rows) {
       gated_panels(k_, slice_, product, x, panels, rows, out);
     });
     slice_.barrier();
@@ -172,7 +173,7 @@ class Pass {
     const auto score = step.score == RouteStep::Score::Softmax ? softmax : sigmoid;
     const std::span<const float> bias(weights_.vector(step.bias),
                                       step.bias == kNone ? 0 : x.cols());
-    const Range mine = slice_.share(rows_);
+    const Range mine = slice_.of(rows_);
     for (std::size_t r = mine.begin; r < mine.end; ++r) {
       score(x.row(r), x.row(r));
       route(x.row(r), {step.n_chosen, step.normed, bias, step.scale, step.groups});
@@ -183,13 +184,13 @@ class Pass {
   void compute(const FusedExperts& step) { experts_.run(step, rows_); }
 
   void compute(const FusedAttention& step) {
-    attention_.run(step, program_.plan.cache(step.step.cache), step.scored_only && !scores_all());
+    attention_.run(step, program_.plan.cache(step.step.cache), step.scored_only && !scores_all_);
   }
 
   void compute(const ActivateStep& step) {
     const auto activate = k_.activate[static_cast<std::size_t>(step.function)];
     const auto gate = buffer(step.gate), out = buffer(step.out);
-    const Range mine = slice_.share(rows_);
+    const Range mine = slice_.of(rows_);
     for (std::size_t r = mine.begin; r < mine.end; ++r) {
       const float* const up = step.up == kNone ? nullptr : &buffer(step.up)(r, step.first_column);
       activate(gate.row(r).data(), up, out.cols(), out.row(r).data());
@@ -208,7 +209,7 @@ class Pass {
     const std::size_t from = in.cols() / n_heads, to = out.cols() / n_heads;
     const std::size_t panels = panels_of(to);
     float* const values = slice_.scratch().tile.data();
-    const Range mine = slice_.share(n_heads * panels);
+    const Range mine = slice_.of(n_heads * panels);
     for (std::size_t i = mine.begin; i < mine.end; ++i) {
       const std::size_t head = i / panels, panel = i % panels, output = panel * kPanelOutputs;
       const PanelMatrix& weight = weights_.matrix(step.weights[head]);
@@ -229,7 +230,7 @@ class Pass {
   void compute(const JoinStep& step) {
     const auto a = buffer(step.a), b = buffer(step.b), out = buffer(step.out);
     const std::size_t first = a.cols() / step.n_heads, second = b.cols() / step.n_heads;
-    const Range mine = slice_.share(rows_);
+    const Range mine = slice_.of(rows_);
     for (std::size_t r = mine.begin; r < mine.end; ++r) {
       float* to = &out(r, 0);
       for (std::size_t head = 0; head < step.n_heads; ++head) {
@@ -244,7 +245,7 @@ class Pass {
     const auto x = buffer(step.x), in = buffer(step.in);
     float* const row = scratch_row(in.cols()).data();
     const PackedNorm norm = weights_.norm(step.norm);
-    const Range mine = slice_.share(rows_);
+    const Range mine = slice_.of(rows_);
     for (std::size_t r = mine.begin; r < mine.end; ++r) {
       if (norm) {
         norm.apply(k_, in.row(r).data(), row);
@@ -261,8 +262,8 @@ class Pass {
     const auto in = buffer(step.in), out = buffer(step.out);
     const std::size_t group = step.norm.group;
     const PackedNorm norm = weights_.norm(step.norm);
-    const std::size_t first = step.scored_only && !scores_all() ? first_scored_row() : 0;
-    const Range mine = slice_.share(rows_ - first);
+    const std::size_t first = step.scored_only && !scores_all_ ? first_scored_row() : 0;
+    const Range mine = slice_.of(rows_ - first);
     for (std::size_t r = first + mine.begin; r < first + mine.end; ++r) {
       for (std::size_t c = 0; c < in.cols(); c += group) {
         norm.apply(k_, &in(r, c), &out(r, c), c / group);
@@ -283,7 +284,7 @@ class Pass {
     // The linears that write the logits end without a barrier, and a thread has written columns of
     // all rows. All other steps end with a barrier.
     if (step.x == program_.plan.logits) slice_.barrier();
-    const Range mine = slice_.share(rows_);
+    const Range mine = slice_.of(rows_);
     for (std::size_t r = mine.begin; r < mine.end; ++r) {
       float* const row = x.row(r).data();
       if (by != nullptr) k_.activate[kProduct](row, by, x.cols(), row);
@@ -298,7 +299,7 @@ class Pass {
   }
 
   void compute(const FusedSelect& step) {
-    if (scores_all()) return;
+    if (scores_all_) return;
     if (slice_.is_first()) {
       std::size_t to = 0;
       std::size_t row = 0;
@@ -316,8 +317,6 @@ class Pass {
     slice_.barrier();
     rows_ = logits_.rows();
   }
-
-  bool scores_all() const { return logits_.rows() == count_tokens(batch_); }
 
   std::size_t first_scored_row() const {
     std::size_t row = 0;
@@ -356,6 +355,7 @@ class Pass {
   PackedExperts experts_;
   PackedStates states_;
   std::size_t rows_;  // of the current step: all tokens of the pass, later only the scored ones
+  bool scores_all_;   // all tokens of the pass are scored
   // The rows of this buffer are only in CpuWorkspace::gated, rounded, until the next FusedLinears.
   BufferId rounded_ = kNone;
 };
@@ -400,15 +400,16 @@ void cpu_pass(const CpuProgram& program, std::span<const SequenceTokens> batch, 
   for (auto& next : w.next_task) next = 0;
   const std::size_t threads = w.threads.size();
   const std::size_t work = count_tokens(batch) * program.weights.bytes.per_token;
-  const bool crowded = work < kShortPass && w.alone > 0;
-  if (threads == 1 || work < kMinWorkPerThread * threads || crowded) {
-    if (crowded) --w.alone;
+  const bool threads_wait = work < kShortPass && w.single_thread_passes > 0;
+  if (threads == 1 || work < kMinWorkPerThread * threads || threads_wait) {
+    if (threads_wait) --w.single_thread_passes;
     Pass(program, batch, w, logits, 0, 1).run();
   } else {
     const std::uint32_t sleeps = w.threads.sleeps();
     w.threads.run(
         [&](std::size_t thread) { Pass(program, batch, w, logits, thread, threads).run(); });
-    if (work < kShortPass && w.threads.sleeps() != sleeps) w.alone = kAlone;
+    if (work < kShortPass && w.threads.sleeps() != sleeps)
+      w.single_thread_passes = kSingleThreadPasses;
   }
   for (const SequenceTokens& one : batch) one.cache->advance(one.tokens.size());
 }

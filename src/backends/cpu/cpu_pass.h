@@ -21,7 +21,7 @@ SequenceState cpu_state(const Plan& plan);
 double cpu_state_bytes(const Plan& plan);
 
 // Runs one pass of a model over the next tokens of some sequences, with packed weights and the
-// kernels of w.kernels. All threads run all steps together; each computes its share of a step.
+// kernels of w.kernels. All threads run all steps together; each computes its slice of a step.
 //
 //   batch   each sequence once; at least 1 token each, at most w.max_rows in total
 //   logits  [sum of n_logits, vocab_size]  written: the scores after the last n_logits tokens

@@ -53,7 +53,7 @@ struct Sizes {
     for (const FusedStep& step : fused.steps) {
       const auto* one = std::get_if<FusedExperts>(&step);
       if (one == nullptr) continue;
-      const std::size_t n = most_chosen(plan, one->step), width = expert_width(plan, one->step);
+      const std::size_t n = one->n_chosen, width = one->width;
       experts = std::max(experts, one->step.experts.size());
       slots_per_row = std::max(slots_per_row, n);
       hidden.width = std::max(hidden.width, n * f32_stride(width));
@@ -109,7 +109,7 @@ CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kerne
     const std::size_t half = table_of_angles.values.size();
     rotations.push_back({Matrix<float>(rows, half), Matrix<float>(rows, half)});
   }
-  std::size_t queries = table.rows_per_share;
+  std::size_t queries = table.min_rows_per_thread;
   std::size_t head_dim = 0, n_heads = 0, n_kv_heads = 0;
   for (const FusedStep& step : fused.steps) {
     const auto* attention = std::get_if<FusedAttention>(&step);
@@ -125,7 +125,7 @@ CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kerne
   hidden = Matrix<float>(sizes.hidden.rows, sizes.hidden.width);
   gated = RoundedRows(table, {sizes.gated});
   joined = AttentionSums(kFewRows * n_heads, padded);
-  turns = std::vector<ThreadPool::Count>(kFewRows * n_kv_heads);
+  n_joined = std::vector<ThreadPool::Count>(kFewRows * n_kv_heads);
   if (n_threads > 1) prepared = PreparedRows(table, {sizes.dense, sizes.slots});
   for (Scratch& one : scratch) {
     const bool first = &one == &scratch.front();  // computes short passes alone

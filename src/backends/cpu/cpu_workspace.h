@@ -92,7 +92,7 @@ struct AttentionSums {
 
 // Which rows go to which experts. A row has one slot per expert that it goes to. The slots of an
 // expert follow each other, so that its weights are read once for all of its rows.
-struct Slots {
+struct ExpertSlots {
   struct Expert {
     std::size_t index, first, end;  // slots [first, end)
   };
@@ -114,7 +114,7 @@ struct CpuWorkspace {
     Matrix<float> cos, sin;        // [max_rows, head_dim / 2]
   };
   std::vector<Rotation> rotations;  // by FrequenciesId
-  PreparedRows prepared;            // of more than kFewRows rows: a share per thread
+  PreparedRows prepared;            // of more than kFewRows rows: a slice per thread
   RoundedRows gated;                // results of FusedGate that are only needed rounded
   Matrix<float> hidden;             // inside experts: one row per slot; stride: f32_stride(width)
 
@@ -122,7 +122,7 @@ struct CpuWorkspace {
   static constexpr std::size_t kScoreStride = f32_stride(kScores);  // from query to query
   struct Scratch {                                                  // of one thread
     PreparedRows prepared;         // of at most kFewRows rows, or of one thread alone
-    Slots slots;                   // of the current FusedExperts
+    ExpertSlots slots;             // of the current FusedExperts
     Matrix<float> tile;            // [2 * kMostTileRows, 32]: the output of kernels
     PreparedRows queries;          // [queries, head_dim, rounded up to 32], padded with zeros
     PreparedRows scores;           // [queries, kScores], stride: kScoreStride
@@ -131,9 +131,11 @@ struct CpuWorkspace {
   std::vector<Scratch> scratch;
   std::vector<std::atomic<std::size_t>> next_task;  // per attention of the plan
   // For a pass over one token each of few texts: the threads share the segments of a text.
-  AttentionSums joined;                  // [kFewRows * heads]
-  std::vector<ThreadPool::Count> turns;  // [kFewRows * key heads]: segments already in `joined`
-  std::size_t alone = 0;  // how many more short passes one thread computes, see cpu_pass.cpp
+  AttentionSums joined;  // [kFewRows * heads]
+  // [kFewRows * key heads]: how many segments are in `joined` already
+  std::vector<ThreadPool::Count> n_joined;
+  // How many of the next short passes one thread computes: see kShortPass.
+  std::size_t single_thread_passes = 0;
 
   ThreadPool threads;
 };

@@ -33,7 +33,7 @@ std::vector<BufferId> buffers_of(const FusedStep& step) {
                                  return Buffers{s.input.in, s.out};
                                },
                                [](const FusedExperts& s) {
-                                 return Buffers{s.step.in, s.step.shares, s.step.out};
+                                 return Buffers{s.step.in, s.step.routing_weights, s.step.out};
                                },
                                [](const FusedAttention& s) {
                                  Buffers buffers = {s.step.q, s.step.out};
@@ -214,10 +214,10 @@ class Fuser {
   // Fuses the experts at step i with the AddStep behind them, if it can. Returns the index of the
   // next step.
   std::size_t experts(std::size_t i) {
-    FusedExperts fused{*at<ExpertsStep>(i)};
-    const ExpertsStep& step = fused.step;
+    const ExpertsStep& step = *at<ExpertsStep>(i);
+    FusedExperts fused{step, most_chosen(plan_, step), expert_width(plan_, step)};
     const AddStep* add = sum_after(plan_, i + 1, step.out);
-    fused.add = add != nullptr && add->x != step.in && add->x != step.shares;
+    fused.add = add != nullptr && add->x != step.in && add->x != step.routing_weights;
     if (fused.add) fused.step.out = add->x;
     fused_.steps.push_back(std::move(fused));
     return fused.add ? i + 2 : i + 1;

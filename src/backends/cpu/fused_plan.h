@@ -62,8 +62,9 @@ struct FusedGate {
 };
 
 struct FusedExperts {
-  ExpertsStep step;  // out: what is written, or added to
-  bool add = false;  // out += instead of out =
+  ExpertsStep step;             // out: what is written, or added to
+  std::size_t n_chosen, width;  // most_chosen() and expert_width() of the step
+  bool add = false;             // out += instead of out =
 };
 
 // What is done to each head of q, or of k, before their product.

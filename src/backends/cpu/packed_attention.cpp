@@ -50,8 +50,8 @@ void PackedAttention::run(const FusedAttention& step, const CacheShape& shape, b
   // Otherwise, all keys must be stored before the first query is computed.
   const bool store_first = stores && (!single_ || only_scored);
   if (store_first) {
-    const Range share = slice_.share(rows_ * shape.n_kv_heads);
-    for (std::size_t i = share.begin; i < share.end; ++i) {
+    const Range mine = slice_.of(rows_ * shape.n_kv_heads);
+    for (std::size_t i = mine.begin; i < mine.end; ++i) {
       store_key(layer, i / shape.n_kv_heads, i % shape.n_kv_heads);
     }
     slice_.barrier();
@@ -100,7 +100,7 @@ void PackedAttention::store_key(const Layer& layer, std::size_t row, std::size_t
 // A free thread takes the next task.
 void PackedAttention::attend(const Layer& layer, bool stores, bool only_scored) {
   const std::size_t n_kv_heads = layer.shape.n_kv_heads;
-  const std::size_t step = std::max<std::size_t>(1, k_.rows_per_share / layer.group);
+  const std::size_t step = std::max<std::size_t>(1, k_.min_rows_per_thread / layer.group);
   const bool by_segments = single_ && rows_ <= kFewRows;
   auto& next_task = w_.next_task[layer.step.index];
   std::size_t task = next_task++;
@@ -160,13 +160,13 @@ void PackedAttention::attend_segment(const Layer& layer, const Task& task, Range
   sum_segment(layer, task, segment, part);
 
   const Sums whole(w_.joined, (task.row * layer.shape.n_kv_heads + task.kv_head) * layer.group);
-  ThreadPool::Count& turn = w_.turns[task.row * layer.shape.n_kv_heads + task.kv_head];
-  w_.threads.wait_for(turn, static_cast<std::uint32_t>(segment - segments.begin));
+  ThreadPool::Count& n_joined = w_.n_joined[task.row * layer.shape.n_kv_heads + task.kv_head];
+  w_.threads.wait_for(n_joined, static_cast<std::uint32_t>(segment - segments.begin));
   if (segment == segments.begin) begin(layer, task, whole);
   join(layer, task, part, whole);
   const bool is_last = segment + 1 == segments.end;
   if (is_last) write_result(layer, task, whole);
-  ThreadPool::set(turn, is_last ? 0 : static_cast<std::uint32_t>(segment + 1 - segments.begin));
+  ThreadPool::set(n_joined, is_last ? 0 : static_cast<std::uint32_t>(segment + 1 - segments.begin));
 }
 
 Range PackedAttention::segments(const Layer& layer, const Task& task) const {
@@ -255,8 +255,9 @@ void PackedAttention::write_result(const Layer& layer, const Task& task, const S
   const std::size_t head_dim = layer.shape.head_dim;
   for_queries(layer, task, [&](std::size_t i, std::size_t r, std::size_t head) {
     float* to = &layer.out(task.row + r, head * head_dim);
-    const float share = 1.0f / sums.total[i];
-    for (std::size_t d = 0; d < head_dim; ++d) to[d] = sums.weighted[i * layer.padded + d] * share;
+    const float inverse = 1.0f / sums.total[i];
+    for (std::size_t d = 0; d < head_dim; ++d)
+      to[d] = sums.weighted[i * layer.padded + d] * inverse;
   });
 }
 

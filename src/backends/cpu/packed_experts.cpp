@@ -9,9 +9,9 @@ namespace stagecraft {
 void PackedExperts::run(const FusedExperts& fused, std::size_t n_rows) const {
   const ExpertsStep& step = fused.step;
   const auto in = buffer(step.in, n_rows), out = buffer(step.out, n_rows);
-  const Slots& slots =
-      group_by_expert(buffer(step.shares, n_rows), n_rows * most_chosen(plan_, step));
-  const std::size_t width = expert_width(plan_, step);
+  const ExpertSlots& slots =
+      group_by_expert(buffer(step.routing_weights, n_rows), n_rows * fused.n_chosen);
+  const std::size_t width = fused.width;
   const MatrixView<float> hidden(w_.hidden.data(), slots.rows.size(), width, f32_stride(width));
   multiply_gate_and_up(step, slots, in, hidden);
   slice_.barrier();
@@ -19,17 +19,17 @@ void PackedExperts::run(const FusedExperts& fused, std::size_t n_rows) const {
   slice_.barrier();
 }
 
-// Each thread computes the same result. most: the slots that fit into memory. More shares than that
-// differ from 0 only in a broken model, where a product with infinity is NaN.
-const Slots& PackedExperts::group_by_expert(MatrixView<const float> shares,
-                                            std::size_t most) const {
-  Slots& slots = slice_.scratch().slots;
+// Each thread computes the same result. most: the slots that fit into memory. More routing weights
+// than that differ from 0 only in a broken model, where a product with infinity is NaN.
+const ExpertSlots& PackedExperts::group_by_expert(MatrixView<const float> routing_weights,
+                                                  std::size_t most) const {
+  ExpertSlots& slots = slice_.scratch().slots;
   slots.rows.clear();
   slots.experts.clear();
-  for (std::size_t e = 0; e < shares.cols(); ++e) {
+  for (std::size_t e = 0; e < routing_weights.cols(); ++e) {
     const std::size_t first = slots.rows.size();
-    for (std::size_t r = 0; r < shares.rows(); ++r) {
-      if (shares(r, e) != 0.0f && slots.rows.size() < most) {
+    for (std::size_t r = 0; r < routing_weights.rows(); ++r) {
+      if (routing_weights(r, e) != 0.0f && slots.rows.size() < most) {
         slots.rows.push_back(static_cast<std::uint32_t>(r));
       }
     }
@@ -39,7 +39,7 @@ const Slots& PackedExperts::group_by_expert(MatrixView<const float> shares,
 }
 
 // For each slot, with its expert and its row: hidden = f(gate . row) * (up . row).
-void PackedExperts::multiply_gate_and_up(const ExpertsStep& step, const Slots& slots,
+void PackedExperts::multiply_gate_and_up(const ExpertsStep& step, const ExpertSlots& slots,
                                          MatrixView<const float> in,
                                          MatrixView<float> hidden) const {
   ActivationTypes types = {};
@@ -51,7 +51,7 @@ void PackedExperts::multiply_gate_and_up(const ExpertsStep& step, const Slots& s
     tiles += panels * slice_.tile_count({first, end});
   }
   const Rows x = slice_.prepare(in, {}, types, slots.rows);
-  const Range mine = slice_.share(tiles);
+  const Range mine = slice_.of(tiles);
   std::size_t before = 0;  // tiles of the experts before this one
   for (const auto& [index, first, end] : slots.experts) {
     const std::size_t n = panels * slice_.tile_count({first, end});
@@ -72,19 +72,18 @@ void PackedExperts::multiply_gate_and_up(const ExpertsStep& step, const Slots& s
   }
 }
 
-// out = sum of shares * (down . hidden), or out += that sum. Each thread computes some columns of
-// all rows, and adds in the order of the experts.
-void PackedExperts::multiply_down(const ExpertsStep& step, const Slots& slots,
+// out = sum of routing weights * (down . hidden), or out += that sum. Each thread computes some
+// columns of all rows, and adds in the order of the experts.
+void PackedExperts::multiply_down(const ExpertsStep& step, const ExpertSlots& slots,
                                   MatrixView<const float> hidden, MatrixView<float> out,
                                   bool add) const {
   ActivationTypes types = {};
-  for (const Slots::Expert& one : slots.experts) {
+  for (const ExpertSlots::Expert& one : slots.experts) {
     slice_.add_type(weights_.matrix(step.experts[one.index].down), types);
   }
   const Rows x = slice_.prepare(hidden, {}, types);
-  const auto shares = buffer(step.shares, out.rows());
-  const Range mine = slice_.share(panels_of(out.cols()));
-  const Range columns{mine.begin * kPanelOutputs, std::min(out.cols(), mine.end * kPanelOutputs)};
+  const auto routing_weights = buffer(step.routing_weights, out.rows());
+  const Range columns = slice_.columns(out.cols());
   for (std::size_t r = 0; r < out.rows() && !add; ++r) {
     std::ranges::fill(out.row(r).subspan(columns.begin, columns.size()), 0.0f);
   }
@@ -92,17 +91,17 @@ void PackedExperts::multiply_down(const ExpertsStep& step, const Slots& slots,
   for (const auto& [index, first, end] : slots.experts) {
     const PanelMatrix& down = weights_.matrix(step.experts[index].down);
     const float* const bias = weights_.vector(step.experts[index].down_bias);
-    for (std::size_t panel = mine.begin; panel < mine.end; ++panel) {
-      const std::size_t output = panel * kPanelOutputs;
+    for (std::size_t output = columns.begin; output < columns.end; output += kPanelOutputs) {
       const std::size_t n_outputs = std::min(kPanelOutputs, out.cols() - output);
       for (std::size_t s = first; s < end; s += slice_.max_rows(down)) {
         const std::size_t n = std::min(slice_.max_rows(down), end - s);
-        slice_.tile(down, panel, x, s, n, {values}, {first, end});
+        slice_.tile(down, output / kPanelOutputs, x, s, n, {values}, {first, end});
         for (std::size_t i = 0; i < n; ++i) {
           const std::size_t row = slots.rows[s + i];
           float* const sum = &out(row, output);
-          k_.add_scaled(shares(row, index), values + i * kPanelOutputs, n_outputs, sum);
-          if (bias != nullptr) k_.add_scaled(shares(row, index), bias + output, n_outputs, sum);
+          k_.add_scaled(routing_weights(row, index), values + i * kPanelOutputs, n_outputs, sum);
+          if (bias != nullptr)
+            k_.add_scaled(routing_weights(row, index), bias + output, n_outputs, sum);
         }
       }
     }

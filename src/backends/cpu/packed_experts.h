@@ -8,24 +8,23 @@ namespace stagecraft {
 // it as one matrix, so its weights are read once for all of them.
 class PackedExperts {
  public:
-  PackedExperts(const Plan& plan, const PackedWeights& weights, CpuWorkspace& w,
-                const ThreadSlice& slice)
-      : plan_(plan), weights_(weights), w_(w), slice_(slice), k_(w.kernels) {}
+  PackedExperts(const PackedWeights& weights, CpuWorkspace& w, const ThreadSlice& slice)
+      : weights_(weights), w_(w), slice_(slice), k_(w.kernels) {}
 
   // For the first n_rows rows of the step's buffers. Ends with a barrier.
   void run(const FusedExperts& fused, std::size_t n_rows) const;
 
  private:
-  const Slots& group_by_expert(MatrixView<const float> shares, std::size_t most) const;
-  void multiply_gate_and_up(const ExpertsStep& step, const Slots& slots, MatrixView<const float> in,
-                            MatrixView<float> hidden) const;
-  void multiply_down(const ExpertsStep& step, const Slots& slots, MatrixView<const float> hidden,
-                     MatrixView<float> out, bool add) const;
+  const ExpertSlots& group_by_expert(MatrixView<const float> routing_weights,
+                                     std::size_t most) const;
+  void multiply_gate_and_up(const ExpertsStep& step, const ExpertSlots& slots,
+                            MatrixView<const float> in, MatrixView<float> hidden) const;
+  void multiply_down(const ExpertsStep& step, const ExpertSlots& slots,
+                     MatrixView<const float> hidden, MatrixView<float> out, bool add) const;
   MatrixView<float> buffer(BufferId id, std::size_t n_rows) const {
     return w_.buffer(id).row_range(0, n_rows);
   }
 
-  const Plan& plan_;
   const PackedWeights& weights_;
   CpuWorkspace& w_;
   const ThreadSlice& slice_;

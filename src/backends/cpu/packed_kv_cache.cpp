@@ -10,29 +10,29 @@
 namespace stagecraft {
 namespace {
 
-PanelMatrix keys_of(const CacheShape& shape, WeightLayout kind) {
-  const bool padded = kind == WeightLayout::Q8_0 || kind == WeightLayout::RoundedBF16;
+PanelMatrix keys_of(const CacheShape& shape, WeightLayout layout) {
+  const bool padded = layout == WeightLayout::Q8_0 || layout == WeightLayout::RoundedBF16;
   const std::size_t inputs = round_up(shape.head_dim, padded ? kQuantBlock : 1);
-  return {kind, PackedKvCache::kChunk, inputs, nullptr, panel_bytes(kind, inputs)};
+  return {layout, PackedKvCache::kChunk, inputs, nullptr, panel_bytes(layout, inputs)};
 }
 
-PanelMatrix values_of(const CacheShape& shape, WeightLayout kind) {
-  const WeightLayout layout = kind == WeightLayout::Q8_0 ? WeightLayout::Q8ByInput : kind;
-  return {layout, shape.head_dim, PackedKvCache::kChunk, nullptr,
-          panel_bytes(layout, PackedKvCache::kChunk)};
+PanelMatrix values_of(const CacheShape& shape, WeightLayout layout) {
+  const WeightLayout by_input = layout == WeightLayout::Q8_0 ? WeightLayout::Q8ByInput : layout;
+  return {by_input, shape.head_dim, PackedKvCache::kChunk, nullptr,
+          panel_bytes(by_input, PackedKvCache::kChunk)};
 }
 
 std::size_t bytes_of(const PanelMatrix& matrix) { return matrix.panel_count() * matrix.stride; }
 
 // Keys and values of one head.
-std::size_t chunk_bytes(const CacheShape& shape, WeightLayout kind) {
-  return bytes_of(keys_of(shape, kind)) + bytes_of(values_of(shape, kind));
+std::size_t chunk_bytes(const CacheShape& shape, WeightLayout layout) {
+  return bytes_of(keys_of(shape, layout)) + bytes_of(values_of(shape, layout));
 }
 
 // A chunk of all layers and heads.
-std::size_t page_bytes(std::span<const CacheShape> shapes, WeightLayout kind) {
+std::size_t page_bytes(std::span<const CacheShape> shapes, WeightLayout layout) {
   std::size_t bytes = 0;
-  for (const CacheShape& shape : shapes) bytes += shape.n_kv_heads * chunk_bytes(shape, kind);
+  for (const CacheShape& shape : shapes) bytes += shape.n_kv_heads * chunk_bytes(shape, layout);
   return bytes;
 }
 
@@ -41,15 +41,15 @@ std::size_t pages_for(std::size_t positions) {
 }
 
 // The index of the number of an input and an output in a panel without blocks.
-template <WeightLayout kKind>
+template <WeightLayout kLayout>
 constexpr std::size_t place(std::size_t input, std::size_t output) {
-  if (kKind != WeightLayout::RoundedBF16) return input * kPanelOutputs + output;
+  if (kLayout != WeightLayout::RoundedBF16) return input * kPanelOutputs + output;
   return (input / 2 * kPanelOutputs + output) * 2 + input % 2;
 }
 
-// Writes up to 32 numbers in the format of such a panel; number i goes to place_of(i). The kind is
-// a template parameter, so that the loops contain only a load and a store.
-template <WeightLayout kKind, class PlaceOf>
+// Writes up to 32 numbers in the format of such a panel; number i goes to place_of(i). The layout
+// is a template parameter, so that the loops contain only a load and a store.
+template <WeightLayout kLayout, class PlaceOf>
 void put_numbers(const Kernels& kernels, std::span<const float> numbers, std::byte* panel,
                  PlaceOf place_of) {
   const auto put_all = [&](auto* from) {
@@ -57,27 +57,27 @@ void put_numbers(const Kernels& kernels, std::span<const float> numbers, std::by
       std::memcpy(panel + place_of(i) * sizeof *from, from + i, sizeof *from);
     }
   };
-  if constexpr (kKind == WeightLayout::F32) {
+  if constexpr (kLayout == WeightLayout::F32) {
     put_all(numbers.data());
   } else {
     std::uint16_t halves[kPanelOutputs];
-    const auto round = kKind == WeightLayout::F16 ? kernels.to_f16 : kernels.to_bf16;
+    const auto round = kLayout == WeightLayout::F16 ? kernels.to_f16 : kernels.to_bf16;
     round(numbers.data(), numbers.size(), halves);
     put_all(halves);
   }
 }
 
 // Writes a key as output `output` of its panel, and a value as input `input` of its panels.
-template <WeightLayout kKind>
+template <WeightLayout kLayout>
 void put_position(const Kernels& kernels, std::span<const float> key, std::span<const float> value,
                   std::size_t output, std::size_t input, std::byte* keys, std::byte* values,
                   std::size_t value_stride) {
   for (std::size_t d = 0; d < key.size(); d += kPanelOutputs, values += value_stride) {
     const std::size_t n = std::min(kPanelOutputs, key.size() - d);
-    put_numbers<kKind>(kernels, key.subspan(d, n), keys,
-                       [&](std::size_t i) { return place<kKind>(d + i, output); });
-    put_numbers<kKind>(kernels, value.subspan(d, n), values,
-                       [&](std::size_t i) { return place<kKind>(input, i); });
+    put_numbers<kLayout>(kernels, key.subspan(d, n), keys,
+                         [&](std::size_t i) { return place<kLayout>(d + i, output); });
+    put_numbers<kLayout>(kernels, value.subspan(d, n), values,
+                         [&](std::size_t i) { return place<kLayout>(input, i); });
   }
 }
 
@@ -118,14 +118,14 @@ void put_value(const Block& block, std::byte* to) {
 }  // namespace
 
 PackedKvCache::PackedKvCache(std::span<const CacheShape> shapes, std::size_t capacity,
-                             WeightLayout kind, std::shared_ptr<KvPages> pages)
-    : kind_(kind),
+                             WeightLayout layout, std::shared_ptr<KvPages> pages)
+    : layout_(layout),
       capacity_(capacity),
-      memory_(pages ? std::move(pages) : make_kv_pages(shapes, capacity, kind, 1)) {
+      memory_(pages ? std::move(pages) : make_kv_pages(shapes, capacity, layout, 1)) {
   std::size_t offset = 0;
   for (const CacheShape& shape : shapes) {
-    layers_.push_back({shape.head_dim, offset, keys_of(shape, kind), values_of(shape, kind)});
-    offset += shape.n_kv_heads * chunk_bytes(shape, kind);
+    layers_.push_back({shape.head_dim, offset, keys_of(shape, layout), values_of(shape, layout)});
+    offset += shape.n_kv_heads * chunk_bytes(shape, layout);
   }
   pages_.reserve(pages_for(capacity));  // a pass allocates nothing
 }
@@ -144,7 +144,7 @@ bool PackedKvCache::reserve(std::size_t length) {
     KvPages::Page page = memory_->take();
     if (!page) return false;
     // A sum over an odd number of positions reads the next one, too, times 0: it must not be NaN.
-    if (kind_ == WeightLayout::RoundedBF16) std::memset(page.data(), 0, memory_->page_bytes());
+    if (layout_ == WeightLayout::RoundedBF16) std::memset(page.data(), 0, memory_->page_bytes());
     pages_.push_back(std::move(page));
   }
   return true;
@@ -196,7 +196,7 @@ PanelMatrix PackedKvCache::values(CacheId cache, std::size_t kv_head, std::size_
                                   std::size_t positions) const {
   const Layer& one = layer(cache);
   PanelMatrix values = one.values;
-  values.inputs = kind_ == WeightLayout::RoundedBF16 ? round_up(positions, 2) : positions;
+  values.inputs = layout_ == WeightLayout::RoundedBF16 ? round_up(positions, 2) : positions;
   values.panels = chunk_of(one, kv_head, chunk) + bytes_of(one.keys);
   return values;
 }
@@ -213,25 +213,25 @@ void PackedKvCache::put(const Kernels& kernels, CacheId cache, std::size_t kv_he
     put_position_of_kind(kernels, std::span(key, one.head_dim), std::span(value, one.head_dim),
                          output, at, keys, values, one.values.stride);
   };
-  if (kind_ == WeightLayout::F32) return put_as(put_position<WeightLayout::F32>);
-  if (kind_ == WeightLayout::F16) return put_as(put_position<WeightLayout::F16>);
-  if (kind_ == WeightLayout::RoundedBF16) return put_as(put_position<WeightLayout::RoundedBF16>);
+  if (layout_ == WeightLayout::F32) return put_as(put_position<WeightLayout::F32>);
+  if (layout_ == WeightLayout::F16) return put_as(put_position<WeightLayout::F16>);
+  if (layout_ == WeightLayout::RoundedBF16) return put_as(put_position<WeightLayout::RoundedBF16>);
   for (std::size_t d = 0; d < one.head_dim; d += kPanelOutputs) {
     const std::size_t n = std::min(kPanelOutputs, one.head_dim - d);
-    put_key(Block(kernels, key + d, n), output, keys + panel_bytes(kind_, d));
+    put_key(Block(kernels, key + d, n), output, keys + panel_bytes(layout_, d));
     put_value(Block(kernels, value + d, n),
               values + d / kPanelOutputs * one.values.stride + panel_bytes(one.values.layout, at));
   }
 }
 
 std::shared_ptr<KvPages> make_kv_pages(std::span<const CacheShape> shapes, std::size_t capacity,
-                                       WeightLayout kind, std::size_t n) {
-  return std::make_shared<KvPages>(n * pages_for(capacity), page_bytes(shapes, kind));
+                                       WeightLayout layout, std::size_t n) {
+  return std::make_shared<KvPages>(n * pages_for(capacity), page_bytes(shapes, layout));
 }
 
 double packed_kv_cache_bytes(std::span<const CacheShape> shapes, std::size_t capacity,
-                             WeightLayout kind) {
-  return static_cast<double>(pages_for(capacity)) * static_cast<double>(page_bytes(shapes, kind));
+                             WeightLayout layout) {
+  return static_cast<double>(pages_for(capacity)) * static_cast<double>(page_bytes(shapes, layout));
 }
 
 }  // namespace stagecraft

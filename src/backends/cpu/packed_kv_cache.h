@@ -15,11 +15,11 @@ namespace stagecraft {
 // whose inputs are positions. So both are stored as PanelMatrix, in chunks of 64 positions, and the
 // kernels of the linear layers compute attention, too:
 //
-//   kind   keys [64, head_dim]   values [head_dim, 64]
-//   F32    F32                   F32
-//   F16    F16                   F16
-//   BF16   RoundedBF16           RoundedBF16
-//   Q8_0   Q8_0                  Q8ByInput
+//   layout  keys [64, head_dim]   values [head_dim, 64]
+//   F32     F32                   F32
+//   F16     F16                   F16
+//   BF16    RoundedBF16           RoundedBF16
+//   Q8_0    Q8_0                  Q8ByInput
 //
 // Q8_0 rounds 32 neighbouring numbers of a key or a value to bytes that share a scale. In a matrix
 // of keys these numbers are inputs, in a matrix of values outputs. So there are two layouts; both
@@ -32,10 +32,10 @@ class PackedKvCache {
  public:
   static constexpr std::size_t kChunk = 64;
 
-  // shapes: one per cache of the plan. capacity: in positions. kind: how keys and values are
+  // shapes: one per cache of the plan. capacity: in positions. layout: how keys and values are
   // stored: F32, F16, RoundedBF16 or Q8_0. pages: the memory that caches of the same shapes and
-  // kind share; null: this cache has its own, enough for its capacity. Throws std::bad_alloc.
-  PackedKvCache(std::span<const CacheShape> shapes, std::size_t capacity, WeightLayout kind,
+  // layout share; null: this cache has its own, enough for its capacity. Throws std::bad_alloc.
+  PackedKvCache(std::span<const CacheShape> shapes, std::size_t capacity, WeightLayout layout,
                 std::shared_ptr<KvPages> pages = nullptr);
 
   std::size_t length() const { return length_; }
@@ -52,14 +52,14 @@ class PackedKvCache {
   bool reserve(std::size_t length);
   // Stores the key and the value of one head at one position, [head_dim] floats each; overwrites
   // older ones. There must be room for the position. The kernels round to f16, bf16 or bytes if the
-  // kind needs it.
+  // layout needs it.
   void put(const Kernels& kernels, CacheId cache, std::size_t kv_head, std::size_t position,
            const float* key, const float* value);
 
   void advance(std::size_t count) { length_ += count; }
-  // Becomes a copy of the first `length` positions of another cache of the same shapes and kind. It
-  // shares the other's pages if both have the same KvPages, else it copies them. Returns false, and
-  // changes nothing, if the other has fewer positions, if its text cannot be cut there
+  // Becomes a copy of the first `length` positions of another cache of the same shapes and layout.
+  // It shares the other's pages if both have the same KvPages, else it copies them. Returns false,
+  // and changes nothing, if the other has fewer positions, if its text cannot be cut there
   // (Placement::kept), or if there is no room.
   bool copy(const PackedKvCache& other, std::size_t length);
   // Forgets every position from `length` on; more if the text cannot be cut there
@@ -78,7 +78,7 @@ class PackedKvCache {
   // The address of the keys of a chunk; its values follow.
   std::byte* chunk_of(const Layer& layer, std::size_t kv_head, std::size_t chunk) const;
 
-  WeightLayout kind_;
+  WeightLayout layout_;
   std::vector<Layer> layers_;
   std::size_t capacity_;
   std::size_t length_ = 0;
@@ -88,10 +88,10 @@ class PackedKvCache {
 
 // The pages that caches of `capacity` positions share: enough for n full caches.
 std::shared_ptr<KvPages> make_kv_pages(std::span<const CacheShape> shapes, std::size_t capacity,
-                                       WeightLayout kind, std::size_t n);
+                                       WeightLayout layout, std::size_t n);
 
 // The bytes of a full cache of `capacity` positions.
 double packed_kv_cache_bytes(std::span<const CacheShape> shapes, std::size_t capacity,
-                             WeightLayout kind);
+                             WeightLayout layout);
 
 }  // namespace stagecraft

@@ -8,9 +8,7 @@ namespace stagecraft {
 // Each thread computes some columns of all rows.
 void PackedStates::run(const ShortConvStep& step) const {
   const auto in = w_.buffer(step.in), out = w_.buffer(step.out);
-  const Range panels = slice_.share(panels_of(in.cols()));
-  const std::size_t first = panels.begin * kPanelOutputs;
-  const Range columns{first, std::max(first, std::min(in.cols(), panels.end * kPanelOutputs))};
+  const Range columns = slice_.columns(in.cols());
   std::size_t row = 0;
   for (const SequenceTokens& one : batch_) {
     const std::size_t n = one.tokens.size();
@@ -55,7 +53,7 @@ void PackedStates::run(const DeltaStep& step, std::size_t n_rows) const {
   const DeltaShape shape = delta_shape(step);
   const std::size_t n_panels = panels_of(shape.value_dim);
   const std::size_t per_sequence = shape.n_heads * n_panels;
-  const Range mine = slice_.share(batch_.size() * per_sequence);
+  const Range mine = slice_.of(batch_.size() * per_sequence);
   std::size_t row = 0, task = 0;
   for (const SequenceTokens& one : batch_) {
     const std::size_t end = std::min(mine.end, task + per_sequence);
@@ -80,7 +78,7 @@ void PackedStates::prepare_delta(const DeltaStep& step, std::size_t n_rows) cons
   const float* const shift = weights_.vector(step.shift);
   const float q_scale = 1.0f / std::sqrt(static_cast<float>(step.key_dim));
   const std::size_t heads = 2 * step.n_key_heads;
-  const Range mine = slice_.share(n_rows);
+  const Range mine = slice_.of(n_rows);
   for (std::size_t r = mine.begin; r < mine.end; ++r) {
     for (std::size_t head = 0; head < heads; ++head) {
       float* const x = &in(r, head * step.key_dim);

@@ -66,7 +66,7 @@ class Planner {
       if (const auto* gate = std::get_if<FusedGate>(&step)) {
         place({gate->gate.weight, gate->up.weight});
       } else if (const auto* experts = std::get_if<FusedExperts>(&step)) {
-        place_experts(experts->step);
+        place_experts(*experts);
       } else if (const auto* conv = std::get_if<ShortConvStep>(&step)) {
         read_taps(conv->taps);
       } else {
@@ -132,14 +132,14 @@ class Planner {
     }
   }
 
-  void place_experts(const ExpertsStep& step) {
+  void place_experts(const FusedExperts& fused) {
     const std::size_t before = bytes_;
-    for (const ExpertsStep::Expert& expert : step.experts) {
+    for (const ExpertsStep::Expert& expert : fused.step.experts) {
       place({expert.gate, expert.up});
       place({expert.down});
     }
-    const std::size_t n = step.experts.size(), unchosen = n - most_chosen(plan_, step);
-    unchosen_ += (bytes_ - before) / n * unchosen;
+    const std::size_t n = fused.step.experts.size();
+    unchosen_ += (bytes_ - before) / n * (n - fused.n_chosen);
   }
 
   // Gives matrices of the same shape their place. Their panels alternate.
@@ -297,7 +297,7 @@ PackedWeights pack_weights(const Plan& plan, const FusedPlan& fused, const Check
   planner.place(fused);
   weights.bytes = planner.bytes();
   for (PanelMatrix& matrix : weights.matrices) {
-    matrix.straight_on = straight_on_for(weights.bytes.all);
+    matrix.prefetch = prefetch_for(weights.bytes.all);
   }
   weights.memory = LargeMemory(weights.bytes.all);
   Sources sources(checkpoint, planner.count_panels());

@@ -8,7 +8,7 @@ Rows ThreadSlice::prepare(MatrixView<const float> x, const PackedNorm& norm, Act
   const std::size_t n = order.empty() ? x.rows() : order.size();
   const bool together = n > kFewRows && n_threads_ > 1;
   PreparedRows& p = together ? w_.prepared : scratch_.prepared;
-  const Range mine = together ? share(n) : Range{0, n};
+  const Range mine = together ? of(n) : Range{0, n};
   const MatrixView<float> f32(p.f32.data(), n, width, f32_stride(width));
   const bool keeps_f32 = has(types, ActivationType::F32);
   if (!norm && order.empty() && !is_rounded(types)) return {&p, x};
@@ -61,7 +61,7 @@ void ThreadSlice::multiply(const Rows& x, Range rows, std::span<const Product> p
   std::size_t panels = 0;
   for (const Product& one : products) panels += one.weight->panel_count();
   const std::size_t together = rows_together(*products.front().weight);
-  share_tiles(panels, rows, together, [&](Range mine, Range some) {
+  slice_tiles(panels, rows, together, [&](Range mine, Range some) {
     std::size_t first = 0;  // first panel of this product
     for (const Product& one : products) {
       const std::size_t end = first + one.weight->panel_count();
@@ -176,7 +176,7 @@ void ThreadSlice::multiply_two(TileArgs args, const PanelMatrix& m, std::size_t 
                                const PanelMatrix& second, std::size_t second_panel,
                                float* second_out) const {
   args.panel = m.panel(panel);
-  args.straight_on = m.straight_on;
+  args.prefetch = m.prefetch;
   args.second = second.panel(second_panel) - args.panel;
   args.second_out = second_out - args.out;
   k_.matmul(m.layout).tile(args, 1);

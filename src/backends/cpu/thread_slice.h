@@ -50,7 +50,7 @@ struct Product {
 };
 
 // The work of thread `thread` of `n_threads` in the products of a pass: it prepares rows for the
-// kernels and multiplies its share of the panels.
+// kernels and multiplies its slice of the panels.
 class ThreadSlice {
  public:
   ThreadSlice(CpuWorkspace& w, std::size_t thread, std::size_t n_threads)
@@ -59,9 +59,15 @@ class ThreadSlice {
   CpuWorkspace::Scratch& scratch() const { return scratch_; }
 
   bool is_first() const { return thread_ == 0; }
-  // This thread's share of n things.
-  Range share(std::size_t n) const {
+  // This thread's slice of n things: all slices are equal, or differ by one.
+  Range of(std::size_t n) const {
     return {n * thread_ / n_threads_, n * (thread_ + 1) / n_threads_};
+  }
+
+  // The columns of this thread's slice of the panels of a matrix with `outputs` outputs.
+  Range columns(std::size_t outputs) const {
+    const Range panels = of(panels_of(outputs));
+    return {panels.begin * kPanelOutputs, std::min(outputs, panels.end * kPanelOutputs)};
   }
 
   // Waits until all threads are here. Between two barriers no thread writes what another reads.
@@ -70,7 +76,7 @@ class ThreadSlice {
   }
 
   // Applies the norm, if there is one, and converts the rows to these number formats. With more
-  // than kFewRows rows, all threads must call it: each prepares its share, and they wait for each
+  // than kFewRows rows, all threads must call it: each prepares its slice, and they wait for each
   // other. order: row r of the result is row order[r] of x; empty: all rows.
   Rows prepare(MatrixView<const float> x, const PackedNorm& norm, ActivationTypes types,
                std::span<const std::uint32_t> order = {}) const;
@@ -85,7 +91,7 @@ class ThreadSlice {
   void round_part(const float* x, ActivationType type, std::size_t r, Range columns,
                   std::size_t width, RoundedRows& p) const;
 
-  // Computes this thread's share of several products of the same rows.
+  // Computes this thread's slice of several products of the same rows.
   void multiply(const Rows& x, Range rows, std::span<const Product> products) const;
 
   // Multiplies panels of a matrix with rows [first, first + n), n <= max_rows(m). The outputs of
@@ -109,19 +115,19 @@ class ThreadSlice {
   void add_type(const PanelMatrix& m, ActivationTypes& types) const {
     types[static_cast<std::size_t>(activation_type(m))] = true;
   }
-  // How many rows share_tiles should keep together for this matrix: as many as fill half of an L2
+  // How many rows slice_tiles should keep together for this matrix: as many as fill half of an L2
   // cache of 2 MB. If several matrices are multiplied with the same rows, the first one decides.
   std::size_t rows_together(const PanelMatrix& m) const;
   std::size_t max_rows(const PanelMatrix& m) const { return k_.matmul(m.layout).max_rows; }
 
-  // Calls each(panels, rows) for this thread's share of panels times rows: one panel and some of
+  // Calls each(panels, rows) for this thread's slice of panels times rows: one panel and some of
   // the rows or, if the rows are one tile, several panels. If there are many rows, each group of
   // threads has some of them: then a thread finds in its own cache what it wrote in the step
-  // before. The threads of a group share tiles, not panels, so that their shares differ by less
+  // before. The threads of a group share tiles, not panels, so that their slices differ by less
   // than a panel. together: a group takes about so many of its rows at a time, and multiplies them
   // with all panels. So these rows stay in the L2 cache.
   template <class Each>
-  void share_tiles(std::size_t panels, Range rows, std::size_t together, Each each) const {
+  void slice_tiles(std::size_t panels, Range rows, std::size_t together, Each each) const {
     const std::size_t groups = group_count(rows.size()), members = n_threads_ / groups;
     const std::size_t group = thread_ / members, member = thread_ % members;
     const Range some{rows.begin + first_row(rows.size(), group, groups),
@@ -135,7 +141,7 @@ class ThreadSlice {
     }
   }
   std::size_t tile_count(Range rows) const {
-    return (rows.size() + k_.rows_per_share - 1) / k_.rows_per_share;
+    return (rows.size() + k_.min_rows_per_thread - 1) / k_.min_rows_per_thread;
   }
   // The same for any range of tiles. Tiles are numbered panel by panel.
   template <class Each>
@@ -147,8 +153,8 @@ class ThreadSlice {
       const std::size_t first = i % tiles;
       const std::size_t last = std::min(tiles, first + mine.end - i);
       each(Range{panel, panel + 1},
-           Range{rows.begin + first * k_.rows_per_share,
-                 std::min(rows.end, rows.begin + last * k_.rows_per_share)});
+           Range{rows.begin + first * k_.min_rows_per_thread,
+                 std::min(rows.end, rows.begin + last * k_.min_rows_per_thread)});
       i += last - first;
     }
   }

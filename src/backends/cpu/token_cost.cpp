@@ -20,7 +20,7 @@ TokenCost token_cost(const Plan& plan, const Checkpoint& checkpoint) {
   for (const FusedStep& step : fuse(plan).steps) {
     std::vector<FusedMatrix> matrices = matrices_of(step);
     if (const auto* experts = std::get_if<FusedExperts>(&step)) {
-      matrices.resize(3 * most_chosen(plan, experts->step));  // gate, up and down of each
+      matrices.resize(3 * experts->n_chosen);  // gate, up and down of each
     }
     for (const auto& [id, scored_only] : matrices) {
       const Weight& weight = plan.weight(id);

@@ -42,9 +42,14 @@ void check_plan(const Plan& plan) {
   }
   for (const Step& step : plan.steps) {
     const auto* route = std::get_if<RouteStep>(&step.kind);
-    if (route == nullptr || plan.buffer(route->x).width <= kMaxExperts) continue;
-    throw Error("{}: route: expected at most {} experts, found {}", cuda_backend_name(),
-                kMaxExperts, plan.buffer(route->x).width);
+    if (route == nullptr) continue;
+    const auto expect = [](const char* what, std::size_t most, std::size_t found) {
+      if (found <= most) return;
+      throw Error("{}: route: expected at most {} {}, found {}", cuda_backend_name(), most, what,
+                  found);
+    };
+    expect("experts", kMaxExperts, plan.buffer(route->x).width);
+    expect("groups", kMaxGroups, route->groups.n);
   }
 }
 

@@ -202,7 +202,7 @@ class Pass {
     const Rows gate = inside(w_.gate_, expert_width(plan_, s)), up = inside(w_.up_, gate.width);
     const Rows down = inside(w_.down_, rows(s.out).width);
     int* chosen = w_.chosen_.as<int>();
-    list_experts(rows(s.shares), per_row, chosen);
+    list_experts(rows(s.routing_weights), per_row, chosen);
     expert_linear(gate, rows(s.in), experts.gate, chosen, per_row);
     expert_linear(up, rows(s.in), experts.up, chosen, per_row);
     if (s.limit != 0.0f) {
@@ -211,7 +211,7 @@ class Pass {
       activate(gate, gate, up, s.function, {});
     }
     expert_linear(down, gate, experts.down, chosen, 1);
-    combine_experts(rows(s.out), down, rows(s.shares), per_row, chosen);
+    combine_experts(rows(s.out), down, rows(s.routing_weights), per_row, chosen);
   }
 
   void compute(const AddStep& s) { add(rows(s.x), rows(s.in), s.scale); }

@@ -167,7 +167,7 @@ class Walk {
 
   // One expert after the other: its weights serve all of its rows while they are in the cache.
   void compute(const ExpertsStep& s) {
-    const auto in = rows(s.in), out = rows(s.out), shares = rows(s.shares);
+    const auto in = rows(s.in), out = rows(s.out), routing_weights = rows(s.routing_weights);
     for (std::size_t t = 0; t < rows_; ++t) std::ranges::fill(out.row(t), 0.0f);
     const std::size_t width = expert_width(plan_, s);
     const auto gate = w_.expert[0].view().col_range(0, width);
@@ -176,8 +176,8 @@ class Walk {
     for (std::size_t e = 0; e < s.experts.size(); ++e) {
       const ExpertsStep::Expert& expert = s.experts[e];
       for (std::size_t t = 0; t < rows_; ++t) {
-        const float share = shares(t, e);
-        if (share == 0.0f) continue;
+        const float weight = routing_weights(t, e);
+        if (weight == 0.0f) continue;
         const auto bias = [&](WeightId id) { return weights_.vector(id); };
         const auto row = in.row_range(t, 1);
         linear({weights_.matrix(expert.gate), bias(expert.gate_bias)}, row, gate, w_.threads);
@@ -189,7 +189,7 @@ class Walk {
         }
         linear({weights_.matrix(expert.down), bias(expert.down_bias)}, gate, down, w_.threads);
         std::ranges::transform(down.row(0), out.row(t), out.row(t).begin(),
-                               [&](float one, float sum) { return sum + share * one; });
+                               [&](float one, float sum) { return sum + weight * one; });
       }
     }
   }
@@ -246,10 +246,10 @@ class Walk {
     const MatrixView<float> probabilities(w_.probabilities.data(), s.n_heads * rows_, kv_len);
     const AttentionShape shape{s.n_heads, cache.n_kv_heads, cache.head_dim, s.window};
     const auto keys = cache_.keys(layer, kv_len), values = cache_.values(layer, kv_len);
-    const float usual_scale = 1.0f / std::sqrt(static_cast<float>(cache.head_dim));
-    const bool usual =
-        s.scale == usual_scale && s.soft_cap == 0.0f && s.slopes.empty() && s.sinks == kNone;
-    if (usual && placement_.prompt == 0) {
+    const float common_scale = 1.0f / std::sqrt(static_cast<float>(cache.head_dim));
+    const bool is_textbook =
+        s.scale == common_scale && s.soft_cap == 0.0f && s.slopes.empty() && s.sinks == kNone;
+    if (is_textbook && placement_.prompt == 0) {
       attention(rows(s.q), keys, values, shape, probabilities, rows(s.out));
     } else {
       const ScoreOptions options{s.scale, s.soft_cap, s.slopes, weights_.vector(s.sinks),

@@ -85,8 +85,8 @@ Json describe_flm_tokenizer(const FlmFile& file) {
   }
   std::string normalizer = "null", pre_tokenizer = "null", decoder = R"({"type":"Fuse"})";
   if (marks) {
-    normalizer = marked_normalizer(true);
-    decoder = marked_decoder(true);
+    normalizer = sentencepiece_normalizer(true);
+    decoder = sentencepiece_decoder(true);
   } else if (alphabet) {
     pre_tokenizer = R"({"type":"ByteLevel","add_prefix_space":false,"use_regex":false})";
     decoder = R"({"type":"ByteLevel"})";

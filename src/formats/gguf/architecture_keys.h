@@ -33,8 +33,8 @@ class ArchitectureKeys {
   std::size_t size_of_layers(std::string_view name) {
     return metadata_.size_of_layers(key(name), kMaxDimension);
   }
-  std::size_t size_or(std::string_view name, std::size_t fallback) {
-    return has(name) ? size(name) : fallback;
+  std::size_t size_or(std::string_view name, std::size_t default_value) {
+    return has(name) ? size(name) : default_value;
   }
   std::size_t count(std::string_view name) { return metadata_.size(key(name), 0, kMaxDimension); }
   double number(std::string_view name) { return metadata_.number(key(name)); }
@@ -43,8 +43,8 @@ class ArchitectureKeys {
   }
   // False if the key is missing.
   bool flag(std::string_view name) { return metadata_.flag_or(key(name), false); }
-  std::string_view text_or(std::string_view name, std::string_view fallback) {
-    return metadata_.text_or(key(name), fallback);
+  std::string_view text_or(std::string_view name, std::string_view default_value) {
+    return metadata_.text_or(key(name), default_value);
   }
   std::vector<bool> flags(std::string_view name) { return metadata_.flags(key(name)); }
   std::vector<std::int64_t> integers(std::string_view name) {

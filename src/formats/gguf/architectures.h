@@ -50,7 +50,7 @@ struct GgufTensorFlag {
 // A field of config.json that has another name in this architecture, or must be left out (own =
 // "").
 struct GgufField {
-  std::string_view usual, own;
+  std::string_view common, own;
 };
 
 // The tensor of a GGUF file by whose numbers the frequencies of RoPE are divided.
@@ -67,11 +67,11 @@ struct GgufArchitecture {
   bool pairs = false;           // the rows of q and k are stored as RoPE pairs (rope_pairs.h)
   bool norms_plus_one = false;  // weights of norms are stored with 1 added
   // The tensor kGgufRopeFactors:
-  //   None   the files do not have it
-  //   Any    a file may have it
-  //   Share  every file has it: 1 for the pairs of a head that RoPE rotates in global layers, then
-  //          1e30 for the others
-  enum class RopeFactors { None, Any, Share };
+  //   None     the files do not have it
+  //   Any      a file may have it
+  //   Partial  every file has it: 1 for the pairs of a head that RoPE rotates in global layers,
+  //            then 1e30 for the others
+  enum class RopeFactors { None, Any, Partial };
   RopeFactors rope_factors = RopeFactors::None;
   GgufKey norm_eps = {"attention.layer_norm_rms_epsilon", "rms_norm_eps"};
   std::span<const GgufKey> keys = {};  // in addition to those of all architectures

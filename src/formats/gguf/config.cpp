@@ -198,12 +198,12 @@ void add_tensor_flags(const GgufFile& file, const GgufArchitecture& architecture
   }
 }
 
-// The names of fields that the config.json of this architecture has instead of the usual ones.
+// The names of fields that the config.json of this architecture has instead of the common ones.
 void rename_fields(const GgufArchitecture& architecture, nlohmann::json& config) {
   for (const GgufField& field : architecture.fields) {
-    if (!config.contains(field.usual)) continue;
-    if (!field.own.empty()) config[field.own] = config[field.usual];
-    config.erase(field.usual);
+    if (!config.contains(field.common)) continue;
+    if (!field.own.empty()) config[field.own] = config[field.common];
+    config.erase(field.common);
   }
 }
 
@@ -231,7 +231,7 @@ std::string_view key_of(const GgufArchitecture& architecture, std::string_view f
       {"rope.freq_base", "rope_theta"},
   };
   const auto own = std::ranges::find(architecture.fields, field, &GgufField::own);
-  if (own != architecture.fields.end()) field = own->usual;
+  if (own != architecture.fields.end()) field = own->common;
   if (field == architecture.norm_eps.field) return architecture.norm_eps.key;
   std::vector<std::span<const GgufKey>> tables = {architecture.keys, kKeys};
   if (!architecture.two_kinds) tables.emplace_back(kKeysOfOneKind);

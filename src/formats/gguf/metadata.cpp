@@ -97,8 +97,8 @@ double GgufMetadata::number(std::string_view key, double min, double max) const 
   refuse(key, fmt::format("a number from {} to {}", min, max));
 }
 
-bool GgufMetadata::flag_or(std::string_view key, bool fallback) const {
-  if (!has(key)) return fallback;
+bool GgufMetadata::flag_or(std::string_view key, bool default_value) const {
+  if (!has(key)) return default_value;
   const GgufValue& value = at(key);
   if (value.is_array() || !value.is_flag()) refuse(key, "true or false");
   return value.flag();
@@ -110,8 +110,8 @@ std::string_view GgufMetadata::text(std::string_view key) const {
   return value.text();
 }
 
-std::string_view GgufMetadata::text_or(std::string_view key, std::string_view fallback) const {
-  return has(key) ? text(key) : fallback;
+std::string_view GgufMetadata::text_or(std::string_view key, std::string_view default_value) const {
+  return has(key) ? text(key) : default_value;
 }
 
 const GgufValue& GgufMetadata::array(std::string_view key, std::string_view what) const {

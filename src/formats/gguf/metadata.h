@@ -17,7 +17,7 @@ namespace stagecraft {
 //
 // The functions that return a value throw Error "FILE: 'KEY': expected ..., found ..." if the value
 // has another type or is out of range, and "FILE: 'KEY' is missing" if the key is missing and there
-// is no fallback. Whole numbers may be stored in any integer type.
+// is no default value. Whole numbers may be stored in any integer type.
 class GgufMetadata {
  public:
   GgufMetadata() = default;
@@ -39,9 +39,9 @@ class GgufMetadata {
   std::optional<std::size_t> find_token_id(std::string_view key, std::size_t n_tokens) const;
   double number(std::string_view key) const;  // finite
   double number(std::string_view key, double min, double max) const;
-  bool flag_or(std::string_view key, bool fallback) const;
+  bool flag_or(std::string_view key, bool default_value) const;
   std::string_view text(std::string_view key) const;
-  std::string_view text_or(std::string_view key, std::string_view fallback) const;
+  std::string_view text_or(std::string_view key, std::string_view default_value) const;
 
   std::vector<std::string_view> texts(std::string_view key) const;
   std::vector<std::int64_t> integers(std::string_view key) const;

@@ -68,9 +68,9 @@ std::span<const float> rope_factors(const GgufFile& file, std::size_t head_dim,
   return elements(*factors, copy);
 }
 
-// The share of each head that RoPE rotates in global layers: the pairs whose frequency is divided
-// by 1. The other pairs have the divisor 1e30.
-double rope_share(const GgufFile& file, std::size_t head_dim) {
+// The fraction of each head that RoPE rotates in global layers: the pairs whose frequency is
+// divided by 1. The other pairs have the divisor 1e30.
+double rotated_fraction(const GgufFile& file, std::size_t head_dim) {
   constexpr float kNever = 1e30f;
   std::vector<float> copy;
   const std::span<const float> factors = rope_factors(file, head_dim, copy);
@@ -124,7 +124,7 @@ void add_two_ropes(ArchitectureKeys& keys, const GgufFile& file, nlohmann::json&
       {"full_attention",
        {{"rope_type", "proportional"},
         {"rope_theta", theta(keys, "rope.freq_base")},
-        {"partial_rotary_factor", rope_share(file, keys.size("attention.key_length"))}}}};
+        {"partial_rotary_factor", rotated_fraction(file, keys.size("attention.key_length"))}}}};
 }
 
 void add_rope_factors(const GgufFile& file, std::size_t head_dim, nlohmann::json& config) {

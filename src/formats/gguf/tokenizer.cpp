@@ -70,16 +70,18 @@ std::optional<std::size_t> find_id(const GgufMetadata& metadata, std::string_vie
 // The token that is put before or after every text, if the file says so.
 std::optional<std::size_t> frame_token(const GgufMetadata& metadata,
                                        const std::vector<VocabularyToken>& tokens,
-                                       std::string_view flag, std::string_view key, bool fallback) {
-  if (!metadata.flag_or(flag, fallback)) return std::nullopt;
+                                       std::string_view flag, std::string_view key,
+                                       bool default_value) {
+  if (!metadata.flag_or(flag, default_value)) return std::nullopt;
   const auto id = find_id(metadata, key, tokens);
   if (!id) throw Error("{}: '{}' is missing, but '{}' needs it", metadata.file(), key, flag);
   return id;
 }
 std::optional<std::size_t> begin_token(const GgufMetadata& metadata,
-                                       const std::vector<VocabularyToken>& tokens, bool fallback) {
+                                       const std::vector<VocabularyToken>& tokens,
+                                       bool default_value) {
   return frame_token(metadata, tokens, "tokenizer.ggml.add_bos_token",
-                     "tokenizer.ggml.bos_token_id", fallback);
+                     "tokenizer.ggml.bos_token_id", default_value);
 }
 std::optional<std::size_t> end_token(const GgufMetadata& metadata,
                                      const std::vector<VocabularyToken>& tokens) {
@@ -158,9 +160,10 @@ Json describe_byte_level(const GgufMetadata& metadata, const std::vector<Vocabul
 
 // ---- models "llama" and "gemma4" ----------------------------------------------------------------
 
-MarkedVocabulary marked_vocabulary(const GgufMetadata& metadata,
-                                   const std::vector<VocabularyToken>& tokens, bool space_first) {
-  MarkedVocabulary vocabulary;
+SentencePieceVocabulary sentencepiece_vocabulary(const GgufMetadata& metadata,
+                                                 const std::vector<VocabularyToken>& tokens,
+                                                 bool space_first) {
+  SentencePieceVocabulary vocabulary;
   vocabulary.tokens = tokens;
   vocabulary.unknown = find_id(metadata, "tokenizer.ggml.unknown_token_id", tokens);
   vocabulary.begin = begin_token(metadata, tokens, true);
@@ -175,7 +178,7 @@ MarkedVocabulary marked_vocabulary(const GgufMetadata& metadata,
 // llama.cpp takes a run of newlines as one token if the vocabulary has it. Gemma's tokenizer.json
 // lists these tokens among its added tokens; the GGUF file does not.
 Json describe_gemma4(const GgufMetadata& metadata, const std::vector<VocabularyToken>& tokens) {
-  MarkedVocabulary vocabulary = marked_vocabulary(metadata, tokens, false);
+  SentencePieceVocabulary vocabulary = sentencepiece_vocabulary(metadata, tokens, false);
   for (VocabularyToken& token : vocabulary.tokens) {
     const bool newlines = token.text.find_first_not_of('\n') == std::string_view::npos;
     if (newlines && token.text.size() > 1 && token.kind == TokenKind::Normal) {
@@ -183,7 +186,7 @@ Json describe_gemma4(const GgufMetadata& metadata, const std::vector<VocabularyT
     }
   }
   vocabulary.merges = read_merges(metadata);
-  return describe_marked_vocabulary(vocabulary);
+  return describe_sentencepiece_vocabulary(vocabulary);
 }
 
 Json describe_sentencepiece(const GgufMetadata& metadata,
@@ -198,9 +201,9 @@ Json describe_sentencepiece(const GgufMetadata& metadata,
       metadata.refuse(key, "none (it is not supported)");
     }
   }
-  MarkedVocabulary vocabulary = marked_vocabulary(metadata, tokens, true);
+  SentencePieceVocabulary vocabulary = sentencepiece_vocabulary(metadata, tokens, true);
   vocabulary.scores = scores;
-  return describe_marked_vocabulary(vocabulary);
+  return describe_sentencepiece_vocabulary(vocabulary);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kMaxFileBytes = std::size_t{64} << 20;
 constexpr std::size_t kFirstByte = 3;  // the id of byte 0; before it: unknown, begin, end
 constexpr std::size_t kBytes = 256;
-const std::string kUsualName = "tokenizer.bin";
+constexpr std::string_view kDefaultName = "tokenizer.bin";
 
 struct Entry {
   float score;
@@ -87,7 +87,7 @@ Json describe_llama2c_tokenizer(const std::filesystem::path& path,
   }
   const bool bytes = has_bytes(entries);
   std::deque<std::string> spelt;  // texts that differ from those in the file
-  MarkedVocabulary vocabulary;
+  SentencePieceVocabulary vocabulary;
   vocabulary.where = file + ": tokenizer";
   vocabulary.tokens_where = vocabulary.scores_where = file;
   for (std::size_t id = 0; id < entries.size(); ++id) {
@@ -115,12 +115,13 @@ Json describe_llama2c_tokenizer(const std::filesystem::path& path,
   }
   vocabulary.unknown = 0;
   vocabulary.begin = 1;
-  return describe_marked_vocabulary(vocabulary);
+  return describe_sentencepiece_vocabulary(vocabulary);
 }
 
 std::optional<std::filesystem::path> find_llama2c_tokenizer(const std::filesystem::path& model,
                                                             std::size_t vocab_size) {
-  for (const std::string& name : {fmt::format("tok{}.bin", vocab_size), kUsualName}) {
+  for (const std::string& name :
+       {fmt::format("tok{}.bin", vocab_size), std::string(kDefaultName)}) {
     std::filesystem::path path = model.parent_path() / name;
     if (is_there(path)) return path;
   }
@@ -134,7 +135,7 @@ Json describe_llama2c_tokenizer_beside(const std::filesystem::path& model, std::
   throw Error(
       "{}: expected its vocabulary in the same folder, as {} or tok{}.bin, found neither (for a "
       "vocabulary in another folder: --tokenizer FILE)",
-      model.string(), kUsualName, vocab_size);
+      model.string(), kDefaultName, vocab_size);
 }
 
 }  // namespace stagecraft

@@ -15,26 +15,31 @@ namespace {
 
 // For the norms of latents: transformers uses this number and ignores "rms_norm_eps".
 constexpr float kLatentEps = 1e-6f;
-constexpr std::size_t kMostGuessing = 16;
+constexpr std::size_t kMaxPredictionLayers = 16;
 constexpr std::size_t kMaxHeads = 1u << 17;  // of all layers; V3 has 7,808
 
 // The heads of latent attention. Each query and key has a part that RoPE rotates and a part that it
 // does not rotate. The rotated part of the key is the same for all heads.
 struct LatentSizes {
-  std::size_t n_heads = 0, query = 0, latent = 0, rope = 0, plain = 0, value = 0;
-  bool has_query = false;  // whether queries are also computed from a latent, of width `query`
+  std::size_t n_heads = 0;
+  std::size_t query = 0;          // width of the latent of queries ("q_lora_rank")
+  bool has_query_latent = false;  // false: queries are computed from the row itself
+  std::size_t latent = 0;         // width of the latent of keys and values ("kv_lora_rank")
+  std::size_t rope = 0;   // per query and key: columns that RoPE rotates ("qk_rope_head_dim")
+  std::size_t plain = 0;  // and that it does not rotate ("qk_nope_head_dim")
+  std::size_t value = 0;  // columns per value ("v_head_dim")
 };
 
 struct DeepSeek {
-  bool third = false;  // V3
+  bool is_v3 = false;  // false: V2
   DecoderSizes sizes;
   LatentSizes latent;
   ExpertSizes experts;
   RouteGroups groups;
-  float share_scale = 1.0f;
-  std::size_t shared_width = 0;  // width of the shared experts, which compute all rows
-  std::size_t n_dense = 0;       // the first n_dense layers have no experts
-  std::size_t n_guessing = 0;    // extra layers, which predict further tokens: not read
+  float routing_scale = 1.0f;
+  std::size_t shared_width = 0;         // width of the shared experts, which compute all rows
+  std::size_t n_dense = 0;              // the first n_dense layers have no experts
+  std::size_t n_prediction_layers = 0;  // extra layers, which predict further tokens: not read
   bool bias = false;
   bool heads_apart = false;  // each head has two tensors of its own
 };
@@ -48,8 +53,8 @@ void check_at_most(const ConfigFields& fields, std::string_view key, std::size_t
 LatentSizes parse_latent(const ConfigFields& fields, std::size_t n_heads) {
   LatentSizes sizes;
   sizes.n_heads = n_heads;
-  sizes.has_query = !fields.is_null("q_lora_rank");
-  sizes.query = sizes.has_query ? fields.size_or("q_lora_rank", 1536) : 0;
+  sizes.has_query_latent = !fields.is_null("q_lora_rank");
+  sizes.query = sizes.has_query_latent ? fields.size_or("q_lora_rank", 1536) : 0;
   sizes.latent = fields.size_or("kv_lora_rank", 512);
   sizes.rope = fields.size_or("qk_rope_head_dim", 64);
   sizes.plain = fields.size_or("qk_nope_head_dim", 128);
@@ -62,12 +67,12 @@ LatentSizes parse_latent(const ConfigFields& fields, std::size_t n_heads) {
   return sizes;
 }
 
-RouteGroups parse_groups(const ConfigFields& fields, bool third, std::size_t n_experts) {
-  if (!third && fields.text_or("topk_method", "greedy") == "greedy") return {};
+RouteGroups parse_groups(const ConfigFields& fields, bool is_v3, std::size_t n_experts) {
+  if (!is_v3 && fields.text_or("topk_method", "greedy") == "greedy") return {};
   RouteGroups groups;
-  groups.n = third ? fields.size_or("n_group", 8) : fields.size("n_group");
-  groups.n_chosen = third ? fields.size_or("topk_group", 4) : fields.size("topk_group");
-  groups.n_counted = third ? 2 : 1;
+  groups.n = is_v3 ? fields.size_or("n_group", 8) : fields.size("n_group");
+  groups.n_chosen = is_v3 ? fields.size_or("topk_group", 4) : fields.size("topk_group");
+  groups.n_counted = is_v3 ? 2 : 1;
   check_at_most(fields, "n_group", groups.n, kMaxGroups);
   check_at_most(fields, "topk_group", groups.n_chosen, groups.n);
   if (n_experts % groups.n != 0 || n_experts / groups.n < groups.n_counted) {
@@ -79,13 +84,13 @@ RouteGroups parse_groups(const ConfigFields& fields, bool third, std::size_t n_e
   return groups;
 }
 
-void refuse_what_differs(const ConfigFields& fields, bool third) {
+void refuse_what_differs(const ConfigFields& fields, bool is_v3) {
   refuse_foreign_arithmetic(fields, {"n_routed_experts", "num_experts", "num_local_experts",
                                      "n_shared_experts", "num_experts_per_tok", "moe_layer_freq",
                                      "moe_intermediate_size", "routed_scaling_factor"});
   expect_text(fields, "hidden_act", {"silu", "swish"});
-  expect_text(fields, "scoring_func", {third ? "sigmoid" : "softmax"});
-  if (third) {
+  expect_text(fields, "scoring_func", {is_v3 ? "sigmoid" : "softmax"});
+  if (is_v3) {
     expect_text(fields, "topk_method", {"noaux_tc"});
   } else {
     expect_text(fields, "topk_method", {"greedy", "group_limited_greedy"});
@@ -103,12 +108,12 @@ DeepSeek parse_deepseek(const ConfigFields& fields) {
     throw Error("{}: '{}': expected an even number (RoPE rotates pairs), found {}", fields.where(),
                 kRotated, columns);
   }
-  const bool third = fields.text_or("model_type", "") == "deepseek_v3";
-  refuse_what_differs(fields, third);
-  model.third = third;
+  const bool is_v3 = fields.text_or("model_type", "") == "deepseek_v3";
+  refuse_what_differs(fields, is_v3);
+  model.is_v3 = is_v3;
   model.sizes = parse_sizes(fields,
-                            {.vocab_size = third ? std::size_t{129'280} : std::size_t{102'400},
-                             .max_seq_len = third ? std::size_t{4096} : std::size_t{2048},
+                            {.vocab_size = is_v3 ? std::size_t{129'280} : std::size_t{102'400},
+                             .max_seq_len = is_v3 ? std::size_t{4096} : std::size_t{2048},
                              .head_dim = 64},
                             {.head_dim = kRotated});
   if (model.sizes.n_kv_heads != model.sizes.n_heads) {
@@ -121,22 +126,23 @@ DeepSeek parse_deepseek(const ConfigFields& fields) {
   model.latent = parse_latent(fields, model.sizes.n_heads);
   model.bias = fields.flag_or("attention_bias", false);
   model.heads_apart = fields.flag_or("stored_heads_apart", false);  // kStoredFields
-  model.n_dense = fields.size_or("first_k_dense_replace", third ? 3 : 0, 0);
-  model.n_guessing = fields.size_or("num_nextn_predict_layers", 0, 0, kMostGuessing);
+  model.n_dense = fields.size_or("first_k_dense_replace", is_v3 ? 3 : 0, 0);
+  model.n_prediction_layers =
+      fields.size_or("num_nextn_predict_layers", 0, 0, kMaxPredictionLayers);
 
   model.experts = parse_experts(fields, model.sizes.n_layers,
-                                {.n = third ? std::size_t{256} : std::size_t{64},
+                                {.n = is_v3 ? std::size_t{256} : std::size_t{64},
                                  .n_chosen = 8,
-                                 .width = third ? std::size_t{2048} : std::size_t{1407},
-                                 .normed = third},
+                                 .width = is_v3 ? std::size_t{2048} : std::size_t{1407},
+                                 .normed = is_v3},
                                 {.n = "n_routed_experts"});
-  if (!third) fields.size("num_experts_per_tok", 1, model.experts.n);  // a required field
-  model.groups = parse_groups(fields, third, model.experts.n);
+  if (!is_v3) fields.size("num_experts_per_tok", 1, model.experts.n);  // a required field
+  model.groups = parse_groups(fields, is_v3, model.experts.n);
   check_at_most(fields, "num_experts_per_tok", model.experts.n_chosen,
                 model.experts.n / model.groups.n * model.groups.n_chosen);
-  model.share_scale =
-      static_cast<float>(fields.number_or("routed_scaling_factor", third ? 2.5 : 1.0, 1e-6, 1e6));
-  const std::size_t n_shared = fields.size_or("n_shared_experts", third ? 1 : 2);
+  model.routing_scale =
+      static_cast<float>(fields.number_or("routed_scaling_factor", is_v3 ? 2.5 : 1.0, 1e-6, 1e6));
+  const std::size_t n_shared = fields.size_or("n_shared_experts", is_v3 ? 1 : 2);
   check_at_most(fields, "n_shared_experts", n_shared, kMaxDimension / model.experts.width);
   model.shared_width = n_shared * model.experts.width;
   return model;
@@ -179,7 +185,7 @@ struct LatentBuffers {
 LatentBuffers make_buffers(DecoderWriter& w, const DeepSeek& model) {
   const LatentSizes& s = model.latent;
   LatentBuffers b;
-  b.query = s.has_query ? w.buffer("b", s.query) : w.n;
+  b.query = s.has_query_latent ? w.buffer("b", s.query) : w.n;
   b.plain = w.buffer("qn", s.n_heads * s.plain);
   b.rotated = w.buffer("qr", s.n_heads * s.rope);
   b.absorbed = w.buffer("ql", s.n_heads * s.latent);
@@ -238,11 +244,11 @@ void write_latent_attention(DecoderWriter& w, const DeepSeek& model, const Laten
   // The rows of a query's head: the plain part, then the part that RoPE rotates.
   const std::size_t head = s.plain + s.rope, queries = s.n_heads * head;
   const std::string kv = self + "kv_a_proj_with_mqa";
-  if (s.has_query) w.linear("q_latent", b.query, w.n, self + "q_a_proj", model.bias);
+  if (s.has_query_latent) w.linear("q_latent", b.query, w.n, self + "q_a_proj", model.bias);
   w.linear("latent", b.latent, w.n, kv, model.bias, rows_of(s.latent + s.rope, 0));
   w.linear("k", b.key, w.n, kv, model.bias, rows_of(s.latent + s.rope, s.latent));
-  if (s.has_query) latent_norm(w, "q_latent_norm", b.query, s.query, self + "q_a_layernorm");
-  const std::string q = self + (s.has_query ? "q_b_proj" : "q_proj");
+  if (s.has_query_latent) latent_norm(w, "q_latent_norm", b.query, s.query, self + "q_a_layernorm");
+  const std::string q = self + (s.has_query_latent ? "q_b_proj" : "q_proj");
   w.linear("q_plain", b.plain, b.query, q, false, rows_of(queries, 0, s.plain, head));
   w.linear("q", b.rotated, b.query, q, false, rows_of(queries, s.plain, s.rope, head));
   latent_norm(w, "latent_norm", b.latent, s.latent, self + "kv_a_layernorm");
@@ -262,20 +268,13 @@ void write_experts_and_shared(DecoderWriter& w, const DeepSeek& model, const Lat
                               const std::string& mlp) {
   using Function = ActivateStep::Function;
   RouteStep how{.x = b.r, .n_chosen = model.experts.n_chosen, .normed = model.experts.normed};
-  how.score = model.third ? RouteStep::Score::Sigmoid : RouteStep::Score::Softmax;
-  how.scale = model.share_scale;
+  how.score = model.is_v3 ? RouteStep::Score::Sigmoid : RouteStep::Score::Softmax;
+  how.scale = model.routing_scale;
   how.groups = model.groups;
-  if (model.third) {
+  if (model.is_v3) {
     how.bias = w.weight({mlp + "gate.e_score_correction_bias", {model.experts.n}});
   }
-  w.route("", w.n, mlp + "gate", how);
-  ExpertsStep step{w.o, w.n, b.r, {}};
-  for (std::size_t i = 0; i < model.experts.n; ++i) {
-    const std::string at = fmt::format("{}experts.{}.", mlp, i);
-    step.experts.push_back(w.expert(w.n, w.o, model.experts.width, at + "gate_proj", at + "up_proj",
-                                    at + "down_proj"));
-  }
-  w.step("experts", std::move(step));
+  write_experts(w, how, model.experts, {mlp + "gate", mlp + "experts."}, Function::Silu);
   w.add("mlp_residual");
 
   const std::string shared = mlp + "shared_experts.";
@@ -289,7 +288,7 @@ void write_experts_and_shared(DecoderWriter& w, const DeepSeek& model, const Lat
 Plan deepseek_plan(const ConfigFields& fields) {
   const DeepSeek model = parse_deepseek(fields);
   const Scores scores = parse_scores(fields, model);
-  const bool neighbours = !model.third || fields.flag_or("rope_interleave", true);
+  const bool neighbours = !model.is_v3 || fields.flag_or("rope_interleave", true);
   DecoderSizes sizes = model.sizes;
   sizes.n_kv_heads = 1;
   sizes.head_dim = model.latent.rope + model.latent.latent;
@@ -297,7 +296,7 @@ Plan deepseek_plan(const ConfigFields& fields) {
   Plan plan;
   DecoderStyle style;
   if (neighbours) style.pairs = RopeStep::Pairs::Neighbours;
-  DecoderWriter w(model.third ? "deepseek_v3" : "deepseek_v2", sizes, plan, style);
+  DecoderWriter w(model.is_v3 ? "deepseek_v3" : "deepseek_v2", sizes, plan, style);
   const LatentBuffers b = make_buffers(w, model);
   const FrequenciesId rope = w.frequencies(scores.rope, model.latent.rope);
   w.embedding();
@@ -318,7 +317,7 @@ Plan deepseek_plan(const ConfigFields& fields) {
   }
   w.logits();
   plan.unused.push_back("mtp.");  // the name of the extra layers in a GGUF file
-  for (std::size_t i = 0; i < model.n_guessing; ++i) {
+  for (std::size_t i = 0; i < model.n_prediction_layers; ++i) {
     plan.unused.push_back(fmt::format("model.layers.{}.", sizes.n_layers + i));
   }
   return plan;

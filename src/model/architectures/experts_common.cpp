@@ -11,9 +11,9 @@ namespace {
 // some ten thousand experts.
 constexpr std::size_t kMaxExperts = std::size_t{1} << 16;
 
-std::size_t size_up_to(const ConfigFields& fields, std::string_view key, std::size_t usual,
+std::size_t size_up_to(const ConfigFields& fields, std::string_view key, std::size_t default_value,
                        std::size_t most) {
-  const std::size_t value = fields.size_or(key, usual);
+  const std::size_t value = fields.size_or(key, default_value);
   if (value <= most) return value;
   throw Error("{}: '{}': expected 1 to {}, found {}", fields.where(), key, most, value);
 }
@@ -38,16 +38,22 @@ std::vector<bool> parse_expert_layers(const ConfigFields& fields, std::size_t n_
   return has;
 }
 
-void write_experts(DecoderWriter& w, const ExpertSizes& sizes, BufferId r, const ExpertNames& names,
-                   ActivateStep::Function function) {
-  w.route("", w.n, names.router, {.x = r, .n_chosen = sizes.n_chosen, .normed = sizes.normed});
-  ExpertsStep step{w.o, w.n, r, {}, function};
+void write_experts(DecoderWriter& w, const RouteStep& how, const ExpertSizes& sizes,
+                   const ExpertNames& names, ActivateStep::Function function) {
+  w.route("", w.n, names.router, how);
+  ExpertsStep step{w.o, w.n, how.x, {}, function};
   for (std::size_t i = 0; i < sizes.n; ++i) {
     const std::string at = fmt::format("{}{}.", names.experts, i);
     step.experts.push_back(
         w.expert(w.n, w.o, sizes.width, at + names.gate, at + names.up, at + names.down));
   }
   w.step("experts", std::move(step));
+}
+
+void write_experts(DecoderWriter& w, const ExpertSizes& sizes, BufferId routing_weights,
+                   const ExpertNames& names, ActivateStep::Function function) {
+  const RouteStep how{.x = routing_weights, .n_chosen = sizes.n_chosen, .normed = sizes.normed};
+  write_experts(w, how, sizes, names, function);
 }
 
 }  // namespace stagecraft

@@ -23,7 +23,7 @@ struct ExpertDefaults {
 struct ExpertSizes {
   std::size_t n = 0, n_chosen = 0;
   std::size_t width = 0;  // the width inside an expert
-  bool normed = false;    // the shares of the chosen experts are divided by their sum
+  bool normed = false;    // the routing weights of the chosen experts are divided by their sum
 };
 // "norm_topk_prob" sets ExpertSizes::normed. Throws Error naming the field that is missing or out
 // of range.
@@ -39,9 +39,12 @@ struct ExpertNames {
   std::string router, experts;  // "model.layers.3.mlp.gate", "model.layers.3.mlp.experts."
   std::string gate = "gate_proj", up = "up_proj", down = "down_proj";
 };
-// Writes the steps of one layer's experts: r = the shares of the experts, o = the sum of their
-// results. The width of r is the number of experts.
-void write_experts(DecoderWriter& w, const ExpertSizes& sizes, BufferId r, const ExpertNames& names,
-                   ActivateStep::Function function);
+// Writes the steps of one layer's experts: how.x = their routing weights, w.o = the sum of their
+// results times these. The width of how.x is the number of experts.
+void write_experts(DecoderWriter& w, const RouteStep& how, const ExpertSizes& sizes,
+                   const ExpertNames& names, ActivateStep::Function function);
+// The same with a route by softmax.
+void write_experts(DecoderWriter& w, const ExpertSizes& sizes, BufferId routing_weights,
+                   const ExpertNames& names, ActivateStep::Function function);
 
 }  // namespace stagecraft

@@ -13,9 +13,9 @@ namespace {
 
 enum class Norms { One, Two, InTurn };  // per layer; InTurn: the second reads x after attention
 
-// An absent flag is `usual`; null is false, as in transformers.
-bool flag(const ConfigFields& fields, std::string_view key, bool usual) {
-  return !fields.is_null(key) && fields.flag_or(key, usual);
+// An absent flag is `default_value`; null is false, as in transformers.
+bool flag(const ConfigFields& fields, std::string_view key, bool default_value) {
+  return !fields.is_null(key) && fields.flag_or(key, default_value);
 }
 
 Norms parse_norms(const ConfigFields& fields, bool newer) {

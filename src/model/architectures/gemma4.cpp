@@ -18,11 +18,11 @@ namespace stagecraft {
 namespace {
 
 constexpr std::string_view kLayerSizes = "per_layer_config", kKvHeads = "num_key_value_heads";
-constexpr double kGlobalTheta = 1'000'000.0, kGlobalShare = 0.25, kLocalTheta = 10'000.0;
+constexpr double kGlobalTheta = 1'000'000.0, kGlobalFraction = 0.25, kLocalTheta = 10'000.0;
 constexpr std::size_t kGlobalHeadDim = 512, kLocalWindow = 512, kGlobalPattern = 6,
                       kLayerWidth = 256;
 
-// Properties that all local layers share, or all global ones.
+// Properties that all local layers fraction, or all global ones.
 struct Kind {
   std::size_t head_dim = 0, n_kv_heads = 0;
   std::size_t window = 0;
@@ -131,11 +131,11 @@ void parse_shared(const ConfigFields& fields, Gemma4& model) {
 // In global layers, "proportional" RoPE rotates only the first pairs of a head, with the
 // frequencies that they have when all pairs are rotated.
 Frequencies parse_rope_of(const ConfigFields& fields, const Gemma4& model, bool global) {
-  constexpr std::string_view kShare = "partial_rotary_factor";
+  constexpr std::string_view kFraction = "partial_rotary_factor";
   constexpr std::array<std::string_view, 3> kElsewhere = {"rope_theta", "rope_scaling",
                                                           "rope_local_base_freq"};
   expect_absent(fields, kElsewhere, "'rope_parameters' instead");
-  double theta = global ? kGlobalTheta : kLocalTheta, share = global ? kGlobalShare : 1.0;
+  double theta = global ? kGlobalTheta : kLocalTheta, fraction = global ? kGlobalFraction : 1.0;
   if (const auto kinds = fields.object_of("rope_parameters")) {
     const char* const name = global ? "full_attention" : "sliding_attention";
     const auto rope = kinds->object_of(name);
@@ -144,17 +144,17 @@ Frequencies parse_rope_of(const ConfigFields& fields, const Gemma4& model, bool 
     const bool in_part = rope->text_or("rope_type", "default") == "proportional";
     for (const JsonNode value : rope->object().members()) {
       const std::string_view key = value.key();
-      const bool known = key == "rope_type" || key == "rope_theta" || (in_part && key == kShare);
+      const bool known = key == "rope_type" || key == "rope_theta" || (in_part && key == kFraction);
       if (!known && !value.is_null()) refuse_config_field(*rope, value);
     }
     theta = parse_theta(*rope, "rope_theta", theta);
-    share = in_part ? rope->number_or(kShare, 1.0, 0.0, 1.0) : 1.0;
+    fraction = in_part ? rope->number_or(kFraction, 1.0, 0.0, 1.0) : 1.0;
   }
   const std::size_t head_dim = global ? model.global.head_dim : model.local.head_dim;
   RopeConfig rope;
   rope.theta = theta;
   Frequencies table{fmt::format("theta {}", theta), rope_frequencies(rope, head_dim)};
-  const auto turned = static_cast<std::size_t>(share * static_cast<double>(head_dim) / 2.0);
+  const auto turned = static_cast<std::size_t>(fraction * static_cast<double>(head_dim) / 2.0);
   if (turned == table.values.size()) return table;
   table.name += fmt::format(", the first {} of {} pairs", turned, table.values.size());
   std::fill(table.values.begin() + static_cast<std::ptrdiff_t>(turned), table.values.end(), 0.0f);
@@ -245,7 +245,7 @@ class Gemma4Writer {
       input_ = w_.buffer("i", model_.layer_width);
     }
     if (model_.experts) {
-      shares_ = w_.buffer("r", model_.experts->n);
+      routing_weights_ = w_.buffer("r", model_.experts->n);
       routed_ = w_.buffer("m", model_.sizes.dim);
       expert_sum_ = w_.buffer("y", model_.sizes.dim);
     }
@@ -322,11 +322,12 @@ class Gemma4Writer {
     w_.step("router_norm", NormStep{routed_, w_.x, scale, dim, eps_});
     w_.step("router_scaled", MapStep{routed_, root_of_width()});
     w_.route("", routed_, at + "router.proj",
-             {.x = shares_, .n_chosen = sizes.n_chosen, .normed = true});
-    w_.step("shares_scaled",
-            MapStep{.x = shares_, .by = w_.weight({at + "router.per_expert_scale", {sizes.n}})});
+             {.x = routing_weights_, .n_chosen = sizes.n_chosen, .normed = true});
+    w_.step("routing_weights_scaled",
+            MapStep{.x = routing_weights_,
+                    .by = w_.weight({at + "router.per_expert_scale", {sizes.n}})});
     w_.norm("experts_norm", routed_, w_.x, at + "pre_feedforward_layernorm_2");
-    ExpertsStep step{expert_sum_, routed_, shares_, {}, ActivateStep::Function::GeluTanh};
+    ExpertsStep step{expert_sum_, routed_, routing_weights_, {}, ActivateStep::Function::GeluTanh};
     for (std::size_t i = 0; i < sizes.n; ++i) {
       const auto one = [&](const char* name, std::size_t rows, std::size_t columns) {
         Weight weight{at + "experts." + name, {rows, columns}};
@@ -362,7 +363,7 @@ class Gemma4Writer {
   const float eps_;
   BufferId wide_g_ = kNone, wide_u_ = kNone;
   BufferId token_ = kNone, inputs_ = kNone, input_ = kNone;
-  BufferId shares_ = kNone, routed_ = kNone, expert_sum_ = kNone;
+  BufferId routing_weights_ = kNone, routed_ = kNone, expert_sum_ = kNone;
 };
 
 Plan gemma4_plan(const ConfigFields& fields) {

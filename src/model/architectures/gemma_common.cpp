@@ -13,9 +13,9 @@ float gemma_attention_scale(const ConfigFields& fields) {
   return static_cast<float>(1.0 / std::sqrt(scalar));
 }
 
-float gemma_soft_cap(const ConfigFields& fields, std::string_view key, double usual) {
+float gemma_soft_cap(const ConfigFields& fields, std::string_view key, double default_value) {
   if (fields.is_null(key)) return 0.0f;
-  return static_cast<float>(fields.number_or(key, usual, 1e-3, 1e6));
+  return static_cast<float>(fields.number_or(key, default_value, 1e-3, 1e6));
 }
 
 void gemma_layer(DecoderWriter& w, std::size_t index, const GemmaLayer& layer) {

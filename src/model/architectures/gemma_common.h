@@ -14,8 +14,8 @@ float gemma_embedding_scale(const DecoderSizes& sizes);
 float gemma_attention_scale(const ConfigFields& fields);
 
 // The soft cap of scores or logits, which become cap * tanh(x / cap) (Gemma Team 2024, Gemma 2);
-// `usual` if the file does not give it. 0: no cap, as for null.
-float gemma_soft_cap(const ConfigFields& fields, std::string_view key, double usual);
+// `default_value` if the file does not give it. 0: no cap, as for null.
+float gemma_soft_cap(const ConfigFields& fields, std::string_view key, double default_value);
 
 // A layer of Gemma 2 and 3: a norm before and after each half.
 struct GemmaLayer {

@@ -26,7 +26,7 @@ struct GptOssExperts {
   ExpertSizes sizes;
   bool apart = false;
   float limit = 0.0f, alpha = 0.0f;
-  BufferId shares = kNone;
+  BufferId routing_weights = kNone;
 };
 
 ExpertsStep::Expert expert_apart(DecoderWriter& w, std::size_t dim, std::size_t width,
@@ -68,10 +68,10 @@ ExpertsStep::Expert expert(DecoderWriter& w, std::size_t dim, const GptOssExpert
 void write_experts(DecoderWriter& w, std::size_t dim, const GptOssExperts& experts,
                    const std::string& mlp) {
   // transformers computes softmax over the chosen scores only. This equals softmax over all scores
-  // if the chosen shares are then divided by their sum.
+  // if the chosen routing weights are then divided by their sum.
   w.route("", w.n, mlp + "router",
-          {.x = experts.shares, .n_chosen = experts.sizes.n_chosen, .normed = true}, true);
-  ExpertsStep step{w.o, w.n, experts.shares, {}};
+          {.x = experts.routing_weights, .n_chosen = experts.sizes.n_chosen, .normed = true}, true);
+  ExpertsStep step{w.o, w.n, experts.routing_weights, {}};
   step.limit = experts.limit;
   step.alpha = experts.alpha;
   for (std::size_t i = 0; i < experts.sizes.n; ++i) {
@@ -105,7 +105,7 @@ Plan gpt_oss_plan(const ConfigFields& fields) {
 
   Plan plan;
   DecoderWriter w("gpt_oss", sizes, plan, {.gated = false});
-  experts.shares = w.buffer("r", experts.sizes.n);
+  experts.routing_weights = w.buffer("r", experts.sizes.n);
   const FrequenciesId frequencies = w.frequencies(rope);
   w.embedding();
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {

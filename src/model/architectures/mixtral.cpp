@@ -22,7 +22,7 @@ Plan mixtral_plan(const ConfigFields& fields) {
 
   Plan plan;
   DecoderWriter w("mixtral", sizes, plan, {.gated = false});
-  const BufferId shares = w.buffer("r", experts.n);
+  const BufferId routing_weights = w.buffer("r", experts.n);
   const FrequenciesId rope = w.frequencies(parse_rope(fields, sizes.max_seq_len, 1'000'000.0));
   w.embedding();
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {
@@ -35,8 +35,8 @@ Plan mixtral_plan(const ConfigFields& fields) {
     w.add("attn_residual");
 
     w.norm("mlp_norm", w.n, w.x, at + "post_attention_layernorm");
-    write_experts(w, experts, shares, {block + "gate", block + "experts.", "w1", "w3", "w2"},
-                  function);
+    write_experts(w, experts, routing_weights,
+                  {block + "gate", block + "experts.", "w1", "w3", "w2"}, function);
     w.add("mlp_residual");
   }
   w.logits();

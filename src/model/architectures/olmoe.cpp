@@ -28,7 +28,7 @@ Plan olmoe_plan(const ConfigFields& fields) {
 
   Plan plan;
   DecoderWriter w("olmoe", sizes, plan, {.gated = false});
-  const BufferId shares = w.buffer("r", experts.n);
+  const BufferId routing_weights = w.buffer("r", experts.n);
   const FrequenciesId rope = w.frequencies(parse_rope(fields, sizes.max_seq_len));
   w.embedding();
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {
@@ -44,7 +44,7 @@ Plan olmoe_plan(const ConfigFields& fields) {
     w.add("attn_residual");
 
     w.norm("mlp_norm", w.n, w.x, at + "post_attention_layernorm");
-    write_experts(w, experts, shares, {mlp + "gate", mlp + "experts."}, function);
+    write_experts(w, experts, routing_weights, {mlp + "gate", mlp + "experts."}, function);
     w.add("mlp_residual");
   }
   w.logits();

@@ -105,9 +105,9 @@ Plan text_plan(const ConfigFields& fields, const DecoderStyle& style) {
   const DeltaSizes delta = parse_delta(fields);
   const std::vector<bool> attends = full_attention_layers(fields, sizes.n_layers);
   const bool bias = fields.flag_or("attention_bias", false);
-  const PartialRope partial =
-      parse_partial_rope(fields, sizes.max_seq_len, sizes.head_dim,
-                         {.factor = "partial_rotary_factor", .usual = 0.25, .honoured = kOfImages});
+  const PartialRope partial = parse_partial_rope(
+      fields, sizes.max_seq_len, sizes.head_dim,
+      {.factor = "partial_rotary_factor", .default_value = 0.25, .honoured = kOfImages});
 
   Plan plan;
   DecoderWriter w("qwen3_5_text", sizes, plan, style);

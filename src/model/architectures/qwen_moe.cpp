@@ -29,13 +29,13 @@ std::vector<std::size_t> qwen2_windows(const ConfigFields& fields, std::size_t n
 }
 
 // The steps of the shared expert: x += sigmoid(its gate) * its result.
-void shared_expert(DecoderWriter& w, const std::string& mlp, std::size_t width, BufferId share,
-                   ActivateStep::Function function) {
+void shared_expert(DecoderWriter& w, const std::string& mlp, std::size_t width,
+                   BufferId routing_weight, ActivateStep::Function function) {
   const std::string at = mlp + "shared_expert.";
   w.route("shared_", w.n, mlp + "shared_expert_gate",
-          {.x = share, .n_chosen = 1, .score = RouteStep::Score::Sigmoid});
+          {.x = routing_weight, .n_chosen = 1, .score = RouteStep::Score::Sigmoid});
   const auto expert = w.expert(w.n, w.o, width, at + "gate_proj", at + "up_proj", at + "down_proj");
-  w.step("shared_expert", ExpertsStep{w.o, w.n, share, {expert}, function});
+  w.step("shared_expert", ExpertsStep{w.o, w.n, routing_weight, {expert}, function});
   w.add("shared_residual");
 }
 
@@ -46,7 +46,7 @@ Plan qwen_moe_plan(const ConfigFields& fields, const char* model_type, const Qwe
 
   Plan plan;
   DecoderWriter w(model_type, sizes, plan);
-  const BufferId shares = w.buffer("r", model.experts.n);
+  const BufferId routing_weights = w.buffer("r", model.experts.n);
   const BufferId shared = model.shared_width == 0 ? kNone : w.buffer("s", 1);
   const RopeConfig angles = parse_rope(fields, sizes.max_seq_len, 10'000.0, kYarn);
   const float scale = sizes.score_scale(angles);
@@ -64,7 +64,7 @@ Plan qwen_moe_plan(const ConfigFields& fields, const char* model_type, const Qwe
 
     w.norm("mlp_norm", w.n, w.x, at + "post_attention_layernorm");
     if (has_experts[i]) {
-      write_experts(w, model.experts, shares, {mlp + "gate", mlp + "experts."}, function);
+      write_experts(w, model.experts, routing_weights, {mlp + "gate", mlp + "experts."}, function);
       w.add("mlp_residual");
       if (shared != kNone) shared_expert(w, mlp, model.shared_width, shared, function);
     } else {

@@ -25,27 +25,28 @@ __device__ inline bool comes_before(const float* x, unsigned a, unsigned b) {
   return a < b;
 }
 
-// Sets the counts of all experts in groups that are not chosen to -infinity. One lane per group.
-__device__ inline void close_groups(float* counts, unsigned n, const RouteOptions& options) {
-  __shared__ float good[kMaxGroups];  // the score of a group: the sum of its n_counted largest
+// Sets the scores of all experts in groups that are not chosen to -infinity. One lane per group.
+// The score of a group is the sum of its n_counted largest scores.
+__device__ inline void close_groups(float* scores, unsigned n, const RouteOptions& options) {
+  __shared__ float group_scores[kMaxGroups];
   const unsigned size = n / options.n_groups;
   for (unsigned g = threadIdx.x; g < options.n_groups; g += kWarp) {
-    const float* group = counts + g * size;
-    good[g] = 0.0f;
+    const float* group = scores + g * size;
+    group_scores[g] = 0.0f;
     for (unsigned e = 0; e < size; ++e) {
       unsigned before = 0;
       for (unsigned other = 0; other < size; ++other) before += comes_before(group, other, e);
-      if (before < options.n_counted) good[g] += group[e];
+      if (before < options.n_counted) group_scores[g] += group[e];
     }
   }
   __syncwarp();
   for (unsigned g = threadIdx.x; g < options.n_groups; g += kWarp) {
     unsigned before = 0;
     for (unsigned other = 0; other < options.n_groups; ++other) {
-      before += comes_before(good, other, g);
+      before += comes_before(group_scores, other, g);
     }
     if (before < options.n_chosen_groups) continue;
-    for (unsigned e = g * size; e < (g + 1) * size; ++e) counts[e] = -INFINITY;
+    for (unsigned e = g * size; e < (g + 1) * size; ++e) scores[e] = -INFINITY;
   }
   __syncwarp();
 }
@@ -53,7 +54,7 @@ __device__ inline void close_groups(float* counts, unsigned n, const RouteOption
 // An expert is chosen if fewer than n_chosen experts come before it. Each lane decides this for its
 // own experts: bit i of `chosen` says whether expert lane + 32 i is chosen.
 __global__ void route_kernel(Rows rows, RouteOptions options) {
-  __shared__ float counts[kMaxExperts];  // share + bias: the largest are chosen
+  __shared__ float scores[kMaxExperts];  // weight + bias: the largest are chosen
   float* x = rows.values + static_cast<size_t>(blockIdx.x) * rows.stride;
   const unsigned lane = threadIdx.x, n = rows.width;
   if (options.sigmoid) {
@@ -62,41 +63,43 @@ __global__ void route_kernel(Rows rows, RouteOptions options) {
     softmax(x, n);
   }
   for (unsigned e = lane; e < n; e += kWarp) {
-    counts[e] = options.bias == nullptr ? x[e] : x[e] + options.bias[e];
+    scores[e] = options.bias == nullptr ? x[e] : x[e] + options.bias[e];
   }
-  __syncwarp();  // the lanes read each other's counts
-  if (options.n_chosen_groups != options.n_groups) close_groups(counts, n, options);
+  __syncwarp();  // the lanes read each other's scores
+  if (options.n_chosen_groups != options.n_groups) close_groups(scores, n, options);
   unsigned chosen = 0;
   float sum = 0.0f;
   for (unsigned e = lane; e < n; e += kWarp) {
     unsigned before = 0;
-    for (unsigned other = 0; other < n; ++other) before += comes_before(counts, other, e);
+    for (unsigned other = 0; other < n; ++other) before += comes_before(scores, other, e);
     if (before >= options.n_chosen) continue;
     chosen |= 1u << e / kWarp;
-    if (isnan(counts[e])) x[e] = counts[e];  // the bias is NaN: the result must show it
+    if (isnan(scores[e])) x[e] = scores[e];  // the bias is NaN: the result must show it
     sum += x[e];
   }
   sum = options.normed ? warp_sum(sum) : 1.0f;
   for (unsigned e = lane; e < n; e += kWarp) {
     const bool is_chosen = chosen >> e / kWarp & 1;
     if (!is_chosen) x[e] = 0.0f;
-    if (x[e] != 0.0f) x[e] = x[e] / sum * options.scale;  // if all shares are 0, so is the sum
+    if (x[e] != 0.0f)
+      x[e] = x[e] / sum * options.scale;  // if all routing weights are 0, so is the sum
   }
 }
 
-// 32 experts at a time: each lane votes whether its expert has a share. The number of votes of the
+// 32 experts at a time: each lane votes whether its expert is chosen. The number of votes of the
 // lanes before it is the place of its expert in the list.
-__global__ void list_experts_kernel(Rows shares, unsigned per_row, int* chosen) {
-  const float* share = shares.values + static_cast<size_t>(blockIdx.x) * shares.stride;
+__global__ void list_experts_kernel(Rows routing_weights, unsigned per_row, int* chosen) {
+  const float* weight =
+      routing_weights.values + static_cast<size_t>(blockIdx.x) * routing_weights.stride;
   int* to = chosen + static_cast<size_t>(blockIdx.x) * per_row;
   const unsigned lane = threadIdx.x;
   unsigned count = 0;
-  for (unsigned first = 0; first < shares.width; first += kWarp) {
+  for (unsigned first = 0; first < routing_weights.width; first += kWarp) {
     const unsigned e = first + lane;
-    const bool has_share = e < shares.width && share[e] != 0.0f;
-    const unsigned votes = __ballot_sync(kAllLanes, has_share);
+    const bool is_chosen = e < routing_weights.width && weight[e] != 0.0f;
+    const unsigned votes = __ballot_sync(kAllLanes, is_chosen);
     const unsigned place = count + static_cast<unsigned>(__popc(votes & ((1u << lane) - 1)));
-    if (has_share && place < per_row) to[place] = static_cast<int>(e);
+    if (is_chosen && place < per_row) to[place] = static_cast<int>(e);
     count += static_cast<unsigned>(__popc(votes));
   }
   for (unsigned i = count + lane; i < per_row; i += kWarp) to[i] = -1;
@@ -104,14 +107,15 @@ __global__ void list_experts_kernel(Rows shares, unsigned per_row, int* chosen) 
 
 constexpr unsigned kThreads = 128;
 
-__global__ void combine_kernel(Rows out, Rows in, Rows shares, unsigned per_row,
+__global__ void combine_kernel(Rows out, Rows in, Rows routing_weights, unsigned per_row,
                                const int* chosen) {
   const unsigned column = blockIdx.x * kThreads + threadIdx.x, t = blockIdx.y;
   if (column >= out.width) return;
   float sum = 0.0f;
   for (size_t i = t * per_row; i < (t + 1) * per_row && chosen[i] >= 0; ++i) {
-    const float share = shares.values[static_cast<size_t>(t) * shares.stride + chosen[i]];
-    sum = fmaf(share, in.values[i * in.stride + column], sum);
+    const float weight =
+        routing_weights.values[static_cast<size_t>(t) * routing_weights.stride + chosen[i]];
+    sum = fmaf(weight, in.values[i * in.stride + column], sum);
   }
   out.values[static_cast<size_t>(t) * out.stride + column] = sum;
 }
@@ -122,13 +126,14 @@ void route(Rows x, RouteOptions options) {
   run_kernel(route_kernel, {{x.count}, {kWarp}}, x, options);
 }
 
-void list_experts(Rows shares, unsigned per_row, int* chosen) {
-  run_kernel(list_experts_kernel, {{shares.count}, {kWarp}}, shares, per_row, chosen);
+void list_experts(Rows routing_weights, unsigned per_row, int* chosen) {
+  run_kernel(list_experts_kernel, {{routing_weights.count}, {kWarp}}, routing_weights, per_row,
+             chosen);
 }
 
-void combine_experts(Rows out, Rows in, Rows shares, unsigned per_row, const int* chosen) {
+void combine_experts(Rows out, Rows in, Rows routing_weights, unsigned per_row, const int* chosen) {
   run_kernel(combine_kernel, {{pieces(out.width, kThreads), out.count}, {kThreads}}, out, in,
-             shares, per_row, chosen);
+             routing_weights, per_row, chosen);
 }
 
 }  // namespace stagecraft::cuda

@@ -99,7 +99,7 @@ struct State {
   unsigned before = 0;  // numbers in the states before this one
 };
 
-// out[t] = scale * table[index[t]], or += with `add`
+// out[t] = scale * table[index[t]], or += with `add`. index: [count of out], rows of the table.
 void embed(Rows out, DeviceMatrix table, const int* index, float scale, bool add);
 
 struct NormOptions {
@@ -120,7 +120,8 @@ void norm(Rows out, Rows in, NormOptions options, HalfRows halves);
 void round_rows(HalfRows out, Rows in);
 
 // Up to kMostProducts products of the same rows in one launch: out = in * weight^T + bias, or +=
-// with `add`. All weights have the same type. No out may overlap in.
+// with `add`. All weights have the same type. in: [count, inputs]; each out: [count, outputs]. No
+// out may overlap `in` or another out.
 struct Product {
   DeviceMatrix weight;
   const float* bias = nullptr;  // may be null
@@ -135,16 +136,18 @@ struct Products {
 void linear(Products products, Rows in);
 void tensor_linear(Products products, HalfRows in);
 
-// out_h = heads[h] . in_h for each head h. It uses the columns of in_h from first_column on.
+// out_h = heads[h] . in_h for each head h. It uses the columns of in_h from first_column on. out
+// must not overlap `in`.
 void heads_linear(Rows out, Rows in, const DeviceMatrix* heads, unsigned n_heads,
                   unsigned first_column);
-// Each head of out is the head of a followed by the head of b.
+// Each head of out is the head of a followed by the head of b. out must not overlap a or b.
 void join(Rows out, Rows a, Rows b, unsigned n_heads);
 
-// out = function(gate) * up, or function(gate) if up.values is null. halves: as in norm().
+// out = function(gate) * up, or function(gate) if up.values is null. out may be gate. halves: as in
+// norm().
 void activate(Rows out, Rows gate, Rows up, ActivationFunction function, HalfRows halves);
 
-void add(Rows x, Rows in, float scale);  // x += scale * in
+void add(Rows x, Rows in, float scale);  // x += scale * in, both [count, width]
 // x *= scale * by, then x = soft_cap * tanh(x / soft_cap), then x is limited to [-clip, clip]. A
 // soft_cap or clip of 0 is not applied.
 struct MapOptions {
@@ -166,7 +169,8 @@ void rope(Rows q, Rows k, const int* positions, RopeOptions options);
 
 // Writes the keys and values of this pass into the cache, at tokens.positions.
 void store(Cache cache, Rows k, Rows v, Tokens tokens);
-// rope(q, k, positions, options) and store() in one launch. Heads must have the cache's head_dim.
+// rope(q, k, positions, options) and store() in one launch. Heads must have the cache's head_dim. v
+// must not be q: one block rotates a head of q while another one stores v.
 void rope_and_store(Cache cache, Rows q, Rows k, Rows v, Tokens tokens, const int* positions,
                     RopeOptions options);
 
@@ -180,7 +184,8 @@ struct AttentionOptions {
   // most 128.
   bool tensor_cores = false;
 };
-// Attention of q over the cache: AttentionStep, and its options. store() comes first.
+// Attention of q over the cache: AttentionStep, and its options. store() comes first. q and out:
+// [count, n_heads * head_dim].
 void attention(Rows out, Rows q, Cache cache, Tokens tokens, AttentionOptions options);
 
 // Like operators/short_conv.h and gated_delta.h. The rows of a sequence must be in the order of its
@@ -196,20 +201,20 @@ struct DeltaOptions {
 void gated_delta(Rows out, Rows in, Rows beta, Rows decay, DeltaOptions options, State state,
                  Tokens tokens);
 
-// Replaces the scores of experts by their shares, in place: see RouteStep.
+// Replaces the scores of experts by their routing weights, in place: see RouteStep.
 inline constexpr std::size_t kMaxExperts = 1024;
 struct RouteOptions {
   unsigned n_chosen = 0;
   bool normed = false, sigmoid = false;
   const float* bias = nullptr;  // [width of x], may be null
   float scale = 1.0f;
-  unsigned n_groups = 1, n_chosen_groups = 1, n_counted = 1;  // RouteGroups; at most 64 groups
+  unsigned n_groups = 1, n_chosen_groups = 1, n_counted = 1;  // RouteGroups
 };
 void route(Rows x, RouteOptions options);
 
-// For each row, writes the experts with a share other than 0, in ascending order, then -1 if there
-// are fewer than per_row. chosen: [shares.count][per_row]
-void list_experts(Rows shares, unsigned per_row, int* chosen);
+// For each row, writes the experts with a routing weight other than 0, in ascending order, then -1
+// if there are fewer than per_row. chosen: [routing_weights.count][per_row]
+void list_experts(Rows routing_weights, unsigned per_row, int* chosen);
 // out[i] = in[i / rows_per_input] * matrices[chosen[i]]^T + biases[chosen[i]], one row of out per
 // entry of `chosen`. Rows with chosen[i] = -1 are not written.
 struct DeviceExperts {
@@ -220,14 +225,15 @@ void expert_linear(Rows out, Rows in, DeviceExperts experts, const int* chosen,
                    unsigned rows_per_input);
 // gate = clamped SwiGLU of gate and up (operators/clamped_swiglu.h)
 void clamped_swiglu(Rows gate, Rows up, float alpha, float limit);
-// out[t] = sum over i of shares[t][e] * in[t * per_row + i], where e = chosen[t * per_row + i]; the
-// sum ends at the first -1
-void combine_experts(Rows out, Rows in, Rows shares, unsigned per_row, const int* chosen);
+// out[t] = sum over i of routing_weights[t][e] * in[t * per_row + i], where e = chosen[t * per_row
+// + i]; the sum ends at the first -1
+void combine_experts(Rows out, Rows in, Rows routing_weights, unsigned per_row, const int* chosen);
 
 // tokens[t] = the index of the largest number in row t; if several are equal, the lowest index. -1
 // if a number is NaN or +infinity, or if all are -infinity.
 void likeliest(Rows logits, int* tokens);
 
-void gather(Rows out, Rows in, const int* index);  // out[i] = in[index[i]]
+// out[i] = in[index[i]]. index: [count of out], rows of `in`. out must not overlap `in`.
+void gather(Rows out, Rows in, const int* index);
 
 }  // namespace stagecraft::cuda

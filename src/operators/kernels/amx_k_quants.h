@@ -73,7 +73,7 @@ void tile_few_k(const TileArgs& t) {
       const auto multiply = [&](std::size_t b, const std::byte* weights,
                                 int one) STAGECRAFT_INLINED {
         constexpr std::size_t kStep = kPanelBytes<Unpacking> / kBlocks<Unpacking>;
-        fetch_straight_on<Rows, kStep>(t, weights + kStep * one);
+        prefetch_ahead<Rows, kStep>(t, weights + kStep * one);
         const std::size_t first = Unpacking::kInputs * b;
         const auto sum = [&](int r) STAGECRAFT_INLINED {
           return sum_of<Unpacking>(block_of(r, k).sums[first / kQuantBlock], first);

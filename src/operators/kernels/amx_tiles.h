@@ -165,7 +165,7 @@ template <int Rows>
       const std::size_t end = std::min(t.inputs, first + kBf16Inputs);
       Vec even[Rows][kVecs] = {}, odd[Rows][kVecs] = {};
       for (std::size_t k = first; k < end; k += 2, w += kBf16PairBytes) {
-        fetch_straight_on<1, kBf16PairBytes>(t, w);
+        prefetch_ahead<1, kBf16PairBytes>(t, w);
         Vec low[kVecs], high[kVecs];
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < kVecs; ++v) {

@@ -46,7 +46,7 @@ double measure_read(const Kernels& kernels, ThreadPool& threads) {
   std::vector<float> sums(threads.size() * 16);
   const double seconds = best_seconds(threads, [&](std::size_t part) {
     sums[part * 16] +=
-        kernels.sum(floats + part * part_floats, part_floats, straight_on_for(memory.size()));
+        kernels.sum(floats + part * part_floats, part_floats, prefetch_for(memory.size()));
   });
   return static_cast<double>(part_floats * threads.size() * sizeof(float)) / seconds;
 }

@@ -5,7 +5,8 @@
 
 namespace stagecraft {
 
-// The limits of this machine with these threads. measure_ceilings measures them.
+// The limits of this machine with these threads. measure_ceilings takes a second or more and 256
+// MiB of memory. Throws std::bad_alloc.
 struct Ceilings {
   double operations[kActivationTypes];  // per second, for rows of each ActivationType; a
                                         // multiply-add is two

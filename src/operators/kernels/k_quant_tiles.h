@@ -103,8 +103,8 @@ void tile_k_quant(const TileArgs& t) {
       STAGECRAFT_UNROLL
       for (int i = 0; i < kTwos<Unpacking>; ++i) {
         constexpr std::size_t kBytes = kTwoBytes<Unpacking>;
-        fetch_straight_on<Rows, kBytes, false, 2048>(
-            fetching, weights + kBytes * (kTwos<Unpacking> * one + i));
+        prefetch_ahead<Rows, kBytes, false, 2048>(fetching,
+                                                  weights + kBytes * (kTwos<Unpacking> * one + i));
         TwoFours two[Vecs];
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < Vecs; ++v) {

@@ -28,8 +28,8 @@ namespace stagecraft::STAGECRAFT_ISA {
       STAGECRAFT_TILE(11, most, tile, __VA_ARGS__), STAGECRAFT_TILE(12, most, tile, __VA_ARGS__)>
 #define STAGECRAFT_TILE(rows, most, tile, ...) \
   tile<(rows <= most ? rows : 1) __VA_OPT__(, ) __VA_ARGS__>
-// The MatmulKernel of a layout whose rows are bytes. STAGECRAFT_UNPACKED: that unpacks a panel once
-// for many rows.
+// The MatmulKernel of a layout whose rows are bytes. STAGECRAFT_UNPACKED: the same for a layout
+// whose panel is unpacked once for many rows.
 #define STAGECRAFT_BYTES(layout, tile)                                          \
   MatmulKernel {                                                                \
     kTileOfBytes<WeightLayout::layout,                                          \
@@ -64,7 +64,7 @@ void by_rows(const TileArgs& t, std::size_t n_rows) {
 // How weights in bf16 are multiplied with activations that are rounded to bf16.
 #if defined(__AMX_BF16__)
 constexpr ActivationType kRoundedRows = ActivationType::BF16;
-constexpr std::size_t kRoundedMost = kAmxMostRows, kRowsPerShare = 96;
+constexpr std::size_t kRoundedMost = kAmxMostRows, kMinRowsPerThread = 96;
 constexpr Tile kRoundedTile = tile_amx_bf16;
 constexpr auto kPeakBf16 = peak_amx_bf16;
 constexpr auto kPeakQ8K = peak_amx_bf16;  // twice as many products of bytes, but two per weight
@@ -76,12 +76,12 @@ constexpr Tile kTileOfUnpacked = kAmxTile<kLayout, kUnpackedTile<kLayout, kFew>>
 constexpr std::size_t kBytesMost = kAmxMostRows, kUnpackedMost = kAmxMostRows;
 #elif defined(__AVX512BF16__)
 constexpr ActivationType kRoundedRows = ActivationType::BF16;
-constexpr std::size_t kRoundedMost = kFloatTile.rows, kRowsPerShare = 12;
+constexpr std::size_t kRoundedMost = kFloatTile.rows, kMinRowsPerThread = 12;
 constexpr Tile kRoundedTile = STAGECRAFT_TILES(kFloatTile.rows, tile_rounded_bf16);
 constexpr auto kPeakBf16 = peak_bf16;
 #else
 constexpr ActivationType kRoundedRows = ActivationType::F32;
-constexpr std::size_t kRoundedMost = kHalfTile.rows, kRowsPerShare = 12;
+constexpr std::size_t kRoundedMost = kHalfTile.rows, kMinRowsPerThread = 12;
 constexpr Tile kRoundedTile = STAGECRAFT_TILES(kHalfTile.rows, tile_bf16);
 constexpr auto kPeakBf16 = peak_f32;
 #endif
@@ -127,7 +127,7 @@ const Kernels table = {
             MatmulKernel{STAGECRAFT_TILES(kHalfTile.rows, tile_q8_by_input), kHalfTile.rows,
                          ActivationType::F32},
         },
-    .rows_per_share = kRowsPerShare,
+    .min_rows_per_thread = kMinRowsPerThread,
     .two_panels = kTwoPanels,
     .to_bf16 = to_bf16,
     .to_f16 = to_f16,

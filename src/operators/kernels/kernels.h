@@ -66,9 +66,9 @@ constexpr std::size_t bytes_of(ActivationType type) {
 }
 
 // How a loop prefetches weights that it reads from the first byte to the last
-// (fetch_straight_on in matmul_tiles.h).
-enum class StraightOn : std::uint8_t {
-  Nothing,     // the processor by itself prefetches better
+// (prefetch_ahead in matmul_tiles.h).
+enum class Prefetch : std::uint8_t {
+  None,        // the processor by itself prefetches better
   FromCaches,  // caches hold the model
   FromMemory,
 };
@@ -90,9 +90,9 @@ struct TileArgs {
   const std::byte* ahead = nullptr;
   std::size_t ahead_step = 0;
   // Bytes from this panel to the panel that a tile of one row prefetches; 0: it prefetches its own
-  // (fetch_straight_on).
+  // (prefetch_ahead).
   std::ptrdiff_t to_next = 0;
-  StraightOn straight_on = StraightOn::Nothing;
+  Prefetch prefetch = Prefetch::None;
   // Only for one row, and with Kernels::two_panels: another panel that is multiplied at the same
   // time. Bytes from `panel` to it (0: none), and floats from `out` to its outputs.
   std::ptrdiff_t second = 0, second_out = 0;
@@ -128,7 +128,7 @@ struct Kernels {
     return matmuls[static_cast<std::size_t>(layout)];
   }
   // The smallest number of rows of a panel that a thread gets.
-  std::size_t rows_per_share;
+  std::size_t min_rows_per_thread;
   // Whether one row is multiplied with two panels at a time (TileArgs::second). Then a thread reads
   // two streams of memory, and on some processors two are read faster than one.
   bool two_panels;
@@ -191,7 +191,7 @@ struct Kernels {
   void (*scale)(float factor, std::size_t n, float* x);
 
   // The sum of n numbers (a multiple of 128), to measure how fast memory can be read.
-  float (*sum)(const float* x, std::size_t n, StraightOn straight_on);
+  float (*sum)(const float* x, std::size_t n, Prefetch prefetch);
   // The peak speed for rows of each ActivationType: multiply-adds on registers; `rounds` sets how
   // many. Returns the number of operations. *sink must be 1; the result is written to it, so that
   // the compiler cannot drop the loop.

@@ -60,7 +60,7 @@ STAGECRAFT_INLINE void fetch(const TileArgs& t, std::size_t k) {
 
 // Whether it prefetches into L2 and into L1: see prefetch_from_memory.
 STAGECRAFT_INLINE bool fetches_two_levels(const TileArgs& t) {
-  return kPrefetchesTwoLevels && t.straight_on == StraightOn::FromMemory;
+  return kPrefetchesTwoLevels && t.prefetch == Prefetch::FromMemory;
 }
 
 // Whether a tile follows to_next (see below).
@@ -87,7 +87,7 @@ constexpr std::size_t kNearAhead = 1024;
 // kAheadOfTwo: how many bytes further on, if there are two panels.
 template <int Rows, std::size_t n_bytes, bool kShortSteps = false,
           std::size_t kAheadOfTwo = kNearAhead>
-STAGECRAFT_INLINE void fetch_straight_on(const TileArgs& t, const std::byte* at) {
+STAGECRAFT_INLINE void prefetch_ahead(const TileArgs& t, const std::byte* at) {
   if (kFewRows<Rows> && t.to_next != 0) {
     prefetch<n_bytes, kIntoL2>(at + t.to_next);
     if (Rows == 1 && kTwoPanels) prefetch<n_bytes, kIntoL1>(at + kNearAhead);
@@ -99,7 +99,7 @@ STAGECRAFT_INLINE void fetch_straight_on(const TileArgs& t, const std::byte* at)
   if (Rows > 1 && (t.ahead_step != 0 || !(two_levels || kTwoRows))) return;
   if (two_levels) {
     prefetch_from_memory<n_bytes>(at);
-  } else if (t.straight_on != StraightOn::Nothing && (!kShortSteps || kLanes != 8)) {
+  } else if (t.prefetch != Prefetch::None && (!kShortSteps || kLanes != 8)) {
     const bool has_two = Rows == 1 && kTwoPanels && t.second != 0;
     prefetch<n_bytes, kIntoL1>(at + (has_two ? kAheadOfTwo : 2048));
   }
@@ -198,7 +198,7 @@ STAGECRAFT_INLINE void tile_floats(const TileArgs& t, Get get) {
   const auto add_input = [&](std::size_t k, const std::byte* w, std::size_t first,
                              Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     fetch<Rows>(fetching, k);
-    fetch_straight_on<Rows, kInputBytes, kInputBytes == 4 * kPanelOutputs>(fetching, w);
+    prefetch_ahead<Rows, kInputBytes, kInputBytes == 4 * kPanelOutputs>(fetching, w);
     Vec weight[Vecs];
     STAGECRAFT_UNROLL
     for (std::size_t v = 0; v < Vecs; ++v) weight[v] = get(w, (first + v) * kLanes);
@@ -253,7 +253,7 @@ void tile_bf16(const TileArgs& t) {
                             Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     const std::size_t k = 2 * index;
     fetch<Rows>(fetching, k);
-    fetch_straight_on<Rows, 4 * kPanelOutputs, true>(fetching, w);
+    prefetch_ahead<Rows, 4 * kPanelOutputs, true>(fetching, w);
     STAGECRAFT_UNROLL
     for (int second = 0; second < 2; ++second) {
       Vec weight[Vecs];
@@ -352,7 +352,7 @@ void tile_blocks(const TileArgs& t) {
       constexpr std::size_t kInputs = kQuantBlock / kGroups;
       fetch<Rows>(fetching, b * kQuantBlock + group * kInputs);
       fetch<Rows>(fetching, b * kQuantBlock + group * kInputs + kInputs / 2);
-      fetch_straight_on<Rows, 4 * kPanelOutputs>(fetching, block + 4 * kPanelOutputs * group);
+      prefetch_ahead<Rows, 4 * kPanelOutputs>(fetching, block + 4 * kPanelOutputs * group);
       Ints low[Vecs], high[Vecs];
       STAGECRAFT_UNROLL
       for (std::size_t v = 0; v < Vecs; ++v) {

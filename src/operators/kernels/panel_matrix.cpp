@@ -175,10 +175,10 @@ std::string_view layout_name(WeightLayout layout) {
   return dtype_name(kTypeOf[static_cast<std::size_t>(layout)]);
 }
 
-StraightOn straight_on_for(std::size_t model_bytes) {
+Prefetch prefetch_for(std::size_t model_bytes) {
   constexpr std::size_t kMostInCaches = std::size_t{64} << 20;
-  if (prefetches_itself()) return StraightOn::Nothing;
-  return model_bytes > kMostInCaches ? StraightOn::FromMemory : StraightOn::FromCaches;
+  if (prefetches_itself()) return Prefetch::None;
+  return model_bytes > kMostInCaches ? Prefetch::FromMemory : Prefetch::FromCaches;
 }
 
 std::size_t panel_bytes(WeightLayout layout, std::size_t inputs) {

@@ -35,7 +35,7 @@ struct PanelMatrix {
   std::size_t inputs = 0;
   const std::byte* panels = nullptr;
   std::size_t stride = 0;
-  StraightOn straight_on = StraightOn::FromCaches;
+  Prefetch prefetch = Prefetch::FromCaches;
 
   std::size_t panel_count() const { return panels_of(outputs); }
   const std::byte* panel(std::size_t i) const { return panels + i * stride; }
@@ -52,7 +52,7 @@ std::string_view layout_name(WeightLayout layout);
 std::size_t panel_bytes(WeightLayout layout, std::size_t inputs);
 
 // How this processor best prefetches the panels of a model that takes so many bytes.
-StraightOn straight_on_for(std::size_t model_bytes);
+Prefetch prefetch_for(std::size_t model_bytes);
 
 // Prefetches memory that is needed next, in the order of its addresses.
 inline void fetch_ahead(const void* from, std::size_t bytes) {
@@ -64,11 +64,11 @@ inline void fetch_ahead(const void* from, std::size_t bytes) {
 // Makes a tile of panel `panel` prefetch its part of the next panel. The tile has `n` rows, from
 // row `first` on, of the `rows` rows that are multiplied with this panel. If n is all rows, the
 // tile decides: a kernel for few rows reads each panel once, and prefetches what it reads itself
-// (fetch_straight_on); a kernel that reads its panel several times prefetches the next one.
+// (prefetch_ahead); a kernel that reads its panel several times prefetches the next one.
 inline void fetch_on_the_way(TileArgs& args, const PanelMatrix& matrix, std::size_t panel,
                              std::size_t first, std::size_t n, std::size_t rows) {
   args.ahead = args.panel;
-  args.straight_on = matrix.straight_on;
+  args.prefetch = matrix.prefetch;
   if (rows <= n) return;
   const std::size_t bytes = panel_bytes(matrix.layout, matrix.inputs);
   args.ahead = matrix.panel(panel + 1) + bytes * first / rows;

@@ -69,7 +69,7 @@ double peak_bf16(std::size_t rounds, float* sink) {
 #endif
 
 // Reads memory in as many places as a tile of one row does.
-float sum_of(const float* x, std::size_t n, StraightOn straight_on) {
+float sum_of(const float* x, std::size_t n, Prefetch prefetch) {
   constexpr std::size_t kSums = 8, kStreams = kTwoPanels ? 2 : 1;
   Vec sums[kSums] = {};
   const std::size_t of_stream = n / kStreams;
@@ -77,7 +77,7 @@ float sum_of(const float* x, std::size_t n, StraightOn straight_on) {
     STAGECRAFT_UNROLL
     for (std::size_t stream = 0; stream < kStreams; ++stream) {
       const float* const at = x + stream * of_stream + i;
-      if (kPrefetchesTwoLevels && straight_on == StraightOn::FromMemory) {
+      if (kPrefetchesTwoLevels && prefetch == Prefetch::FromMemory) {
         prefetch_from_memory<sizeof sums>(reinterpret_cast<const std::byte*>(at));
       }
       STAGECRAFT_UNROLL

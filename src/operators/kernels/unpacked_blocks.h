@@ -111,7 +111,7 @@ STAGECRAFT_INLINE void add_unpacked(const TileArgs& t, std::size_t first, std::s
   }
 }
 
-// Rows [first, end) of the n rows of t, which are bytes, with their share of the memory to
+// Rows [first, end) of the n rows of t, which are bytes, with their part of the memory to
 // prefetch.
 STAGECRAFT_INLINE TileArgs some_rows(const TileArgs& t, std::size_t first, std::size_t end,
                                      std::size_t n) {

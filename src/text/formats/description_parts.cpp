@@ -26,7 +26,7 @@ struct Merge {
 // Sentencepiece merges the neighbours that make the token with the best score. As a list of merges,
 // these are all ways to cut each token into two others, the best score first, and equal scores in
 // the order of Hugging Face's conversion.
-std::vector<Merge> merges_by_score(const MarkedVocabulary& vocabulary) {
+std::vector<Merge> merges_by_score(const SentencePieceVocabulary& vocabulary) {
   const std::vector<VocabularyToken>& tokens = vocabulary.tokens;
   const std::vector<double>& scores = vocabulary.scores;
   std::unordered_map<std::string_view, std::size_t> index;  // by the text of a token
@@ -68,7 +68,7 @@ std::vector<Merge> merges_by_score(const MarkedVocabulary& vocabulary) {
   return merges;
 }
 
-void add_merges(JsonBuilder& json, const MarkedVocabulary& vocabulary) {
+void add_merges(JsonBuilder& json, const SentencePieceVocabulary& vocabulary) {
   if (vocabulary.merges) {
     for (const std::string_view merge : *vocabulary.merges) json.text(merge);
     return;
@@ -170,13 +170,13 @@ void add_post_processor(JsonBuilder& json, const std::vector<VocabularyToken>& t
   });
 }
 
-std::string marked_normalizer(bool space_first) {
+std::string sentencepiece_normalizer(bool space_first) {
   const std::string prepend = space_first ? R"({"type":"Prepend","prepend":"▁"},)" : "";
   return R"({"type":"Sequence","normalizers":[)" + prepend +
          R"({"type":"Replace","pattern":{"String":" "},"content":"▁"}]})";
 }
 
-std::string marked_decoder(bool space_first) {
+std::string sentencepiece_decoder(bool space_first) {
   const std::string strip =
       space_first ? R"(,{"type":"Strip","content":" ","start":1,"stop":0})" : "";
   return R"({"type":"Sequence","decoders":[)"
@@ -185,7 +185,7 @@ std::string marked_decoder(bool space_first) {
          strip + "]}";
 }
 
-Json describe_marked_vocabulary(const MarkedVocabulary& vocabulary) {
+Json describe_sentencepiece_vocabulary(const SentencePieceVocabulary& vocabulary) {
   const std::vector<VocabularyToken>& tokens = vocabulary.tokens;
   const std::vector<double>& scores = vocabulary.scores;
   std::vector<bool> in_vocabulary(tokens.size());
@@ -215,10 +215,10 @@ Json describe_marked_vocabulary(const MarkedVocabulary& vocabulary) {
   json.object([&] {
     json.key("version").text("1.0");
     add_added_tokens(json.key("added_tokens"), tokens);
-    json.key("normalizer").json(marked_normalizer(vocabulary.space_first));
+    json.key("normalizer").json(sentencepiece_normalizer(vocabulary.space_first));
     json.key("pre_tokenizer").null();
     add_post_processor(json.key("post_processor"), tokens, vocabulary.begin, vocabulary.end);
-    json.key("decoder").json(marked_decoder(vocabulary.space_first));
+    json.key("decoder").json(sentencepiece_decoder(vocabulary.space_first));
     json.key("model").object([&] {
       json.key("type").text("BPE");
       add_token_text(json.key("unk_token"), tokens, unknown);

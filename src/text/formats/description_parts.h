@@ -41,11 +41,11 @@ void add_post_processor(JsonBuilder& json, const std::vector<VocabularyToken>& t
                         std::optional<std::size_t> begin, std::optional<std::size_t> end);
 // "normalizer" and "decoder" of a vocabulary in which U+2581 stands for a space, as in
 // sentencepiece, as JSON. space_first: put a space before every text.
-std::string marked_normalizer(bool space_first);
-std::string marked_decoder(bool space_first);
+std::string sentencepiece_normalizer(bool space_first);
+std::string sentencepiece_decoder(bool space_first);
 
 // A BPE vocabulary in which U+2581 stands for a space.
-struct MarkedVocabulary {
+struct SentencePieceVocabulary {
   std::vector<VocabularyToken> tokens;
   std::vector<double> scores;  // one per token; empty if there are merges
   // "LEFT RIGHT", the highest priority first. nullopt: the scores of tokens decide what merges.
@@ -62,6 +62,6 @@ struct MarkedVocabulary {
 // The whole description. Merges that follow from scores are written as a list, as in Hugging Face's
 // conversion. Throws Error if a score is NaN, or if tokens with scores are so long or so many that
 // the list of all ways to cut them would use too much memory.
-Json describe_marked_vocabulary(const MarkedVocabulary& vocabulary);
+Json describe_sentencepiece_vocabulary(const SentencePieceVocabulary& vocabulary);
 
 }  // namespace stagecraft

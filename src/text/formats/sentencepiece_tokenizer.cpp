@@ -61,10 +61,10 @@ Json describe_added_tokens(const SentencepieceModel& model, const std::optional<
 
 PostProcessor post_processor_for(const SentencepieceModel& model,
                                  const std::optional<Json>& config) {
-  const auto place = [&](const char* flag, bool fallback,
+  const auto place = [&](const char* flag, bool default_value,
                          std::optional<TokenId> id) -> std::optional<std::size_t> {
     const auto node = config ? config->root().find(flag) : std::nullopt;
-    if (!(node ? node->boolean() : fallback)) return std::nullopt;
+    if (!(node ? node->boolean() : default_value)) return std::nullopt;
     if (!id && node) node->refuse("false (" + model.file + " has no control piece for it)");
     return id;
   };

@@ -63,9 +63,9 @@ ExpressionPtr ExpressionParser::expression() {
   while (tokens_.current().is_name("if")) {
     const int line = tokens_.take().line;
     ExpressionPtr condition = disjunction();
-    ExpressionPtr otherwise = tokens_.skip_name("else") ? expression() : nullptr;
+    ExpressionPtr else_value = tokens_.skip_name("else") ? expression() : nullptr;
     value = node(NodeKind::Conditional, line, "", std::move(value), std::move(condition),
-                 std::move(otherwise));
+                 std::move(else_value));
   }
   return value;
 }

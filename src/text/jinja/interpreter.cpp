@@ -204,7 +204,7 @@ Interpreter::Flow Interpreter::run_for(const ForStatement& statement, Scope& sco
                            : sequence.is_sequence() ? sequence
                                                     : runtime_.list(elements(runtime_, sequence)))
                               .list;
-  if (values.empty()) return run(statement.otherwise, new_scope(scope));
+  if (values.empty()) return run(statement.else_body, new_scope(scope));
   const Value loop = runtime_.object<Loop>(values);
   Scope* turn = &new_scope(scope);
   bool complete = false;  // whether a turn ran to its end
@@ -220,7 +220,7 @@ Interpreter::Flow Interpreter::run_for(const ForStatement& statement, Scope& sco
     complete = complete || flow == Flow::Next;
   }
   // As in Jinja, {% else %} runs if `break` or `continue` ended every turn.
-  return complete ? Flow::Next : run(statement.otherwise, new_scope(scope));
+  return complete ? Flow::Next : run(statement.else_body, new_scope(scope));
 }
 
 void Interpreter::run_call(const CallStatement& statement, Scope& scope) {
@@ -268,8 +268,8 @@ Value Interpreter::call_macro(const MacroBody& macro, Scope& outer, const Argume
       scope.set(runtime_, parameter.name, by_place[i]);
     } else if (by_name) {
       scope.set(runtime_, parameter.name, *by_name);
-    } else if (parameter.fallback) {
-      scope.set(runtime_, parameter.name, evaluate(*parameter.fallback, scope));
+    } else if (parameter.default_value) {
+      scope.set(runtime_, parameter.name, evaluate(*parameter.default_value, scope));
     } else {
       scope.set(runtime_, parameter.name, runtime_.undefined("argument '" + parameter.name + "'"));
     }

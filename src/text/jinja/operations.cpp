@@ -212,8 +212,8 @@ Value slice(Runtime& runtime, const Value& value, const Value& first, const Valu
   if (is_text) runtime.look_at(value.text->size());
   const auto size =
       static_cast<std::int64_t>(is_text ? count_characters(value.bytes()) : value.list->size());
-  const auto bound = [&](const Value& given, std::int64_t fallback) {
-    if (given.is(Kind::None)) return fallback;
+  const auto bound = [&](const Value& given, std::int64_t default_value) {
+    if (given.is(Kind::None)) return default_value;
     const std::int64_t index = given.whole() < 0 ? given.whole() + size : given.whole();
     return std::clamp<std::int64_t>(index, by < 0 ? -1 : 0, by < 0 ? size - 1 : size);
   };

@@ -141,7 +141,7 @@ class Parser {
     --loops_;
     if (tokens_.skip_name("else")) {
       tokens_.expect_block_end();
-      result.otherwise = statements({"endfor"});
+      result.else_body = statements({"endfor"});
     }
     tokens_.expect_name("endfor");
     return result;
@@ -206,8 +206,8 @@ class Parser {
       Parameter parameter{variable_name(), nullptr};
       if (!names.insert(parameter.name).second) tokens_.fail("a different name for each parameter");
       if (tokens_.skip_operator("=")) {
-        parameter.fallback = expressions_.expression();
-      } else if (!macro.parameters.empty() && macro.parameters.back().fallback) {
+        parameter.default_value = expressions_.expression();
+      } else if (!macro.parameters.empty() && macro.parameters.back().default_value) {
         tokens_.fail("a default value (the parameter before has one)");
       }
       macro.parameters.push_back(std::move(parameter));

@@ -14,12 +14,13 @@ namespace {
 using Kind = Value::Kind;
 
 // value.a.b.0 for "a.b.0", the syntax of attribute names in filters. A missing attribute gives
-// `otherwise`, if given.
+// `default_value`, if given.
 Value attribute_path(Runtime& runtime, Value value, const Value& path,
-                     const std::optional<Value>& otherwise = {}) {
+                     const std::optional<Value>& default_value = {}) {
   const auto step_to = [&](const Value& key) {
     value = item(runtime, value, key);
-    if (value.is(Kind::Undefined) && otherwise && !otherwise->is(Kind::None)) value = *otherwise;
+    if (value.is(Kind::Undefined) && default_value && !default_value->is(Kind::None))
+      value = *default_value;
   };
   if (path.is_whole()) {
     step_to(path);
@@ -84,7 +85,7 @@ Value join(Runtime& runtime, const Value& value, const Arguments& arguments) {
   return joined(runtime, values, given[0] ? to_text(runtime, *given[0]) : MarkedText());
 }
 
-Value fallback(Runtime&, const Value& value, const Arguments& arguments) {
+Value default_filter(Runtime&, const Value& value, const Arguments& arguments) {
   const auto given = arguments.take("default", {"default_value", "boolean"});
   const bool absent =
       value.is(Kind::Undefined) || (given[1] && is_true(*given[1]) && !is_true(value));
@@ -247,8 +248,8 @@ FilterFunction find_sequence_filter(std::string_view name) {
       {"last", last},
       {"list", list},
       {"join", join},
-      {"default", fallback},
-      {"d", fallback},
+      {"default", default_filter},
+      {"d", default_filter},
       {"reverse", reverse},
       {"sort", sort},
       {"dictsort", dictsort},

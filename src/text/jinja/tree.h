@@ -64,7 +64,7 @@ using Block = std::vector<Statement>;
 
 struct Parameter {
   std::string name;
-  ExpressionPtr fallback;  // may be null
+  ExpressionPtr default_value;  // may be null
 };
 
 // A body with parameters: of a macro, or of a {% call %}, which passes it to a macro.
@@ -95,7 +95,7 @@ struct ForStatement {
   ExpressionPtr sequence;
   ExpressionPtr condition;  // may be null: {% for x in y if condition %}
   Block body;
-  Block otherwise;
+  Block else_body;
 };
 struct SetStatement {  // {% set target = value %}
   Target target;
