@@ -66,7 +66,7 @@ std::shared_ptr<const WeightFile> open_model_file(const ModelSource& model) {
   }
   std::error_code failed;
   for (const fs::directory_entry& entry : fs::directory_iterator(model, failed)) {
-    if (entry.path().extension() != ".gguf") continue;
+    if (!has_extension(entry.path(), ".gguf")) continue;
     throw Error(
         "{}: expected model.safetensors; to use the GGUF file in this folder, give its path: {}",
         model.string(), printable(entry.path().string(), 1000));
