@@ -63,7 +63,7 @@ if(has_emulator)
   target_link_libraries(unwritten_on_gpu PRIVATE engine_headers stagecraft_flags)
 endif()
 
-# With the readers of model files, a worker would get most of the engine.
+# With the readers of model files, a worker would get most of the engine. Only stage 5.2 opens such files.
 add_library(no_formats OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/src/formats/no_formats.cpp)
 target_link_libraries(no_formats PRIVATE engine_headers stagecraft_flags)
 
@@ -89,7 +89,10 @@ function(worker_objects id out)
     endif()
   endforeach()
   list(JOIN others "|" others)
-  set(objects "$<FILTER:$<TARGET_OBJECTS:worker>,EXCLUDE,/(${others})[.]cpp>" $<TARGET_OBJECTS:no_formats>)
+  set(objects "$<FILTER:$<TARGET_OBJECTS:worker>,EXCLUDE,/(${others})[.]cpp>")
+  if(NOT load_parameters IN_LIST asked_${id})
+    list(APPEND objects $<TARGET_OBJECTS:no_formats>)
+  endif()
   if(stand_ins_${id})
     list(APPEND objects $<TARGET_OBJECTS:stand_ins_${id}>)
   endif()

