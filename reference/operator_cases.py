@@ -89,7 +89,7 @@ def swiglu_cases() -> Iterator[Case]:
     yield case(
         "gate-most-negative",
         torch.tensor([-3.4028235e38, -1e10, -1e4]),
-        torch.tensor([2.0, -3.0, 5.0]),
+        torch.tensor([0.5, -3.0, 5.0]),  # gate * up is finite: some compute it first
     )
 
 

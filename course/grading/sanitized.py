@@ -29,6 +29,8 @@ NOISE = re.compile(r" on (unknown )?address 0x.*| \(pc 0x.*")
 
 # What a complaint means: a key of messages.json.
 MEANS = {"stack-overflow": "crash_stack", "heap-use-after-free|use-after-return|use-after-scope": "crash_freed",
+         "use-after-poison, READ of size ([0-9]+)": "crash_reads_between",  # the worker poisons the gaps
+         "use-after-poison, WRITE of size ([0-9]+)": "crash_writes_between",
          ".*, READ of size ([0-9]+)": "crash_reads_outside", ".*, WRITE of size ([0-9]+)": "crash_writes_outside"}
 
 

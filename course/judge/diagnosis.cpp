@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "course/judge/messages.h"
 #include "tensor/stored_tensor.h"
@@ -81,6 +83,7 @@ bool is_permuted(const Expected& expected, const Tensor& got) {
   const auto [low, high] = std::ranges::minmax(g);
   if (std::fabs(lowest - low) > 2 * allowed || std::fabs(highest - high) > 2 * allowed)
     return false;
+  if (highest - lowest <= 8 * allowed) return false;  // one number, or equal ones: no other place
   std::sort(e.begin(), e.end());
   std::sort(g.begin(), g.end());
   for (std::size_t i = 0; i < e.size(); ++i) {
@@ -175,8 +178,10 @@ std::string diagnose(const std::string& function, const std::string& output,
   const double e = without_sign_of_nan(expected.values[first]);
   const double g = without_sign_of_nan(got.values[first]);
   const double allowed = expected.allowed[first];
-  lines.push_back(std::isfinite(e) && std::isfinite(allowed) ? say("expected_got", e, g, allowed)
-                                                             : say("expected_got_exactly", e, g));
+  const bool look_equal = fmt::format("{:.7g}", e) == fmt::format("{:.7g}", g);
+  lines.push_back(!std::isfinite(e) || !std::isfinite(allowed)
+                      ? say("expected_got_exactly", e, g)
+                      : say(look_equal ? "expected_got_close" : "expected_got", e, g, allowed));
   const bool several = got.values.size() > 1;
   if (several && worst_error >= 0.0) {
     lines.push_back(say("share", wrong, got.values.size(), worst_error, place(expected, worst)));

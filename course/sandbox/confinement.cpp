@@ -398,7 +398,8 @@ std::optional<int> run_confined(const Command& command, const Confinement& confi
     child = ::fork();
 #endif
     error = errno;
-    if (child == 0) become(command, words.data(), environment.data(), restrictions, signals, report[1]);
+    if (child == 0)
+      become(command, words.data(), environment.data(), restrictions, signals, report[1]);
     group = std::max(child, 0);
   }
   ::close(report[1]);

@@ -147,6 +147,8 @@ TEST(Softmax, GivesNothingToMinusInfinity) {
   Tensor x = Inputs().tensor({2, 24});
   for (std::size_t i = 0; i < x.values.size(); i += 2) x.values[i] = -INFINITY;
   if (!judge(softmax_case("-infinity between numbers", x))) return;
+  x.values[1] = x.values[3] = -INFINITY;
+  if (!judge(softmax_case("-infinity before the first number", x))) return;
   if (!judge(softmax_case("-infinity alone", filled({1, 9}, -INFINITY)))) return;
   judge(softmax_case("n = 0", {{1, 0}, {}}));
 }

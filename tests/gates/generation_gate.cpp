@@ -201,6 +201,8 @@ TEST(Forward, RefusesWhatItHasNoRowOrNoRoomForAndLeavesTheCacheAsItWas) {
 // ---- sample -------------------------------------------------------------------------------------
 
 constexpr std::size_t kSweep = 4000;
+// Its ids need more than 16 bits. Only where no list is sorted: some sort in quadratic time.
+constexpr std::size_t kLargeVocabulary = 66'001;
 
 // The probability of each token according to the contract, in f64.
 std::vector<double> shares(const Tensor& logits, double temperature, std::size_t top_k,
@@ -253,8 +255,8 @@ std::vector<std::size_t> in_order(const std::vector<double>& shares) {
 
 // The token for each u: the probabilities side by side, likeliest first. If u is so close to a
 // boundary that rounding decides, any token is right.
-Expected draws(const Tensor& us, const std::vector<double>& shares) {
-  constexpr double kRounding = 1e-5;
+// rounding: the relative error of a probability in f32.
+Expected draws(const Tensor& us, const std::vector<double>& shares, double rounding = 1e-5) {
   const std::vector<std::size_t> order = in_order(shares);
   Expected expected{{us.values.size()}, {}, {}, true};
   std::size_t rank = 0;
@@ -264,7 +266,7 @@ Expected draws(const Tensor& us, const std::vector<double>& shares) {
       begin += shares[order[rank++]];
     }
     const double end = begin + shares[order[rank]];
-    const bool close = u - begin < kRounding || end - u < kRounding;
+    const bool close = u - begin < rounding || end - u < rounding;
     expected.values.push_back(static_cast<double>(order[rank]));
     expected.allowed.push_back(close ? static_cast<double>(shares.size()) : 0.0);
   }
@@ -291,7 +293,12 @@ bool judge_shares(const std::string& name, const Tensor& logits, double temperat
   Case one = sample_case(name, logits, temperature, top_k, top_p);
   const std::vector<double> expected = shares(logits, temperature, top_k, top_p);
   if (!judge_counts(one, "tokens", expected, kSweep)) return false;
-  const Expected drawn = draws(one.request.inputs["u"], expected);
+  // A logit that is divided by the temperature first is rounded once more.
+  const double largest = std::fabs(*std::ranges::max_element(logits.values, {}, [](float logit) {
+    return std::isfinite(logit) ? std::fabs(logit) : 0.0f;
+  }));
+  const Expected drawn = draws(one.request.inputs["u"], expected,
+                               std::max(1e-5, 4.0 * 0x1p-24 * largest / temperature));
   one.expected = {{"tokens", drawn}};
   one.describe = [us = one.request.inputs["u"], order = in_order(expected), drawn](
                      const std::string&, const Tensor& got) {
@@ -300,11 +307,18 @@ bool judge_shares(const std::string& name, const Tensor& logits, double temperat
   return judge(one);
 }
 
+std::vector<float> largest_at_the_end() {
+  std::vector<float> logits = Inputs().tensor({kLargeVocabulary}).values;
+  logits.back() = 20.0f;
+  return logits;
+}
+
 TEST(Sample, TakesTheLargestAtTemperatureZeroAndTheLowerOfEquals) {
   const std::pair<std::vector<float>, int> kLargest[] = {
       {{0.5f, 3.0f, -1.0f, 3.0f, 2.9f}, 1},
       {{4.0f, -2.0f, 4.0f, 4.0f}, 0},
-      {{-5.0f, -3.0f, -0.5f, -8.0f, -2.0f, -9.0f}, 2}};
+      {{-5.0f, -3.0f, -0.5f, -8.0f, -2.0f, -9.0f}, 2},
+      {largest_at_the_end(), static_cast<int>(kLargeVocabulary) - 1}};
   for (const auto& [logits, largest] : kLargest) {
     Case one;
     one.name = fmt::format("temperature 0, {} logits", logits.size());
@@ -360,7 +374,9 @@ TEST(Sample, GivesEveryTokenItsShare) {
     return;
   for (float& logit : logits.values) logit += 150.0f;
   if (!judge_shares("logits around 150, whose exp overflows", logits, 1.0, 0, 1.0)) return;
+  if (!judge_shares("logits around 150 at temperature 0.5", logits, 0.5, 0, 1.0)) return;
   for (float& logit : logits.values) logit -= 300.0f;
+  if (!judge_shares("logits around -150 at temperature 0.5", logits, 0.5, 0, 1.0)) return;
   logits.values[2] = -INFINITY;
   judge_shares("logits around -150, and one -infinity", logits, 1.0, 0, 1.0);
 }
@@ -404,6 +420,7 @@ TEST(Sample, TakesTheLastTokenIfRoundingLeavesNone) {
 
 bool judge_refused_logits(const std::string& name, const Tensor& logits, double temperature = 1.0) {
   Case one = sample_case(name, logits, temperature, 0, 1.0);
+  one.request.inputs["u"] = {{3}, {0.0f, 0.5f, 0.99f}};
   one.request.inputs["refusable"] = numbers({1});
   one.expected = {{"Error", exactly({1})}};
   one.describe = [](const std::string&, const Tensor&) { return say("not_refused"); };
@@ -421,7 +438,13 @@ TEST(Sample, RefusesWhatIsNoNumber) {
       if (!judge_refused_logits(name + ", at temperature 0", logits, 0.0)) return;
     }
   }
-  judge_refused_logits("all logits are -infinity", filled({4}, -INFINITY));
+  const Tensor nothing = filled({4}, -INFINITY);
+  if (!judge_refused_logits("all logits are -infinity", nothing)) return;
+  if (!judge_refused_logits("all logits are -infinity, at temperature 0", nothing, 0.0)) return;
+  Tensor many = Inputs().tensor({kLargeVocabulary});
+  many.values[kLargeVocabulary - 2] = NAN;
+  judge_refused_logits(fmt::format("logit {} of {} is nan", kLargeVocabulary - 2, kLargeVocabulary),
+                       many);
 }
 
 Case drawn_case(Inputs& inputs, std::size_t vocab_size, double temperature, std::size_t top_k,

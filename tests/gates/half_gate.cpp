@@ -83,12 +83,12 @@ void judge_format(const HalfFormat& format) {
   std::vector<float> all;
   for (std::size_t word = 0; word < kWords; ++word) all.push_back(static_cast<float>(word));
   if (!judge_words(format, "all 65,536 words", all)) return;
-  std::vector<float> few;
   Inputs inputs;
-  for (std::size_t n = inputs.size(3, 60); n > 0; --n) {
-    few.push_back(static_cast<float>(inputs.size(0, kWords - 1)));
+  for (const std::size_t n : {inputs.size(3, 60), kWords + inputs.size(100, 400)}) {
+    std::vector<float> some(n);
+    for (float& word : some) word = static_cast<float>(inputs.size(0, kWords - 1));
+    if (!judge_words(format, fmt::format("{} words", n), some)) return;
   }
-  if (!judge_words(format, fmt::format("{} words", few.size()), few)) return;
   if (!judge_words(format, "no words", {})) return;
   const std::size_t sizes[] = {5, 300, 6'007};  // all bit patterns are asked above
   judge_together([&](std::size_t size) {

@@ -149,6 +149,40 @@ bool judge_missing(const Config& config, std::vector<FileTensor> tensors, const 
                        naming);
 }
 
+const std::vector<std::size_t>& shape_of(const std::vector<FileTensor>& tensors,
+                                         const std::string& name) {
+  return std::ranges::find(tensors, name, &FileTensor::name)->shape;
+}
+
+// A file in which one of the tensors has another shape.
+bool judge_shape(const Config& config, std::vector<FileTensor> tensors, const std::string& name,
+                 std::vector<std::size_t> shape) {
+  FileTensor& tensor = *std::ranges::find(tensors, name, &FileTensor::name);
+  const std::string right = shape_text(tensor.shape);
+  tensor.shape = std::move(shape);
+  tensor.values = Inputs().tensor(tensor.shape).values;
+  const Case one =
+      question_about(fmt::format("{} {}, not {}", name, shape_text(tensor.shape), right),
+                     write_model(tensors), config);
+  return judge_refused(one, {{name}});
+}
+
+// Each tensor of one layer for which `wanted` is true, and those outside the layers, with one
+// column more.
+template <class Wanted>
+void judge_widened(const Config& config, const std::vector<FileTensor>& tensors, Inputs& inputs,
+                   Wanted wanted) {
+  const std::string layer = fmt::format("model.layers.{}.", inputs.size(0, config.n_layers - 1));
+  for (const FileTensor& tensor : tensors) {
+    const bool is_asked =
+        tensor.name.starts_with(layer) || !tensor.name.starts_with("model.layers.");
+    if (!is_asked || !wanted(tensor.name)) continue;
+    std::vector<std::size_t> shape = tensor.shape;
+    ++shape.back();
+    if (!judge_shape(config, tensors, tensor.name, shape)) return;
+  }
+}
+
 // ---- the tests ----------------------------------------------------------------------------------
 
 TEST(Parameters, HoldTheTensorsOfTheirNames) {
@@ -219,23 +253,14 @@ TEST(Parameters, RefuseAnotherShape) {
   for (const std::string& name : {std::string("model.layers.1.self_attn.k_proj.weight"),
                                   std::string("model.layers.0.mlp.down_proj.weight"),
                                   std::string(kEmbedding), std::string("model.norm.weight")}) {
-    auto changed = tensors;
-    FileTensor& tensor = *std::ranges::find(changed, name, &FileTensor::name);
-    const std::vector<std::size_t> right = tensor.shape;
-    const auto judge_as = [&](std::vector<std::size_t> shape) {
-      tensor.shape = std::move(shape);
-      tensor.values.resize(inputs.tensor(tensor.shape).values.size());
-      const Case one = question_about(
-          fmt::format("{} {}, not {}", name, shape_text(tensor.shape), shape_text(right)),
-          write_model(changed), config);
-      return judge_refused(one, {{name}});
-    };
+    const std::vector<std::size_t> right = shape_of(tensors, name);
     const bool is_matrix = right.size() == 2;
     const auto turned = is_matrix ? std::vector<std::size_t>{right[1], right[0]}
                                   : std::vector<std::size_t>{right[0], 1};
-    if (!judge_as(turned)) return;
-    if (is_matrix) judge_as({right[0] + 1, right[1]});
+    if (!judge_shape(config, tensors, name, turned)) return;
+    if (is_matrix && !judge_shape(config, tensors, name, {right[0] + 1, right[1]})) return;
   }
+  judge_widened(config, tensors, inputs, [](const std::string&) { return true; });
 }
 
 TEST(Parameters, RefuseWhatTheConfigHasNoPlaceFor) {
@@ -277,6 +302,14 @@ TEST(ParametersBiases, RefuseABiasThatIsMissing) {
   const Config config = with_every_bias(fresh_config(inputs));
   const std::string last = fmt::format("model.layers.{}.", config.n_layers - 1);
   judge_missing(config, tensors_of(config, inputs), last + "self_attn.k_proj.bias");
+}
+
+TEST(ParametersBiases, RefuseAnotherShape) {
+  Inputs inputs;
+  const Config config = with_every_bias(fresh_config(inputs));
+  judge_widened(config, tensors_of(config, inputs), inputs, [](const std::string& name) {
+    return name.ends_with(".bias") || name.find("_norm.") != std::string::npos;
+  });
 }
 
 TEST(ParametersTied, ShareOneTableUnlessTheFileHoldsTwo) {

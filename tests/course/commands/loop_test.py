@@ -703,7 +703,7 @@ class Sanitized(unittest.TestCase):
 
     def test_a_complaint_of_addresses_is_also_said_in_other_words(self):
         with course.in_language("en"):
-            for complaint, expected in (("use-after-poison, READ of size 32", "reads 32 bytes outside"),
+            for complaint, expected in (("use-after-poison, READ of size 32", "reads 32 bytes behind the end of a row"),
                                         ("heap-buffer-overflow, WRITE of size 4", "writes 4 bytes outside"),
                                         ("heap-use-after-free, READ of size 4", "memory that was freed"),
                                         ("stack-overflow", "memory for local variables is used up")):
