@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "base/number.h"
 #include "base/utf8.h"
 #include "model/placement.h"
