@@ -20,7 +20,7 @@ struct Graph {
 struct Stream {
   bool waits_for_default = true;  // false: cudaStreamNonBlocking
   Graph* captured = nullptr;
-  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  bool permits_memory_calls = false;  // cudaStreamCaptureModeRelaxed
 };
 struct Event {};
 
@@ -48,12 +48,10 @@ cudaError_t refuse(const char* call, Address pc) {
 }
 bool is_recording() { return !captured_streams().empty(); }
 bool records_strictly() {
-  return std::any_of(captured_streams().begin(), captured_streams().end(),
-                     [](const Stream* one) { return one->mode != cudaStreamCaptureModeRelaxed; });
+  return !std::ranges::all_of(captured_streams(), &Stream::permits_memory_calls);
 }
 bool refuses_default_stream() {
-  return std::any_of(captured_streams().begin(), captured_streams().end(),
-                     [](const Stream* one) { return one->waits_for_default; });
+  return std::ranges::any_of(captured_streams(), &Stream::waits_for_default);
 }
 bool refuses_copies() { return records_strictly() || refuses_default_stream(); }
 
@@ -293,22 +291,24 @@ cudaError_t cudaGetLastError() {
 }
 
 static cudaError_t give(void** pointer, std::size_t bytes, bool managed, Address pc) {
-  if (records_strictly()) return refuse("cudaMalloc", pc);
   *pointer = bytes == 0 ? nullptr : allocate(bytes, managed, pc);
   return result(*pointer == nullptr && bytes > 0 ? cudaErrorMemoryAllocation : cudaSuccess);
 }
-cudaError_t cudaMalloc(void** pointer, size_t bytes) { return give(pointer, bytes, false, PC); }
+cudaError_t cudaMalloc(void** pointer, size_t bytes) {
+  return records_strictly() ? refuse("cudaMalloc", PC) : give(pointer, bytes, false, PC);
+}
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) {
-  return give(pointer, bytes, true, PC);
+  return records_strictly() ? refuse("cudaMallocManaged", PC) : give(pointer, bytes, true, PC);
 }
 static cudaError_t take(void* pointer, Address pc) {
-  if (records_strictly()) return refuse("cudaFree", pc);
   if (pointer == nullptr || release(pointer)) return cudaSuccess;
   finding("out of bounds", pc, 0,
           "cudaFree of a pointer that cudaMalloc did not return, or that is already free");
   return result(cudaErrorInvalidValue);
 }
-cudaError_t cudaFree(void* pointer) { return take(pointer, PC); }
+cudaError_t cudaFree(void* pointer) {
+  return records_strictly() ? refuse("cudaFree", PC) : take(pointer, PC);
+}
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return take(pointer, PC); }
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   device_memory_left(*free, *total);
@@ -502,7 +502,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
   if (stream == nullptr || stream->captured != nullptr)
     return result(cudaErrorStreamCaptureUnsupported);
   stream->captured = new Graph;
-  stream->mode = mode;
+  stream->permits_memory_calls = mode == cudaStreamCaptureModeRelaxed;
   captured_streams().push_back(stream);
   return cudaSuccess;
 }

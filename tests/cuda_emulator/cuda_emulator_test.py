@@ -288,6 +288,7 @@ int main() {
 int main() {
   int number = 0, *x, *y; cudaStream_t s; cudaGraph_t graph; cudaMalloc(&y, 4); cudaMemset(y, 0, 4);
   cudaStreamCreateWithFlags(&s, FLAGS); cudaStreamBeginCapture(s, MODE);
+  cudaMallocAsync(&x, 4, s);  // becomes a part of the record
 CALLS  cuda_launch(k, {1, 1, 0, s});
   return cudaStreamEndCapture(s, &graph) == cudaSuccess ? 0 : 1;
 }"""
@@ -300,7 +301,7 @@ CALLS  cuda_launch(k, {1, 1, 0, s});
 
         found = findings("cudaStreamDefault", "cudaStreamCaptureModeThreadLocal")
         self.assertEqual(len(found), len(calls))
-        for line, ((place, text), call) in enumerate(zip(found, calls.values()), 6):
+        for line, ((place, text), call) in enumerate(zip(found, calls.values()), 7):
             self.assertEqual(place, f"attack.cu:{line}")
             self.assertRegex(text, f"^host code calls {call}")
         # Such a stream does not wait for the default stream, and this mode permits calls for memory.

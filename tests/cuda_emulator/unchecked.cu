@@ -30,7 +30,7 @@ __global__ void copies_in_the_background(const float* in, float* out) {
   out[threadIdx.x] = reinterpret_cast<const float*>(tile)[kThreads - 1 - threadIdx.x];
 }
 
-// Thread 0 takes the lock last, whatever the order, and waits for all others.
+// Thread 0 is first, then thread 63, 62, and so on: each waits for one that the emulator starts later.
 __global__ void turns(int* taken, int* order) {
   const int mine = (kThreads - static_cast<int>(threadIdx.x)) % kThreads;
   while (atomicAdd(taken, 0) != mine) {
