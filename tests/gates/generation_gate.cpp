@@ -293,12 +293,12 @@ bool judge_shares(const std::string& name, const Tensor& logits, double temperat
   Case one = sample_case(name, logits, temperature, top_k, top_p);
   const std::vector<double> expected = shares(logits, temperature, top_k, top_p);
   if (!judge_counts(one, "tokens", expected, kSweep)) return false;
-  // A logit that is divided by the temperature first is rounded once more.
+  // A logit that is divided by another temperature than 1 is rounded once more.
   const double largest = std::fabs(*std::ranges::max_element(logits.values, {}, [](float logit) {
     return std::isfinite(logit) ? std::fabs(logit) : 0.0f;
   }));
-  const Expected drawn = draws(one.request.inputs["u"], expected,
-                               std::max(1e-5, 4.0 * 0x1p-24 * largest / temperature));
+  const double division = temperature == 1.0 ? 0.0 : 4.0 * 0x1p-24 * largest / temperature;
+  const Expected drawn = draws(one.request.inputs["u"], expected, std::max(1e-5, division));
   one.expected = {{"tokens", drawn}};
   one.describe = [us = one.request.inputs["u"], order = in_order(expected), drawn](
                      const std::string&, const Tensor& got) {
