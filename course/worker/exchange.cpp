@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_writer.h"
 
 namespace stagecraft::stages {
 namespace {

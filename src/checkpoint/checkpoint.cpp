@@ -139,9 +139,8 @@ void Checkpoint::add(std::shared_ptr<const WeightFile> file, const fs::path& pat
 }
 
 void Checkpoint::compose(const ModelSource& model) {
-  const std::optional<Quantization> how = read_quantization(model);
-  if (!how) return;
-  auto composed = std::make_shared<const ComposedWeights>(*how, tensors_, name_);
+  auto composed = compose_weights(model, tensors_, name_);
+  if (composed == nullptr) return;
   composed_text_ = composed->text();
   release_pages();
   add(std::move(composed), model.path());

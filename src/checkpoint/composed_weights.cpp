@@ -7,6 +7,8 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/file_kind.h"
+#include "checkpoint/model_source.h"
 #include "checkpoint/scaled_integers.h"
 #include "operators/dequantize.h"
 #include "operators/float8.h"
@@ -139,11 +141,20 @@ std::vector<std::string> prefixes(const Quantization& how, const TensorMap& tens
   return found;
 }
 
+// "Q4_0 and F32"
+std::string types_of(std::span<const StoredTensor> tensors) {
+  std::vector<std::string_view> types;
+  for (const StoredTensor& tensor : tensors) {
+    const std::string_view type = dtype_name(tensor.dtype);
+    if (std::ranges::find(types, type) == types.end()) types.push_back(type);
+  }
+  return fmt::to_string(fmt::join(types, " and "));
+}
+
 }  // namespace
 
 ComposedWeights::ComposedWeights(const Quantization& how, TensorMap& tensors,
-                                 const std::string& where)
-    : how_(how) {
+                                 const std::string& where) {
   const std::vector<std::string> matrices = prefixes(how, tensors);
   if (matrices.empty()) {
     throw Error("{}: expected matrices as 'quantization_config' says ({}), found no tensor '*{}'",
@@ -173,15 +184,17 @@ ComposedWeights::ComposedWeights(const Quantization& how, TensorMap& tensors,
                   where, printable(tensor.name));
     }
   }
+  text_ = fmt::format("{}; read as {}", how.text(), types_of(tensors_));
 }
 
-std::string ComposedWeights::text() const {
-  std::vector<std::string_view> types;
-  for (const StoredTensor& tensor : tensors_) {
-    const std::string_view type = dtype_name(tensor.dtype);
-    if (std::ranges::find(types, type) == types.end()) types.push_back(type);
-  }
-  return fmt::format("{}; read as {}", how_.text(), fmt::join(types, " and "));
+std::shared_ptr<const ComposedWeights> compose_weights(const ModelSource& folder,
+                                                       TensorMap& tensors,
+                                                       const std::string& where) {
+  const std::filesystem::path path = folder.path() / "config.json";
+  if (!is_there(path)) return nullptr;
+  const Json config = parse_json_object(folder.config_json(), path.string());
+  const std::optional<Quantization> how = parse_quantization(config.root(), path.string());
+  return how ? std::make_shared<const ComposedWeights>(*how, tensors, where) : nullptr;
 }
 
 }  // namespace stagecraft

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,8 @@
 #include "checkpoint/weight_file.h"
 
 namespace stagecraft {
+
+class ModelSource;
 
 // Matrices that a folder stores in several tensors each: the numbers, their scales, the zeros (the
 // integers that stand for 0), and the group of each input. This class makes one tensor
@@ -32,11 +35,16 @@ class ComposedWeights : public WeightFile {
   const std::vector<StoredTensor>& tensors() const override { return tensors_; }
   void release_pages() const override {}  // all are copies
   // "GPTQ int4, one scale per 128 inputs; read as Q4_0"
-  std::string text() const;
+  const std::string& text() const { return text_; }
 
  private:
-  Quantization how_;
   std::vector<StoredTensor> tensors_;
+  std::string text_;
 };
+
+// The same for a folder whose config.json has a "quantization_config"; otherwise nullptr.
+std::shared_ptr<const ComposedWeights> compose_weights(const ModelSource& folder,
+                                                       TensorMap& tensors,
+                                                       const std::string& where);
 
 }  // namespace stagecraft

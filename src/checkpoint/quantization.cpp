@@ -261,11 +261,4 @@ std::optional<Quantization> parse_quantization(JsonNode config, const std::strin
   fields.refuse("quant_method", "'awq', 'compressed-tensors', 'fp8', 'gptq' or 'mxfp4'");
 }
 
-std::optional<Quantization> read_quantization(const ModelSource& folder) {
-  const std::filesystem::path path = folder.path() / "config.json";
-  if (!is_there(path)) return std::nullopt;
-  const Json config = parse_json_object(folder.config_json(), path.string());
-  return parse_quantization(config.root(), path.string());
-}
-
 }  // namespace stagecraft

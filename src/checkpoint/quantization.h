@@ -7,8 +7,6 @@
 
 namespace stagecraft {
 
-class ModelSource;
-
 // "quantization_config" of a config.json: how the files of a folder store matrices in fewer bits.
 struct Quantization {
   enum class Method { Fp8, Mxfp4, Gptq, Awq, CompressedTensors };
@@ -28,8 +26,5 @@ struct Quantization {
 // Reads "quantization_config" of a config.json; nullopt if it has none. `where` names the file.
 // Throws Error naming the field if it asks for a format that this engine cannot read.
 std::optional<Quantization> parse_quantization(JsonNode config, const std::string& where);
-
-// The same for the config.json of a folder; nullopt also if there is no such file.
-std::optional<Quantization> read_quantization(const ModelSource& folder);
 
 }  // namespace stagecraft

@@ -17,7 +17,7 @@
 #include "base/number.h"
 #include "base/processors.h"
 #include "checkpoint/convert_tensor.h"
-#include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_writer.h"
 #include "convert/convert.h"
 #include "convert/llama3_rope.h"
 #include "convert/output_tensors.h"

@@ -37,10 +37,18 @@ std::map<std::tuple<Address, Space, Way>, LineCount>& lines() {
 
 std::uint64_t counted_flops = 0, touched_bytes = 0;
 
+// Empty vectors that keep their memory, for the next pending requests.
+std::vector<std::vector<Request>>& spare_requests() {
+  static auto* spare = new std::vector<std::vector<Request>>;
+  return *spare;
+}
+
 // A lane in a loop that does not end makes requests that no other lane joins. Beyond this number,
 // they are not counted, so they take at most 170 MB.
 constexpr std::size_t most_pending = std::size_t{1} << 19;
 std::size_t n_pending = 0;
+
+constexpr std::size_t most_spare = 64;  // requests in a vector that is kept
 
 constexpr unsigned most_words = 5;  // that 16 bytes lie in, at any address
 
@@ -101,13 +109,26 @@ void count(const PendingRequests& pending, const Request& request) {
 }
 
 PendingRequests& pending_of(Warp& warp, Address pc, Space space, bool write, bool atomic) {
-  for (PendingRequests& pending : warp.pending)
-    if (pending.pc == pc && pending.space == space && pending.write == write) return pending;
+  // Lanes mostly execute the same instructions in the same order: the search begins behind the last
+  // one.
+  const std::size_t n = warp.pending.size();
+  for (std::size_t i = 1; i <= n; ++i) {
+    const std::size_t at = (warp.last_pending + i) % n;
+    PendingRequests& pending = warp.pending[at];
+    if (pending.pc != pc || pending.space != space || pending.write != write) continue;
+    warp.last_pending = at;
+    return pending;
+  }
+  warp.last_pending = n;
   PendingRequests& pending = warp.pending.emplace_back();
   pending.pc = pc;
   pending.space = space;
   pending.write = write;
   pending.atomic = atomic;
+  if (auto& spare = spare_requests(); !spare.empty()) {
+    pending.requests = std::move(spare.back());
+    spare.pop_back();
+  }
   return pending;
 }
 
@@ -127,18 +148,26 @@ void count_access(Thread& thread, Space space, Address address, unsigned bytes, 
   request.lanes |= 1u << thread.lane();
   request.bytes[thread.lane()] = static_cast<std::uint8_t>(bytes);
   request.address[thread.lane()] = address;
-  while (!pending.requests.empty() && (warp.live & ~pending.requests.front().lanes) == 0) {
-    count(pending, pending.requests.front());
-    pending.requests.pop_front();
+  while (pending.begin < pending.requests.size() &&
+         (warp.live & ~pending.requests[pending.begin].lanes) == 0) {
+    count(pending, pending.requests[pending.begin++]);
     --n_pending;
-    ++pending.first;
   }
+  if (2 * pending.begin < pending.requests.size()) return;
+  pending.requests.erase(pending.requests.begin(),
+                         pending.requests.begin() + static_cast<std::ptrdiff_t>(pending.begin));
+  pending.first += static_cast<std::uint32_t>(pending.begin);
+  pending.begin = 0;
 }
 
 void count_pending(Block&, Warp& warp) {
-  for (const PendingRequests& pending : warp.pending) {
-    for (const Request& request : pending.requests) count(pending, request);
-    n_pending -= pending.requests.size();
+  for (PendingRequests& pending : warp.pending) {
+    for (const Request& request : std::span(pending.requests).subspan(pending.begin))
+      count(pending, request);
+    n_pending -= pending.requests.size() - pending.begin;
+    if (pending.requests.size() > most_spare) continue;
+    pending.requests.clear();
+    spare_requests().push_back(std::move(pending.requests));
   }
   warp.pending.clear();
 }

@@ -75,6 +75,34 @@ void run_thread() {
   leave();
 }
 
+// The threads of blocks that have ended. Their vectors keep their memory.
+std::vector<std::vector<Thread>>& spare_threads() {
+  static auto* spare = new std::vector<std::vector<Thread>>;
+  return *spare;
+}
+
+void renew(Thread& thread) {
+  Thread fresh;
+  fresh.calls = std::move(thread.calls);
+  fresh.frames = std::move(thread.frames);
+  fresh.copies = std::move(thread.copies);
+  fresh.calls.clear();
+  fresh.frames.clear();
+  fresh.copies.clear();
+  thread = std::move(fresh);
+}
+
+std::vector<Thread> take_threads(unsigned count) {
+  std::vector<Thread> threads;
+  if (auto& spare = spare_threads(); !spare.empty()) {
+    threads = std::move(spare.back());
+    spare.pop_back();
+  }
+  for (Thread& thread : threads) renew(thread);
+  threads.resize(count);
+  return threads;
+}
+
 std::unique_ptr<Block> make_block(const Launch& launch, std::uint32_t number,
                                   unsigned launch_bytes) {
   auto block = std::make_unique<Block>();
@@ -85,7 +113,7 @@ std::unique_ptr<Block> make_block(const Launch& launch, std::uint32_t number,
                   number / launch.grid.x / launch.grid.y};
   const unsigned count = launch.block.x * launch.block.y * launch.block.z;
   block->live = count;
-  block->threads.resize(count);
+  block->threads = take_threads(count);
   block->warps.resize((count + warp_size - 1) / warp_size);
   block->snapshot.assign(count, 0);
   for (unsigned i = 0; i < count; ++i) {
@@ -109,6 +137,7 @@ std::unique_ptr<Block> make_block(const Launch& launch, std::uint32_t number,
 void free_block(Block& block) {
   for (Thread& thread : block.threads)
     free_stacks().push_back(reinterpret_cast<void*>(thread.stack_low));
+  spare_threads().push_back(std::move(block.threads));
   if (loaded == &block) loaded = nullptr;
 }
 

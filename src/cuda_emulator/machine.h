@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -134,14 +133,17 @@ struct PendingRequests {
   bool write = false, atomic = false;
   Space space = Space::global;
   std::uint32_t made[warp_size] = {};
-  std::uint32_t first = 0;  // the number of requests.front()
-  std::deque<Request> requests;
+  // requests[i] has the number first + i. Those before `begin` are complete.
+  std::uint32_t first = 0;
+  std::size_t begin = 0;
+  std::vector<Request> requests;
 };
 
 struct Warp {
   std::uint32_t live = 0;     // lanes that have not exited
   std::uint32_t waiting = 0;  // lanes at a barrier or a collective
   std::vector<PendingRequests> pending;
+  std::size_t last_pending = 0;  // index of the one that was used last
 };
 
 struct Block {

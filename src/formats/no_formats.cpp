@@ -1,11 +1,37 @@
-// Stands in for model_formats.cpp in programs that open only folders: the program of the first
-// story, and the workers of the course.
+// Stands in for the readers of everything but plain safetensors folders with a tokenizer.json, in
+// programs that open nothing else: the program of the first story, and the workers of the course.
+#include "base/error.h"
+#include "checkpoint/composed_weights.h"
 #include "checkpoint/model_file.h"
+#include "checkpoint/model_source.h"
+#include "text/formats/sentencepiece_tokenizer.h"
 
 namespace stagecraft {
+namespace {
+
+[[noreturn]] void refuse(const std::string& where, std::string_view what) {
+  throw Error("{}: this program does not read {}; ./stage build builds one that does", where, what);
+}
+
+}  // namespace
 
 std::span<const ModelFormat> model_formats() { return {}; }
 
 std::optional<Json> describe_vocabulary_file(const std::filesystem::path&) { return std::nullopt; }
+
+Tokenizer::Impl read_sentencepiece(const std::filesystem::path& path) {
+  refuse(path.string(), "models of sentencepiece");
+}
+
+std::optional<Quantization> parse_quantization(JsonNode config, const std::string& where) {
+  if (!config.contains("quantization_config")) return std::nullopt;
+  refuse(where, "weights with a 'quantization_config'");
+}
+
+// The plan is made before the weights are read, and parse_quantization has refused other folders.
+std::shared_ptr<const ComposedWeights> compose_weights(const ModelSource&, TensorMap&,
+                                                       const std::string&) {
+  return nullptr;
+}
 
 }  // namespace stagecraft

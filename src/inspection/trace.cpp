@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/json_text.h"
-#include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_writer.h"
 #include "generation/text_memory.h"
 
 namespace stagecraft {

@@ -1,44 +1,23 @@
 #include "model/description.h"
 
-#include <algorithm>
-#include <nlohmann/json.hpp>
-
 #include "base/file_kind.h"
-#include "base/json_text.h"
 #include "base/mapped_file.h"
 #include "model/architectures/architectures.h"
 #include "model/architectures/llama.h"
 #include "model/config_extensions.h"
 #include "model/config_file.h"
-#include "model/decoder_fields.h"
 #include "model/family.h"
 #include "model/rope_fields.h"
 
 namespace stagecraft {
 namespace {
 
-bool has_other_activation(const ConfigFields& fields) {
-  const std::string name = fields.text_or("hidden_act", "silu");
-  return name != "silu" && name != "swish";
-}
-
-// The layers of the course and parse_config support no activation function but SiLU, and no yarn: a
-// model that has one of them has a plan, but no Config.
-Plan llama_beyond_the_course(const NamedText& text, const ConfigFields& fields) {
-  auto simpler = json_value(text.text);
-  simpler["hidden_act"] = "silu";
-  simpler.erase("rope_scaling");
-  simpler.erase("rope_parameters");
-  Config config = parse_config(json_text(simpler), text.where);
-  config.rope = parse_rope(fields, config.max_seq_len, 10'000.0, kYarn);
-  take_rope_factors(fields, config);
-  // Qwen's files keep the length for which the model was trained; users add "rope_scaling".
-  if (config.rope.type == RopeConfig::Type::Yarn) {
-    const double stretched = std::min(config.rope.original_max_seq_len * config.rope.factor,
-                                      static_cast<double>(kMaxDimension));
-    config.max_seq_len = std::max(config.max_seq_len, static_cast<std::size_t>(stretched));
-  }
-  return llama_plan(config, parse_activation(fields, "hidden_act", "silu"));
+// Whether parse_config and the layers of the course compute this model. They know no activation
+// function but SiLU, and no yarn (architectures/llama_variants.cpp).
+bool is_plain_llama(const ConfigFields& fields) {
+  const std::string activation = fields.text_or("hidden_act", "silu");
+  return is_llama_family(fields) && (activation == "silu" || activation == "swish") &&
+         !needs_yarn(fields);
 }
 
 void refuse_stored_fields(const ConfigFields& fields) {
@@ -65,9 +44,7 @@ ModelDescription describe(const ModelSource& model, const NamedText& text) {
   const ConfigFields fields(json, text.where);
   if (!model.is_file()) refuse_stored_fields(fields);
   ModelDescription description;
-  if (is_llama_family(fields) && (has_other_activation(fields) || needs_yarn(fields))) {
-    description.plan = llama_beyond_the_course(text, fields);
-  } else if (is_llama_family(fields)) {
+  if (is_plain_llama(fields)) {
     description.config = read_config(model, text);
     description.plan = llama_plan(*description.config);
   } else {

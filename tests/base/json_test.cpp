@@ -9,6 +9,7 @@
 
 #include "base/json_text.h"
 #include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_writer.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_folder.h"
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "checkpoint/safetensors_writer.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stagecraft {

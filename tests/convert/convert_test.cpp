@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_writer.h"
 #include "formats/flm/file.h"
 #include "formats/gguf/file.h"
 #include "model/config_file.h"

@@ -1,6 +1,7 @@
 // Any safetensors file must give an Error, or tensors that lie within the file. Written and read
 // again, the tensors must be the same.
 #include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_writer.h"
 
 #include <sstream>
 

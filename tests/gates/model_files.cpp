@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_writer.h"
 #include "course/judge/kept_requests.h"
 #include "operators/dequantize.h"
 #include "tests/gates/half_format.h"

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <numeric>
 
-#include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_writer.h"
 #include "generation/session.h"
 #include "tests/support/run_program.h"
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_writer.h"
 
 namespace stagecraft {
 namespace {

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_writer.h"
 #include "tests/hostile/refused_model.h"
 
 namespace stagecraft {

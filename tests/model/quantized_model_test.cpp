@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_writer.h"
 #include "convert/convert.h"
 #include "tests/support/engines.h"
 #include "tests/support/logits.h"

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <random>
 
-#include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_writer.h"
 #include "tensor/matrix.h"
 #include "tests/support/temporary_folder.h"
 

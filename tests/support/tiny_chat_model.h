@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "checkpoint/model_source.h"
-#include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_writer.h"
 #include "tensor/matrix.h"
 #include "tests/support/temporary_folder.h"
 #include "text/chat_format.h"
