@@ -9,8 +9,6 @@
 #include <fmt/ranges.h>
 
 #include "base/config_fields.h"
-#include "base/file_kind.h"
-#include "checkpoint/model_source.h"
 
 namespace stagecraft {
 namespace {

@@ -37,18 +37,24 @@ std::map<std::tuple<Address, Space, Way>, LineCount>& lines() {
 
 std::uint64_t counted_flops = 0, touched_bytes = 0;
 
-// Empty vectors that keep their memory, for the next pending requests.
-std::vector<std::vector<Request>>& spare_requests() {
-  static auto* spare = new std::vector<std::vector<Request>>;
-  return *spare;
-}
-
 // A lane in a loop that does not end makes requests that no other lane joins. Beyond this number,
 // they are not counted, so they take at most 170 MB.
 constexpr std::size_t most_pending = std::size_t{1} << 19;
 std::size_t n_pending = 0;
 
-constexpr std::size_t most_spare = 64;  // requests in a vector that is kept
+std::vector<std::unique_ptr<Request>>& free_requests() {
+  static auto* requests = new std::vector<std::unique_ptr<Request>>;
+  return *requests;
+}
+
+std::unique_ptr<Request> take_request() {
+  auto& requests = free_requests();
+  if (requests.empty()) return std::make_unique<Request>();
+  auto request = std::move(requests.back());
+  requests.pop_back();
+  request->lanes = 0;
+  return request;
+}
 
 constexpr unsigned most_words = 5;  // that 16 bytes lie in, at any address
 
@@ -108,6 +114,12 @@ void count(const PendingRequests& pending, const Request& request) {
     count_global(request, line);
 }
 
+void count_and_free(const PendingRequests& pending, std::unique_ptr<Request>& request) {
+  count(pending, *request);
+  free_requests().push_back(std::move(request));
+  --n_pending;
+}
+
 PendingRequests& pending_of(Warp& warp, Address pc, Space space, bool write, bool atomic) {
   // Lanes mostly execute the same instructions in the same order: the search begins behind the last
   // one.
@@ -125,10 +137,6 @@ PendingRequests& pending_of(Warp& warp, Address pc, Space space, bool write, boo
   pending.space = space;
   pending.write = write;
   pending.atomic = atomic;
-  if (auto& spare = spare_requests(); !spare.empty()) {
-    pending.requests = std::move(spare.back());
-    spare.pop_back();
-  }
   return pending;
 }
 
@@ -142,33 +150,22 @@ void count_access(Thread& thread, Space space, Address address, unsigned bytes, 
   if (number >= pending.requests.size()) {
     if (n_pending >= most_pending) return;
     n_pending += number + 1 - pending.requests.size();
-    pending.requests.resize(number + 1);
+    while (pending.requests.size() <= number) pending.requests.push_back(take_request());
   }
-  Request& request = pending.requests[number];
+  Request& request = *pending.requests[number];
   request.lanes |= 1u << thread.lane();
   request.bytes[thread.lane()] = static_cast<std::uint8_t>(bytes);
   request.address[thread.lane()] = address;
-  while (pending.begin < pending.requests.size() &&
-         (warp.live & ~pending.requests[pending.begin].lanes) == 0) {
-    count(pending, pending.requests[pending.begin++]);
-    --n_pending;
+  while (!pending.requests.empty() && (warp.live & ~pending.requests.front()->lanes) == 0) {
+    count_and_free(pending, pending.requests.front());
+    pending.requests.pop_front();
+    ++pending.first;
   }
-  if (2 * pending.begin < pending.requests.size()) return;
-  pending.requests.erase(pending.requests.begin(),
-                         pending.requests.begin() + static_cast<std::ptrdiff_t>(pending.begin));
-  pending.first += static_cast<std::uint32_t>(pending.begin);
-  pending.begin = 0;
 }
 
 void count_pending(Block&, Warp& warp) {
-  for (PendingRequests& pending : warp.pending) {
-    for (const Request& request : std::span(pending.requests).subspan(pending.begin))
-      count(pending, request);
-    n_pending -= pending.requests.size() - pending.begin;
-    if (pending.requests.size() > most_spare) continue;
-    pending.requests.clear();
-    spare_requests().push_back(std::move(pending.requests));
-  }
+  for (PendingRequests& pending : warp.pending)
+    for (auto& request : pending.requests) count_and_free(pending, request);
   warp.pending.clear();
 }
 

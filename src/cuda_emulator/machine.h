@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -129,14 +130,15 @@ struct Request {
 // The requests of one instruction that some lanes have not made yet. The next request of lane l has
 // the number made[l].
 struct PendingRequests {
+  PendingRequests() = default;
+  PendingRequests(PendingRequests&&) = default;  // only moved: it owns its requests
+
   Address pc = 0;
   bool write = false, atomic = false;
   Space space = Space::global;
   std::uint32_t made[warp_size] = {};
-  // requests[i] has the number first + i. Those before `begin` are complete.
-  std::uint32_t first = 0;
-  std::size_t begin = 0;
-  std::vector<Request> requests;
+  std::uint32_t first = 0;  // the number of requests.front()
+  std::deque<std::unique_ptr<Request>> requests;
 };
 
 struct Warp {

@@ -6,6 +6,7 @@
 #include "model/architectures/llama.h"
 #include "model/config_extensions.h"
 #include "model/config_file.h"
+#include "model/decoder_fields.h"
 #include "model/family.h"
 #include "model/rope_fields.h"
 
@@ -15,8 +16,8 @@ namespace {
 // Whether parse_config and the layers of the course compute this model. They know no activation
 // function but SiLU, and no yarn (architectures/llama_variants.cpp).
 bool is_plain_llama(const ConfigFields& fields) {
-  const std::string activation = fields.text_or("hidden_act", "silu");
-  return is_llama_family(fields) && (activation == "silu" || activation == "swish") &&
+  return is_llama_family(fields) &&
+         parse_activation(fields, "hidden_act", "silu") == ActivationFunction::Silu &&
          !needs_yarn(fields);
 }
 
