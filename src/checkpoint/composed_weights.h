@@ -42,7 +42,8 @@ class ComposedWeights : public WeightFile {
   std::string text_;
 };
 
-// The same for a folder whose config.json has a "quantization_config"; otherwise nullptr.
+// Makes them for a folder whose config.json has a "quantization_config"; nullptr if it has none.
+// Throws Error as the constructor does, and if this engine cannot read the format.
 std::shared_ptr<const ComposedWeights> compose_weights(const ModelSource& folder,
                                                        TensorMap& tensors,
                                                        const std::string& where);

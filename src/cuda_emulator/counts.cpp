@@ -121,8 +121,8 @@ void count_and_free(const PendingRequests& pending, std::unique_ptr<Request>& re
 }
 
 PendingRequests& pending_of(Warp& warp, Address pc, Space space, bool write, bool atomic) {
-  // Lanes mostly execute the same instructions in the same order: the search begins behind the last
-  // one.
+  // Most lanes execute the same instructions in the same order. So the search begins behind the
+  // instruction that was found last.
   const std::size_t n = warp.pending.size();
   for (std::size_t i = 1; i <= n; ++i) {
     const std::size_t at = (warp.last_pending + i) % n;

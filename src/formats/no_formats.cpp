@@ -1,5 +1,6 @@
-// Stands in for the readers of everything but plain safetensors folders with a tokenizer.json, in
-// programs that open nothing else: the program of the first story, and the workers of the course.
+// Some programs open only plain folders, with safetensors and a tokenizer.json: the program of the
+// first story, and the workers of the course. They link this file. The others link the readers of
+// other formats.
 #include "base/error.h"
 #include "checkpoint/composed_weights.h"
 #include "checkpoint/model_file.h"
@@ -28,7 +29,8 @@ std::optional<Quantization> parse_quantization(JsonNode config, const std::strin
   refuse(where, "weights with a 'quantization_config'");
 }
 
-// The plan is made before the weights are read, and parse_quantization has refused other folders.
+// Gets only plain folders: the plan is made before this call, and parse_quantization refuses
+// others.
 std::shared_ptr<const ComposedWeights> compose_weights(const ModelSource&, TensorMap&,
                                                        const std::string&) {
   return nullptr;
