@@ -37,7 +37,7 @@ foreach(line IN LISTS lines)
 endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/lists/instruction_sets.inc CONTENT "${kernel_list}")
 
-# The program of the first story has the kernels of one instruction set: the one that would be chosen here.
+# The core engine has the kernels of one instruction set: the one that would be chosen here.
 if(NOT STAGECRAFT_FIRST_KERNELS IN_LIST isas)
   list(GET isas 0 first)
   if(NOT CMAKE_CROSSCOMPILING)
@@ -50,9 +50,9 @@ if(NOT STAGECRAFT_FIRST_KERNELS IN_LIST isas)
       set(first ${said})
     endif()
   endif()
-  set(STAGECRAFT_FIRST_KERNELS ${first} CACHE STRING "The instruction set of the storyteller's kernels" FORCE)
+  set(STAGECRAFT_FIRST_KERNELS ${first} CACHE STRING "The instruction set of the core engine's kernels" FORCE)
 endif()
-file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/lists_of_storyteller/instruction_sets.inc
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/lists_without_more/instruction_sets.inc
   CONTENT "${entry_${STAGECRAFT_FIRST_KERNELS}}")
 
 foreach(isa IN LISTS isas)

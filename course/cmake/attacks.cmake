@@ -2,7 +2,7 @@
 # of the engine's own rms_norm, and judged. Not under a sanitizer or an emulator, where nothing is confined.
 if(NOT CMAKE_CROSSCOMPILING AND NOT STAGECRAFT_SANITIZE)
   add_executable(worker_attacked EXCLUDE_FROM_ALL $<TARGET_OBJECTS:worker>)
-  target_link_libraries(worker_attacked PRIVATE engine stagecraft_flags)
+  target_link_libraries(worker_attacked PRIVATE core_engine stagecraft_flags)
   list(TRANSFORM emulated_stages PREPEND judged_ OUTPUT_VARIABLE emulated_answers)  # for the tests that grade
   add_test(NAME attacks.build
     COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target gate worker_attacked grading ${emulated_answers})

@@ -1,8 +1,7 @@
 # count_calls(TARGET): the functions in the target's own files, but not those in headers, call the hooks of
 # course/mine/call_counter.cpp when they are entered and left. Links call_counter.
-add_library(call_counter OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/course/mine/call_counter.cpp
+add_course_objects(call_counter ${CMAKE_SOURCE_DIR}/course/mine/call_counter.cpp
   ${CMAKE_SOURCE_DIR}/course/mine/students_code.cpp)
-target_link_libraries(call_counter PRIVATE course_headers stagecraft_flags)
 
 function(count_calls target)
   set_target_properties(${target} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)  # not for editors

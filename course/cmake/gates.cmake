@@ -9,30 +9,27 @@
 set(gates ${CMAKE_SOURCE_DIR}/tests/gates)
 
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/course/worker/*.cpp)
-add_library(worker OBJECT ${sources})
-target_include_directories(worker PRIVATE ${CMAKE_SOURCE_DIR})
-target_link_libraries(worker PRIVATE engine_headers stagecraft_flags)
-# This file runs once per question. With -O3 it takes longer to compile than any other file of the worker.
-set_source_files_properties(${CMAKE_SOURCE_DIR}/course/worker/exchange.cpp PROPERTIES COMPILE_OPTIONS -O1)
+add_course_objects(worker ${sources})
+# This file runs once per question. With -O3 it takes longer to compile than any other file of the worker. The gate links
+# it, too; a worker's answer may have any shape, so an index out of range must end the gate.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/course/worker/exchange.cpp PROPERTIES
+  COMPILE_OPTIONS "-O1;-D_GLIBCXX_ASSERTIONS" SKIP_PRECOMPILE_HEADERS ON)
 
 # Our operators compiled a second time as plain_..., and wrappers around them that record the results in the workers of
 # composed stages (course/worker/operator_record.h).
 set(recorded_operators rms_norm linear swiglu)
-add_library(recorded OBJECT ${CMAKE_SOURCE_DIR}/course/worker/recorded/operators.cpp)
-target_include_directories(recorded PRIVATE ${CMAKE_SOURCE_DIR})
-add_library(plain OBJECT ${CMAKE_SOURCE_DIR}/src/operators/rms_norm.cpp
+add_course_objects(recorded ${CMAKE_SOURCE_DIR}/course/worker/recorded/operators.cpp)
+add_course_objects(plain ${CMAKE_SOURCE_DIR}/src/operators/rms_norm.cpp
   ${CMAKE_SOURCE_DIR}/src/operators/swiglu.cpp ${CMAKE_SOURCE_DIR}/src/model/linear.cpp)
 foreach(name IN LISTS recorded_operators)
   target_compile_definitions(plain PRIVATE ${name}=plain_${name})
 endforeach()
-target_link_libraries(recorded PRIVATE engine_headers stagecraft_flags)
-target_link_libraries(plain PRIVATE engine_headers stagecraft_flags)
 set(recorded_objects $<TARGET_OBJECTS:recorded> $<TARGET_OBJECTS:plain>)
 list(JOIN recorded_operators "|" recorded_operators)
 
 # Our objects without those of stage `id`: a program with a student's files for it may link these.
 function(objects_without id out)
-  set(objects ${core_objects})
+  set(objects ${unstaged_${engine_for_${id}}})
   foreach(other IN LISTS stage_ids)
     if(NOT other STREQUAL id)
       list(APPEND objects ${judged_${other}})
@@ -56,16 +53,9 @@ endfunction()
 # The worker's code that calls the functions of an emulated stage.
 if(has_emulator)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/course/worker/emulated/*.cpp)
-  add_library(emulated_calls OBJECT EXCLUDE_FROM_ALL ${sources})
-  target_include_directories(emulated_calls PRIVATE ${CMAKE_SOURCE_DIR})
-  target_link_libraries(emulated_calls PRIVATE engine_headers stagecraft_flags)
-  add_library(unwritten_on_gpu OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/course/worker/stand_ins/on_gpu.cpp)
-  target_link_libraries(unwritten_on_gpu PRIVATE engine_headers stagecraft_flags)
+  add_course_objects(emulated_calls ${sources})
+  add_course_objects(unwritten_on_gpu ${CMAKE_SOURCE_DIR}/course/worker/stand_ins/on_gpu.cpp)
 endif()
-
-# With the readers of model files, a worker would get most of the engine. Only stage 5.2 opens such files.
-add_library(no_formats OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/src/formats/no_formats.cpp)
-target_link_libraries(no_formats PRIVATE engine_headers stagecraft_flags)
 
 # The objects of a worker of stage `id`, without those of the stage and of the engine. Of the files that call functions,
 # only those that call a function of its gate: the others would link our versions of functions that the stage must not
@@ -90,9 +80,6 @@ function(worker_objects id out)
   endforeach()
   list(JOIN others "|" others)
   set(objects "$<FILTER:$<TARGET_OBJECTS:worker>,EXCLUDE,/(${others})[.]cpp>")
-  if(NOT load_parameters IN_LIST asked_${id})
-    list(APPEND objects $<TARGET_OBJECTS:no_formats>)
-  endif()
   if(stand_ins_${id})
     list(APPEND objects $<TARGET_OBJECTS:stand_ins_${id}>)
   endif()
@@ -140,14 +127,14 @@ set(debug -O0 -g -UNDEBUG -D_GLIBCXX_ASSERTIONS)
 set(sanitizers -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all)
 file(GLOB my_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/*/my_tests.cpp)
 
+set(engine_for_none engine)
 add_whole_worker(worker_ours none)
 set_target_properties(worker_ours PROPERTIES EXCLUDE_FROM_ALL OFF)
 foreach(id IN LISTS stage_ids)
   if(stand_ins_${id})
     list(TRANSFORM stand_ins_${id} REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/course/worker/stand_ins/\\1.cpp"
       OUTPUT_VARIABLE files)
-    add_library(stand_ins_${id} OBJECT EXCLUDE_FROM_ALL ${files})
-    target_link_libraries(stand_ins_${id} PRIVATE engine_headers stagecraft_flags)
+    add_course_objects(stand_ins_${id} ${files})
     list(APPEND stand_ins stand_ins_${id})
   endif()
   recorded_objects_without(${id} objects)
@@ -178,19 +165,19 @@ foreach(id IN LISTS stage_ids)
 endforeach()
 
 set(sandbox ${CMAKE_SOURCE_DIR}/course/sandbox)
-set(sandbox_sources ${sandbox}/confinement.cpp ${sandbox}/landlock.cpp ${sandbox}/syscall_filter.cpp)
+add_course_objects(sandbox ${sandbox}/confinement.cpp ${sandbox}/landlock.cpp ${sandbox}/syscall_filter.cpp)
 set(judge ${CMAKE_SOURCE_DIR}/course/judge)
 file(GLOB gate_sources CONFIGURE_DEPENDS ${gates}/*.cpp)
 compile_together(gate_sources gates 10 ${gate_sources})
 file(GLOB judge_sources CONFIGURE_DEPENDS ${judge}/*.cpp)
 list(REMOVE_ITEM judge_sources ${judge}/paths.cpp)  # has its own compile definitions
 compile_together(judge_sources judge 10 ${judge_sources})
-add_executable(gate ${gate_sources} ${judge_sources} ${judge}/paths.cpp ${sandbox_sources}
-  ${CMAKE_SOURCE_DIR}/course/worker/exchange.cpp)
+add_executable(gate ${gate_sources} ${judge_sources} ${judge}/paths.cpp $<TARGET_OBJECTS:sandbox>
+  $<FILTER:$<TARGET_OBJECTS:worker>,INCLUDE,/exchange[.]cpp>)
 target_include_directories(gate PRIVATE ${CMAKE_SOURCE_DIR})
 # A worker's answer may have any shape: an index out of range ends the gate, and costs only that stage.
 target_compile_definitions(gate PRIVATE _GLIBCXX_ASSERTIONS)
-target_link_libraries(gate PRIVATE engine stagecraft_flags nlohmann_json::nlohmann_json
+target_link_libraries(gate PRIVATE core_engine stagecraft_flags nlohmann_json::nlohmann_json
   GTest::gtest computing_test_flags)
 precompile(gate PRIVATE <algorithm> <cmath> <filesystem> <string> <vector> <fmt/format.h> <gtest/gtest.h>
   <nlohmann/json.hpp>)
@@ -204,7 +191,7 @@ set(yardsticks ${CMAKE_SOURCE_DIR}/course/worker/yardsticks)
 add_executable(yardsticks EXCLUDE_FROM_ALL ${yardsticks}/plain_loop.cpp ${yardsticks}/simd_steps.cpp
   ${yardsticks}/quantization_steps.cpp $<TARGET_OBJECTS:worker> ${judged_09} ${judged_10})
 target_include_directories(yardsticks PRIVATE ${CMAKE_SOURCE_DIR})
-target_link_libraries(yardsticks PRIVATE engine stagecraft_flags)
+target_link_libraries(yardsticks PRIVATE core_engine stagecraft_flags)
 set_source_files_properties(${yardsticks}/plain_loop.cpp PROPERTIES COMPILE_OPTIONS "-O2;-fno-tree-vectorize")
 set_source_files_properties(${yardsticks}/simd_steps.cpp PROPERTIES COMPILE_OPTIONS "${stage_flags_09}")
 set_source_files_properties(${yardsticks}/quantization_steps.cpp PROPERTIES COMPILE_OPTIONS "${stage_flags_10}")
@@ -218,22 +205,22 @@ add_custom_target(grading)
 if(has_emulator)
   add_dependencies(grading emulator emulated_calls)
 endif()
-add_dependencies(grading gate worker_ours recorded plain core more ${judged_libraries} ${linked_stages} ${engines}
+add_dependencies(grading gate worker_ours recorded plain core writers more without_more ${judged_libraries} ${linked_stages} ${engines}
   ${stand_ins})
 # For the ranking, ./stage class links whole programs.
 add_custom_target(ranking)
 add_dependencies(ranking grading stagecraft call_counter)
 # Confines commands that Python starts, as the gate confines a worker: a student's compiler (course/sandbox/confine.py).
-add_executable(confine ${sandbox}/confine.cpp ${sandbox_sources})
+add_executable(confine ${sandbox}/confine.cpp $<TARGET_OBJECTS:sandbox>)
 target_include_directories(confine PRIVATE ${CMAKE_SOURCE_DIR})
-target_link_libraries(confine PRIVATE engine stagecraft_flags)
+target_link_libraries(confine PRIVATE core_engine stagecraft_flags)
 add_dependencies(gate confine)
 runnable(worker_ours worker_ours)
 # The functions of these stages replace others in the model, and their gates ask the model.
 set(with_worker_of_its_own ${tests_left_out})  # tests; or without any worker
 foreach(id IN LISTS model_stages)
   add_executable(worker_ours_${id} $<TARGET_OBJECTS:worker> ${judged_${id}} $<TARGET_OBJECTS:linked_${id}>)
-  target_link_libraries(worker_ours_${id} PRIVATE engine stagecraft_flags)
+  target_link_libraries(worker_ours_${id} PRIVATE core_engine stagecraft_flags)
   runnable(worker_ours_${id} worker_of_model)
   gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER ${tests_${id}}
     PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_of_model})
@@ -242,7 +229,7 @@ endforeach()
 foreach(id IN LISTS emulated_stages)
   add_executable(worker_ours_${id} $<TARGET_OBJECTS:worker> $<TARGET_OBJECTS:emulated_calls>
     $<TARGET_OBJECTS:judged_${id}>)
-  target_link_libraries(worker_ours_${id} PRIVATE engine stagecraft_flags)
+  target_link_libraries(worker_ours_${id} PRIVATE core_engine stagecraft_flags)
   link_emulator(worker_ours_${id})
   gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER ${tests_${id}}
     PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=$<TARGET_FILE:worker_ours_${id}>)
@@ -308,7 +295,7 @@ if(NOT CMAKE_CROSSCOMPILING)
   # Student code that prints and then crashes within the line: the print is shown.
   add_executable(worker_prints EXCLUDE_FROM_ALL
     ${gates}/workers/prints_then_crashes.cpp $<TARGET_OBJECTS:worker>)
-  target_link_libraries(worker_prints PRIVATE engine stagecraft_flags)
+  target_link_libraries(worker_prints PRIVATE core_engine stagecraft_flags)
   add_test(NAME gates.build_printing
     COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target gate worker_prints)
   set_tests_properties(gates.build_printing PROPERTIES LABELS gates FIXTURES_SETUP worker_prints

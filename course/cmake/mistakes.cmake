@@ -11,7 +11,7 @@
 #   catalogue_NN    all workers of a stage
 #   broken_NN       all programs of ./stage broken for a stage; it asks for one of them by its file
 #
-# None of them is part of `all`. Functions that a file does not define come from the engine's archive. Its members are
+# None of them is part of `all`. Functions that a file does not define come from an engine's archive. Its members are
 # our answers one by one, so only the needed ones are linked.
 #
 # The programs are small and their headers are large: 90% of the time to compile one goes into headers. So the headers
@@ -21,24 +21,23 @@ set(mistakes ${CMAKE_SOURCE_DIR}/course/mistakes)
 file(GLOB registries CONFIGURE_DEPENDS ${mistakes}/*/mistakes.json)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${registries})
 
-# Links a program from objects and the engine. It is a custom command, not a target: with hundreds of targets, each run
+# Links a program from objects and an engine. It is a custom command, not a target: with hundreds of targets, each run
 # of CMake would take longer than ninja takes for these links.
 separate_arguments(link_flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_EXE_LINKER_FLAGS}")
 check_linker_flag(CXX -fuse-ld=gold has_gold)  # takes a third of the usual linker's time
 if(has_gold)
   list(APPEND link_flags -fuse-ld=gold)
 endif()
-function(link_program file)
+function(link_program file engine)
   add_custom_command(OUTPUT ${file} COMMENT "Linking ${file}" VERBATIM COMMAND_EXPAND_LISTS
     COMMAND ${CMAKE_CXX_COMPILER} ${link_flags} $<TARGET_PROPERTY:stagecraft_flags,INTERFACE_LINK_OPTIONS>
-      ${ARGN} $<TARGET_FILE:engine> $<TARGET_FILE:fmt::fmt>
+      ${ARGN} $<TARGET_FILE:${engine}> $<TARGET_FILE:fmt::fmt>
       $<TARGET_PROPERTY:PkgConfig::pcre2,INTERFACE_LINK_LIBRARIES>
       $<TARGET_PROPERTY:PkgConfig::utf8proc,INTERFACE_LINK_LIBRARIES> ${CMAKE_THREAD_LIBS_INIT} -o ${file}
-    DEPENDS "$<FILTER:${ARGN},EXCLUDE,^->" engine)
+    DEPENDS "$<FILTER:${ARGN},EXCLUDE,^->" ${engine})
 endfunction()
 
-add_library(says_students OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/course/mine/students_code.cpp)
-target_link_libraries(says_students PRIVATE course_headers stagecraft_flags)
+add_course_objects(says_students ${CMAKE_SOURCE_DIR}/course/mine/students_code.cpp)
 
 # "slug|name|file|base, if it is an edit|named (it has a sentence), again (the same mistake in other code) or
 # right|flags". Python does this, because CMake would parse the whole registry once per word.
@@ -145,12 +144,12 @@ foreach(registry IN LISTS registries)
     set(object_of_broken $<FILTER:$<TARGET_OBJECTS:${group_of_broken}_${id}>,INCLUDE,/${object}>)
     set(object $<FILTER:$<TARGET_OBJECTS:${group}_${id}>,INCLUDE,/${object}>)
     set(worker ${CMAKE_BINARY_DIR}/course/mistakes/${slug}/${name})
-    link_program(${worker} ${in_worker} ${object} ${emulator})
+    link_program(${worker} ${engine_for_${id}} ${in_worker} ${object} ${emulator})
     list(APPEND ${group}_sources ${source})
     list(APPEND ${group}_workers ${worker})
     if(kind STREQUAL "named")
       set(program ${CMAKE_BINARY_DIR}/course/broken_${id}_${name})
-      link_program(${program} ${program_objects} $<TARGET_OBJECTS:says_students> ${object_of_broken}
+      link_program(${program} engine ${program_objects} $<TARGET_OBJECTS:says_students> ${object_of_broken}
         ${linked} ${emulator} $<TARGET_PROPERTY:PkgConfig::libedit,INTERFACE_LINK_LIBRARIES>)
       list(APPEND broken ${program})
     elseif(kind STREQUAL "right")

@@ -14,7 +14,9 @@
 #   judged_NN        our objects for the judge: ours_NN, or compiled with the stage's flags
 #   tests_NN         the tests of its gate, as a filter of GoogleTest: "Silu.*:Swiglu.*"
 #   tests_left_out   the same of stages that this build leaves out
-#   core_objects     the engine's objects without those of any stage
+#   engine_for_NN    the engine for its workers, of which they take what they need: core_engine, or engine for the stage
+#                    that reads all formats
+#   unstaged_engine, unstaged_core_engine  the objects of these two without those of any stage
 #
 # The model does not call the functions of some stages by itself. Such a stage names a file that calls them
 # ("in_the_model"), and, if it needs that, files of the engine that other files replace ("in_place_of"). Both are only
@@ -132,6 +134,11 @@ foreach(index RANGE ${last_stage})
     set(unset_${id} -ftrivial-auto-var-init=pattern)
   endif()
 
+  set(engine_for_${id} core_engine)
+  if(load_parameters IN_LIST asked_${id})
+    set(engine_for_${id} engine)
+  endif()
+
   set(judged_${id} ${ours_${id}})
   if(is_emulated)
     add_library(judged_${id} OBJECT EXCLUDE_FROM_ALL ${ours})
@@ -171,8 +178,7 @@ foreach(index RANGE ${last_stage})
     list(JOIN names "|" in_place_${id})
     list(TRANSFORM names REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/course/mine/\\1.cpp")
     list(APPEND linked_files_${id} ${names})
-    add_library(linked_${id} OBJECT EXCLUDE_FROM_ALL ${linked_files_${id}})
-    target_link_libraries(linked_${id} PRIVATE course_headers stagecraft_flags)
+    add_course_objects(linked_${id} ${linked_files_${id}})
     if(NOT is_emulated)
       list(APPEND linked_stages linked_${id})
     endif()
@@ -182,4 +188,6 @@ foreach(index RANGE ${last_stage})
   endif()
 endforeach()
 list(JOIN staged_answers "|" staged_answers)
-set(core_objects "$<FILTER:${engine_objects},EXCLUDE,/core[.]dir/([.]/)?(${staged_answers})>")
+foreach(engine IN ITEMS engine core_engine)
+  set(unstaged_${engine} "$<FILTER:${${engine}_objects},EXCLUDE,/core[.]dir/([.]/)?(${staged_answers})>")
+endforeach()

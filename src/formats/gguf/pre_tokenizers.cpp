@@ -96,7 +96,7 @@ constexpr const char* kFalcon = R"({"type": "Sequence", "pretokenizers": [
   {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex": "[0-9][0-9][0-9]"}}]})";
 
 // Of no model: llama.cpp uses it if a file does not name one.
-constexpr const char* kDefault = R"({"type": "Sequence", "pretokenizers": [
+constexpr const char* kDefaultPreTokenizer = R"({"type": "Sequence", "pretokenizers": [
   {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex": "[\\p{P}$+<=>^~|]+"}},
   {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex":
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"}},
@@ -118,7 +118,7 @@ const std::vector<Named>& pre_tokenizers() {
         cut_by(words_by_case(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?)", R"(\p{N}{1,3})"));
     const std::string tekken = cut_by(words_by_case("", R"(\p{N})"));
     return std::vector<Named>{
-        Named{"default", {kNone, kDefault}},
+        Named{"default", {kNone, kDefaultPreTokenizer}},
         Named{"gpt-2", {kNone, kGpt2}},
         Named{"phi-2", {kNone, kGpt2}},
         Named{"olmo", {kNfc, kGpt2}},

@@ -16,8 +16,8 @@ namespace stagecraft {
 namespace {
 
 double theta(ArchitectureKeys& keys, std::string_view name) {
-  constexpr double kDefault = 10'000.0;  // of llama.cpp, for every architecture
-  return keys.has(name) ? keys.number(name) : kDefault;
+  constexpr double kDefaultTheta = 10'000.0;  // of llama.cpp, for every architecture
+  return keys.has(name) ? keys.number(name) : kDefaultTheta;
 }
 
 // llama.cpp's script copies most keys from "rope_scaling". It gives two fields the key

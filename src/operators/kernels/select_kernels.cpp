@@ -39,7 +39,7 @@ const Kernels& select() {
     if (tables.empty()) {
       throw Error(
           "kernels: expected a processor with {}, for which this program was compiled; "
-          "'./stage build' compiles one for every processor",
+          "delete the folder 'build', and ./stage compiles it for this one",
           kCompiled[0].features);
     }
     return *tables.back();
