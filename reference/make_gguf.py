@@ -7,6 +7,8 @@ OUT/models and OUT/tokenizers must exist. Beside them it writes OUT/gguf:
     whole.gguf            a complete model: quantised weights, vocabulary, template
     whole-f32.gguf        the same with its weights dequantised
     four-bits.gguf        a model of random IQ4_NL, IQ4_XS and MXFP4 blocks
+    whole-values, four-bits-values
+                          the weights of these two in f32, in folders as of Hugging Face
     tokenizer-NAME.gguf   a vocabulary of OUT/tokenizers, without a model
     pre_tokenizers.jsonl  one line per value of "tokenizer.ggml.pre": its `names`, and `cases`,
                           pairs of a text and the pieces that the tokenizers library makes of it
@@ -91,6 +93,13 @@ def as_pairs(weight: Array, n_heads: int) -> Array:
     rows = weight.shape[0]
     halves = weight.reshape(n_heads, 2, rows // n_heads // 2, *weight.shape[1:])
     return halves.swapaxes(1, 2).reshape(weight.shape)
+
+
+def as_halves(weight: Array, n_heads: int) -> Array:
+    """The inverse of as_pairs."""
+    rows = weight.shape[0]
+    pairs = weight.reshape(n_heads, rows // n_heads // 2, 2, *weight.shape[1:])
+    return pairs.swapaxes(1, 2).reshape(weight.shape)
 
 
 def llama3_factors(config: Json) -> Array:
@@ -277,6 +286,31 @@ def whole_shapes(config: Json) -> dict[str, tuple[int, ...]]:
     }
 
 
+def hugging_face_name(name: str) -> str:
+    """The inverse of gguf_name, for a model with one layer."""
+    names = {new: f"model.layers.0.{old}" for old, new in NAMES.items()}
+    by_gguf_name = {new: old for old, new in TOP_NAMES.items()}
+    if name in by_gguf_name:
+        return by_gguf_name[name]
+    _, _, part, kind = name.split(".")  # blk.0.ffn_up.weight
+    return f"{names[part]}.{kind}"
+
+
+def write_values(folder: Path, config: Json, weights: dict[str, Array]) -> None:
+    """A folder with these weights, whose names and order of q and k are those of GGUF."""
+    heads = {"attn_q": "num_attention_heads", "attn_k": "num_key_value_heads"}
+    tensors = {}
+    for name, weight in weights.items():
+        part = name.split(".")[-2]
+        if part in heads:
+            weight = as_halves(weight, config[heads[part]])
+        tensors[hugging_face_name(name)] = torch.from_numpy(weight.copy())
+    folder.mkdir(exist_ok=True)
+    dump.write(folder / "model.safetensors", tensors)
+    text = json.dumps(config | {"tie_word_embeddings": True}, indent=2) + "\n"
+    (folder / "config.json").write_text(text)
+
+
 def whole_weights() -> dict[str, Array]:
     random = random_for("gguf/whole")
     return {
@@ -309,17 +343,22 @@ def write_whole(path: Path, dequantised: bool) -> None:
     writer.add_eot_token_id(0)
     writer.add_add_bos_token(False)
     writer.add_chat_template(WHOLE_TEMPLATE)
+    values = {}
     for name, weight in whole_weights().items():
+        values[name] = weight
         kind = WHOLE_TYPES.get(name.split(".")[-2])
         if kind is None:
             writer.add_tensor(name, weight)
             continue
         blocks = gguf.quantize(weight, kind)
+        values[name] = gguf.dequantize(blocks, kind)
         if dequantised:
-            writer.add_tensor(name, gguf.dequantize(blocks, kind))
+            writer.add_tensor(name, values[name])
         else:
             writer.add_tensor(name, blocks, raw_dtype=kind)
     finish(writer)
+    if not dequantised:
+        write_values(path.with_name("whole-values"), WHOLE, values)
 
 
 # --- four bits ---
@@ -355,14 +394,19 @@ def write_four_bits(path: Path) -> None:
     writer = GGUFWriter(path, "llama")
     add_shape(writer, FOUR_BITS)
     writer.add_tokenizer_model("none")
+    values = {}
     for name, shape in whole_shapes(FOUR_BITS).items():
         kind = FOUR_BIT_TYPES.get(name.split(".")[-2])
         if kind is None:
             weight = random.normal(1.0 if len(shape) == 1 else 0.0, 0.3, shape)
-            writer.add_tensor(name, weight.astype(numpy.float32))
+            values[name] = weight.astype(numpy.float32)
+            writer.add_tensor(name, values[name])
         else:
-            writer.add_tensor(name, four_bit_blocks(random, kind, *shape), raw_dtype=kind)
+            blocks = four_bit_blocks(random, kind, *shape)
+            values[name] = gguf.dequantize(blocks, kind)
+            writer.add_tensor(name, blocks, raw_dtype=kind)
     finish(writer)
+    write_values(path.with_name("four-bits-values"), FOUR_BITS, values)
 
 
 def make_gguf(data: Path) -> None:

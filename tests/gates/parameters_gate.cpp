@@ -347,11 +347,15 @@ TEST(ParametersInF32, FromF16AndBf16) {
 }
 
 TEST(ParametersInF32, FromQuantisedTypes) {  // a file as from ./stage pull
-  for (const auto& [name, file] : {std::pair("a quantised GGUF file", "whole.gguf"),
-                                   std::pair("a GGUF file in types of 4 bits", "four-bits.gguf")}) {
-    const fs::path path = test_data() / "gguf" / file;
-    const Config config = read_config(path);
-    judge_parameters(parameters_case(name, path, config), config);
+  for (const auto& [name, model] :
+       {std::pair("a quantised GGUF file", std::string("whole")),
+        std::pair("a GGUF file in types of 4 bits", std::string("four-bits"))}) {
+    const fs::path folder = test_data() / "gguf";
+    const fs::path values = folder / (model + "-values");
+    const Config config = read_config(values);
+    Case one = parameters_case(name, values, config);
+    one.request.texts["model"] = (folder / (model + ".gguf")).string();
+    judge_parameters(one, config);
   }
 }
 

@@ -16,6 +16,6 @@ def git(folder, *words):
 
 def commit(folder):
     """Commits all files; returns the commit."""
-    git(folder, "add", "-A")
+    git(folder, "-c", "core.bigFileThreshold=1", "add", "-A")  # all in one file: it writes hundreds in a tenth of the time
     git(folder, "commit", "-qm", "more")
     return git(folder, "rev-parse", "HEAD").strip()
