@@ -90,7 +90,7 @@ def run():
         return 0
     name, sentence = pick(stage, options.name)
     target = f"course/broken_{stage.number}_{name}"
-    problem = building.build(target)
+    problem = building.build("stagecraft", target)
     if problem is not None:
         raise course.Problem(building.first_error(problem))
     with course.doing(course.say("doing_broken")):

@@ -35,11 +35,11 @@ def ids_of(program, words, folder):
 def score(known):
     """Tokens per second of the fastest of the student's programs whose text equals ours. A stage that rounds may change
     the model's choice of a token; then the program without that stage counts."""
-    best = 0.0
+    best, ours = 0.0, None
     with tempfile.TemporaryDirectory() as folder:
-        ours = ids_of("src/stagecraft", [GREEDY[0], "--textbook", *GREEDY[1:]], folder)
         for chosen in ([stage for stage in known if not stage.rounds], known):
-            with real_program.built(chosen) as program:
+            with real_program.built(chosen) as program:  # builds ours, too
+                ours = ours or ids_of("src/stagecraft", [GREEDY[0], "--textbook", *GREEDY[1:]], folder)
                 if ids_of(program, GREEDY, folder) == ours:
                     best = max(best, gain.tokens_per_second(program, GREEDY))
     return best

@@ -42,7 +42,7 @@ def headers():
 
 
 def build(target):
-    problem = building.build(target, only=True)
+    problem = building.build(target, limited=True)
     if problem is not None:
         raise course.Problem(f"the official tree does not build:\n{building.first_error(problem)}")
 
@@ -93,7 +93,7 @@ def mistakes(number):
     """The folder of a stage's wrong programs, built for the first student who needs them; None if they do not build."""
     with build_lock:
         if number not in built:
-            built[number] = building.build_mistakes(course.find_stage(number, course.stages()), only=True)
+            built[number] = building.build_mistakes(course.find_stage(number, course.stages()), limited=True)
         return built[number]
 
 

@@ -35,8 +35,8 @@ def check_gates(chosen):
 
 
 def build(chosen, on_gpu=False):
-    """Compiles the chosen stages, looks for helpers that two of them define, and links the program. on_gpu: nvcc
-    compiles the kernels, not the emulator's compiler."""
+    """Compiles the chosen stages, looks for helpers that two of them define, and links the program. Builds ours, too,
+    with which it is compared. on_gpu: nvcc compiles the kernels, not the emulator's compiler."""
     problem = building.build(*mine_objects.targets(chosen, on_gpu))
     if problem is not None:
         raise course.Problem(building.first_error(problem))
@@ -48,7 +48,7 @@ def build(chosen, on_gpu=False):
     if found:
         raise course.Problem("\n".join(course.say(*clash) for clash in found))
     mine_objects.write(objects, chosen, options)
-    problem = building.build("stagecraft_mine")
+    problem = building.build("stagecraft", "stagecraft_mine")
     if problem is not None:
         raise course.Problem(building.why_not_made(problem, objects))
 

@@ -60,17 +60,17 @@ def what_is_built(targets):
     return course.say(key, int(number[1]) if number else "")
 
 
-def build(*targets, only=False, warn=True):
-    """Builds targets without output; also the program stagecraft, unless `only` is True. Returns the compiler's output
-    if that fails, else None. The compiler's warnings about a student's file are shown, unless `warn` is False."""
-    command = [str(course.ROOT / "stage"), "build", *(["--only"] if only else [])]
+def build(*targets, limited=False, warn=True):
+    """Builds targets without output. Returns the compiler's output if that fails, else None. The compiler's warnings
+    about a student's file are shown, unless `warn` is False. limited: the build ends with this process, even after
+    kill -9."""
+    command = [str(course.ROOT / "stage"), "build", "--only"]
     if not (course.BUILD / "course" / "gate").exists():
         # The first build takes minutes and may ask for packages, so a person must see it.
         course.tell(course.say("first_build"), sys.stderr)
         if subprocess.run([*command, "gate"], stdout=sys.stderr).returncode != 0:
             raise course.Problem(course.say("first_build_failed"))
-    if only and (course.BUILD / "course" / "confine").exists():
-        # So that the build ends with this process, even after kill -9.
+    if limited and (course.BUILD / "course" / "confine").exists():
         command = confine.limited(command, seconds=3600)
     with course.doing(what_is_built(targets)):
         done = subprocess.run([*command, *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -82,7 +82,7 @@ def build(*targets, only=False, warn=True):
     return None
 
 
-def build_mistakes(stage, only=False, found=None):
+def build_mistakes(stage, limited=False, found=None):
     """Builds the wrong programs that explain failures. Returns their folder, or None if there are none. found: the
     result to explain. The first build takes long, so its owner, who waits, sees the first failure meanwhile."""
     if not course.mistakes(stage):
@@ -92,14 +92,14 @@ def build_mistakes(stage, only=False, found=None):
             course.tell(f"{found.first_wrong.name}: {short(found.first_wrong.failures[0])}\n", sys.stderr)
         course.tell(course.say("first_mistakes"), sys.stderr)
     # If this build fails, the verdict only lacks the mistake's name.
-    return course.mistakes_folder(stage) if build(f"mistakes_{stage.number}", only=only) is None else None
+    return course.mistakes_folder(stage) if build(f"mistakes_{stage.number}", limited=limited) is None else None
 
 
 def listed():
     """The objects of the engine and of each stage that this build has: {"core": paths, "stages": {number: ...}}."""
     path = course.BUILD / "course" / "mine.json"
     if not path.exists():  # the build may have been deleted although verdicts are still stored
-        build()
+        build("gate")
     return json.loads(path.read_text(encoding="utf-8").replace("/./", "/"))
 
 

@@ -237,7 +237,7 @@ class Test(Repository):
         text = self.run_tool("test", "1")
         self.assertIn("stage 1 · SiLU and SwiGLU: 10 of 10 points", text)
         self.assertIn("    one of mine failed", text)
-        self.assertIn("build my_tests_01", self.calls())
+        self.assertIn("build --only my_tests_01", self.calls())
         self.put("build/release/course/my_tests_01", "#!/bin/sh\nkill -SEGV $$\n")
         self.assertIn("ended by signal 11", self.run_tool("test", "1"))
 
@@ -254,7 +254,7 @@ class Test(Repository):
                 fcntl.flock(other, fcntl.LOCK_UN)
                 running.communicate(timeout=60)
         self.assertIn("waiting for another ./stage that tests stage 1", said)
-        self.assertEqual((running.returncode, calls, self.calls()), (0, [], ["build gate worker_01"]))
+        self.assertEqual((running.returncode, calls, self.calls()), (0, [], ["build --only gate worker_01"]))
 
     def test_nobody_replaces_the_requests_before_all_is_explained(self):
         stage = course.stages()[1]
@@ -636,7 +636,7 @@ class Debug(Repository):
         self.assertIn("/requests-01.debug/001-Silu.T-another_case][", text)  # which the next test does not delete
         self.assertIn("stagecraft::swiglu", text)  # the function in the request
         self.assertNotIn("stagecraft::silu", text)
-        self.assertEqual(self.calls()[n:], ["build worker_01_debug"])
+        self.assertEqual(self.calls()[n:], ["build --only worker_01_debug"])
 
     def test_or_on_the_one_that_is_named(self):
         self.write("01-silu/silu.cpp", "WRONG")
