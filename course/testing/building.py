@@ -11,6 +11,8 @@ from shared import course
 WARNINGS = course.ROOT / "build" / "course" / "warnings.json"  # {file: [hash of its text, its warnings]}
 WHAT_IS_BUILT = {"worker": "build_stage", "counted": "build_stage", "my_tests": "build_my_tests",
                  "mistakes": "build_mistakes", "broken": "build_broken", "stagecraft_mine": "build_mine"}
+# Targets that compile much: {target: (what it makes, what is said meanwhile)}. All others need the gate.
+TAKE_MINUTES = {"gate": ("course/gate", "first_build"), "stagecraft": ("src/stagecraft", "first_program")}
 # Where names are declared whose header students forget. Compilers name only some of these headers.
 HEADERS = {name: header for header, names in {
     "algorithm": "all_of any_of clamp copy count count_if fill find find_if max max_element min min_element "
@@ -65,11 +67,12 @@ def build(*targets, limited=False, warn=True):
     about a student's file are shown, unless `warn` is False. limited: the build ends with this process, even after
     kill -9."""
     command = [str(course.ROOT / "stage"), "build", "--only"]
-    if not (course.BUILD / "course" / "gate").exists():
-        # The first build takes minutes and may ask for packages, so a person must see it.
-        course.tell(course.say("first_build"), sys.stderr)
-        if subprocess.run([*command, "gate"], stdout=sys.stderr).returncode != 0:
-            raise course.Problem(course.say("first_build_failed"))
+    for target, (path, message) in TAKE_MINUTES.items():
+        # The first time, they may also ask for packages, so a person must see it.
+        if target in ("gate", *targets) and not (course.BUILD / path).exists():
+            course.tell(course.say(message), sys.stderr)
+            if subprocess.run([*command, target], stdout=sys.stderr).returncode != 0:
+                raise course.Problem(course.say("first_build_failed"))
     if limited and (course.BUILD / "course" / "confine").exists():
         command = confine.limited(command, seconds=3600)
     with course.doing(what_is_built(targets)):
