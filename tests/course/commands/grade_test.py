@@ -1,6 +1,6 @@
 """./stage grade with the built tree: grades one hostile, half-finished repository once.
 
-    grade_test.py BUILD    (where the target grading and the catalogues of stages 0 and 1 are built)
+    grade_test.py BUILD    (where the targets grading, mistakes_00 and mistakes_01 are built)
 
 Standard library only; ctest runs it.
 """
