@@ -1,5 +1,6 @@
-# The lists of objects from which course/mine/mine_objects.py chooses those of a --mine program: CMake need not run
-# again for another choice of stages.
+# Two of our programs have a variant with the student's functions: stagecraft_mine, and for the first stories
+# storyteller_mine. course/mine/mine_objects.py chooses their objects from the lists that are written here: CMake need not
+# run again for another choice of stages.
 function(json_list out)
   set(${out} "[\"$<JOIN:${ARGN},\"$<COMMA>\">\"]" PARENT_SCOPE)
 endfunction()
@@ -24,14 +25,19 @@ foreach(id IN LISTS stage_ids)
     "\"${id}\": {\"ours\": ${ours}, \"students\": ${students}, \"linked\": ${linked}, \"emulated\": ${emulated}, \"in_place\": \"${in_place_${id}}\"}")
 endforeach()
 list(JOIN rows ",\n" rows)
-json_list(core "${unstaged_engine}")
+json_list(of_stagecraft "${unstaged_engine}")
+json_list(of_storyteller "${unstaged_core_engine}")
 file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/course/mine.json CONTENT
-  "{\"core\": ${core},\n\"stages\": {${rows}}}\n")
+  "{\"stagecraft\": ${of_stagecraft},\n\"storyteller\": ${of_storyteller},\n\"stages\": {${rows}}}\n")
 
-set(objects_of_mine ${CMAKE_BINARY_DIR}/course/mine_objects)
 add_executable(stagecraft_mine EXCLUDE_FROM_ALL ${program_objects} $<TARGET_OBJECTS:call_counter>)
 add_dependencies(stagecraft_mine core writers more)
-target_link_options(stagecraft_mine PRIVATE @${objects_of_mine})
-set_target_properties(stagecraft_mine PROPERTIES LINK_DEPENDS ${objects_of_mine})
-target_link_libraries(stagecraft_mine PRIVATE stagecraft_flags engine_headers Threads::Threads
-  PkgConfig::pcre2 PkgConfig::utf8proc PkgConfig::libedit)
+add_executable(storyteller_mine EXCLUDE_FROM_ALL ${storyteller_objects} $<TARGET_OBJECTS:call_counter>)
+add_dependencies(storyteller_mine core writers without_more)
+foreach(program IN ITEMS stagecraft_mine storyteller_mine)
+  set(chosen_objects ${CMAKE_BINARY_DIR}/course/${program}.objects)
+  target_link_options(${program} PRIVATE @${chosen_objects})
+  set_target_properties(${program} PROPERTIES LINK_DEPENDS ${chosen_objects})
+  target_link_libraries(${program} PRIVATE stagecraft_flags engine_headers Threads::Threads
+    PkgConfig::pcre2 PkgConfig::utf8proc PkgConfig::libedit)
+endforeach()

@@ -112,7 +112,7 @@ def why_tokens_part(chosen, right):
     return "mine_rounded" if any(stage.rounds for stage in chosen) else "mine_tipped"
 
 
-def story(words, run_mine, why_not, folder, slower):
+def story(words, run_mine, ours, why_not, folder, slower):
     """Prints the student's story, runs ours with the same options, and says whether the tokens are the same."""
     options = [] if has_option(words, "--seed") else ["--seed", str(secrets.randbits(32))]
     files = folder / "mine", folder / "ours"
@@ -123,9 +123,9 @@ def story(words, run_mine, why_not, folder, slower):
         return code, None
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with course.doing(course.say("doing_reference")):
-        failed = real_program.run("src/stagecraft",
-                             [words[0], "--textbook", *options, "--save-ids", str(files[1]), *words[1:]],
-                             **quiet)
+        failed = real_program.run(f"src/{ours}",
+                                  [words[0], "--textbook", *options, "--save-ids", str(files[1]), *words[1:]],
+                                  **quiet)
     times = middle - begin, time.monotonic() - middle
     return code, None if failed else compare(*map(real_program.read_ids, files), why_not, times, slower)
 
@@ -143,9 +143,11 @@ def run():
     has_kernels = any(stage.is_emulated for stage in chosen)
     why_not = real_gpu.why_not() if has_kernels else None
     emulated = has_kernels and why_not is not None
-    with real_program.built(chosen, has_kernels and not emulated) as program:
+    # ./stage names the program that it would run without --mine.
+    ours = "stagecraft" if has_kernels else os.environ.get("STAGE_PROGRAM", "stagecraft")
+    with real_program.built(chosen, has_kernels and not emulated, ours) as program:
         announce(chosen, why_not)
-        return run_built(program, words, chosen, right, emulated)
+        return run_built(program, ours, words, chosen, right, emulated)
 
 
 def announce(chosen, why_not):
@@ -159,8 +161,9 @@ def announce(chosen, why_not):
         course.tell(said, sys.stderr)
 
 
-def run_built(program, words, chosen, right, emulated):
-    """Runs the program, in whose folder temporary files are written. right: no chosen stage is wrong."""
+def run_built(program, ours, words, chosen, right, emulated):
+    """Runs the program, in whose folder temporary files are written. ours: the one with which it is compared. right: no
+    chosen stage is wrong."""
     folder = program.parent
     functions = [function for stage in chosen for function in stage.functions]
     table = call_counts.Table(folder / "calls", course.BUILD, program, functions)
@@ -172,7 +175,7 @@ def run_built(program, words, chosen, right, emulated):
     if has_option(words, "--help", "-h"):
         return run_mine(words)
     if words[0] == "story" and not has_option(words, "--save-ids"):
-        code, tokens = story(words, run_mine, why_tokens_part(chosen, right), folder,
+        code, tokens = story(words, run_mine, ours, why_tokens_part(chosen, right), folder,
                              "mine_slower_emulated" if emulated else "mine_slower")
     else:
         code, tokens = run_mine(words), None

@@ -70,7 +70,7 @@ class Texts:
 @functools.lru_cache(maxsize=None)
 def link_words():
     """The words that link the program of ./stage story --mine, without its name."""
-    words = recipe.ninja_runs(mine_objects.PROGRAM)
+    words = recipe.ninja_runs(mine_objects.program())
     at = words.index("-o")
     return words[:at] + words[at + 2:]
 

@@ -7,7 +7,10 @@ import re
 from shared import course
 from testing import building
 
-PROGRAM = "course/stagecraft_mine"  # below the build folder
+
+def program(ours="stagecraft"):
+    """The variant of one of our programs, below the build folder."""
+    return f"course/{ours}_mine"
 
 
 def targets(chosen, on_gpu=False):
@@ -19,12 +22,12 @@ def targets(chosen, on_gpu=False):
     return names + (["emulator", "mine_on_emulator"] if emulated and not on_gpu else [])
 
 
-def objects(chosen, students=None, on_gpu=None):
+def objects(chosen, students=None, on_gpu=None, ours="stagecraft"):
     """The paths of the objects. students: {number: the student's objects of that stage}, if the build did not make
-    them. on_gpu: the student's objects of the stage with kernels, if a GPU runs them."""
+    them. on_gpu: the student's objects of the stage with kernels, if a GPU runs them. ours: as for program."""
     parts = building.listed()
     numbers = {stage.number for stage in chosen}
-    paired, linked, in_place = list(parts["core"]), [], []
+    paired, linked, in_place = list(parts[ours]), [], []
     for number, stage in parts["stages"].items():
         if number not in numbers:
             paired += stage["ours"]
@@ -42,15 +45,16 @@ def objects(chosen, students=None, on_gpu=None):
     return [path for path in paths if path.endswith((".o", ".obj"))]  # CMake also lists precompiled headers
 
 
-def write(names, chosen, options=()):
+def write(names, chosen, options=(), ours="stagecraft"):
     """Writes the file that the linker reads, with objects(chosen) and options, if the program must be linked again: the
     list of objects changed, or one of them was compiled again."""
     text = "".join(f'"{name}"\n' for name in (*names, *options))
     if any(stage.is_emulated for stage in chosen):
         # The emulator finds symbols by the addresses in the program's file; nvcc also compiles for such programs.
         text += "-no-pie\n"
-    path, program = course.BUILD / "course" / "mine_objects", course.BUILD / PROGRAM
-    is_old = not program.exists() or any(
-        (course.BUILD / name).stat().st_mtime > program.stat().st_mtime for name in names)
+    linked = course.BUILD / program(ours)
+    path = linked.with_suffix(".objects")
+    is_old = not linked.exists() or any(
+        (course.BUILD / name).stat().st_mtime > linked.stat().st_mtime for name in names)
     if is_old or not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")

@@ -34,34 +34,35 @@ def check_gates(chosen):
     return right
 
 
-def build(chosen, on_gpu=False):
+def build(chosen, on_gpu=False, ours="stagecraft"):
     """Compiles the chosen stages, looks for helpers that two of them define, and links the program. Builds ours, too,
-    with which it is compared. on_gpu: nvcc compiles the kernels, not the emulator's compiler."""
+    with which it is compared. on_gpu: nvcc compiles the kernels, not the emulator's compiler. ours: "storyteller" makes
+    the smaller program of a first ./stage story."""
     problem = building.build(*mine_objects.targets(chosen, on_gpu))
     if problem is not None:
         raise course.Problem(building.first_error(problem))
     kernels, options = [], []
     if on_gpu:
         kernels, options = real_gpu.objects(next(stage for stage in chosen if stage.is_emulated))
-    objects = mine_objects.objects(chosen, on_gpu=kernels)
+    objects = mine_objects.objects(chosen, on_gpu=kernels, ours=ours)
     found = links.clashes(course.BUILD, course.ROOT, [file for file in objects if links.stage_of(file)])
     if found:
         raise course.Problem("\n".join(course.say(*clash) for clash in found))
-    mine_objects.write(objects, chosen, options)
-    problem = building.build("stagecraft", "stagecraft_mine")
+    mine_objects.write(objects, chosen, options, ours)
+    problem = building.build(ours, f"{ours}_mine")
     if problem is not None:
         raise course.Problem(building.why_not_made(problem, objects))
 
 
 @contextlib.contextmanager
-def built(chosen, on_gpu=False):
+def built(chosen, on_gpu=False, ours="stagecraft"):
     """Builds the program, and yields a copy in a folder of its own: the next --mine command links its program in the
     same place."""
     PLACE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="mine-", dir=PLACE) as folder:
         with lock.held(PLACE / "mine.lock", course.say("mine_waits")):
-            build(chosen, on_gpu)
-            program = shutil.copy2(course.BUILD / mine_objects.PROGRAM, pathlib.Path(folder) / "stagecraft")
+            build(chosen, on_gpu, ours)
+            program = shutil.copy2(course.BUILD / mine_objects.program(ours), pathlib.Path(folder) / "stagecraft")
         yield program
 
 

@@ -10,7 +10,8 @@ from shared import course
 
 WARNINGS = course.ROOT / "build" / "course" / "warnings.json"  # {file: [hash of its text, its warnings]}
 WHAT_IS_BUILT = {"worker": "build_stage", "counted": "build_stage", "my_tests": "build_my_tests",
-                 "mistakes": "build_mistakes", "broken": "build_broken", "stagecraft_mine": "build_mine"}
+                 "mistakes": "build_mistakes", "broken": "build_broken", "stagecraft_mine": "build_mine",
+                 "storyteller_mine": "build_mine"}
 # Targets that compile much: {target: (what it makes, what is said meanwhile)}. All others need the gate.
 TAKE_MINUTES = {"gate": ("course/gate", "first_build"), "stagecraft": ("src/stagecraft", "first_program")}
 # Where names are declared whose header students forget. Compilers name only some of these headers.

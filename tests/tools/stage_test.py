@@ -298,6 +298,18 @@ class Run(Tree):
         for option in "--mine", "--against":
             self.assertEqual(self.stage("bench", "-m", "bench", option, "9").stdout, f"-m bench {option} 9\n")
 
+    def test_with_mine_names_the_program_that_would_run_without_it(self):
+        (self.root / "course/commands/mine.py").write_text("import os; print(os.environ['STAGE_PROGRAM'])")
+        first, whole = (self.root / "build" / "release" / "src" / name for name in ("storyteller", "stagecraft"))
+        for path in first, whole:
+            path.unlink(missing_ok=True)
+        self.assertEqual(self.stage("story", "--mine", "1").stdout, "storyteller\n")
+        self.assertEqual(self.stage("story", "--mine", "1", "--model", "x").stdout, "stagecraft\n")
+        self.assertEqual(self.stage("story").returncode, 0)
+        self.assertEqual(self.stage("story", "--mine").stdout, "storyteller\n")
+        self.assertEqual(self.stage("build").returncode, 0)
+        self.assertEqual(self.stage("story", "--mine").stdout, "stagecraft\n")
+
     def test_runs_where_the_user_is(self):
         elsewhere = self.root / "elsewhere"
         for script in ("../stage", str(self.root / "stage")):

@@ -164,7 +164,7 @@ class Counting(Temporary):
 class Mine(Temporary):
     def run_mine(self, *words, stages="1-3", program="course/mine/counted_story"):
         err = io.StringIO()
-        with mock.patch.object(mine_objects, "PROGRAM", program), \
+        with mock.patch.object(mine_objects, "program", lambda _: program), \
                 mock.patch.multiple(real_program, build=mock.DEFAULT, check_gates=mock.DEFAULT), \
                 mock.patch.dict(os.environ, STAGECRAFT_HOME=str(ROOT)), \
                 mock.patch.object(sys, "argv", ["mine", words[0], "--mine", stages, *words[1:]]), \
@@ -248,11 +248,11 @@ class Mine(Temporary):
 class Built(Temporary):
     def test_another_selection_does_not_change_a_program_that_runs(self):
         program = self.folder / "stagecraft_mine"
-        mock.patch.object(mine_objects, "PROGRAM", program).start()
+        mock.patch.object(mine_objects, "program", lambda _: program).start()
         mock.patch.object(real_program, "PLACE", self.folder / "course").start()
         held = []
 
-        def build(chosen, on_gpu):
+        def build(chosen, *_):
             held.append(real_program.PLACE / "mine.lock" in lock.mine)
             program.write_text(chosen)
 
@@ -301,9 +301,9 @@ class Subset(Temporary):
     """Any subset of stages links: it takes either our version or the student's, and both define the same symbols."""
 
     def test_takes_one_of_each_pair(self):
-        for chosen in ({"00", "03", "07"}, {"02"}):
+        for chosen, ours in (({"00", "03", "07"}, "stagecraft"), ({"02"}, "storyteller")):
             stages = [stage for stage in course.stages() if stage.number in chosen]
-            objects = mine_objects.objects(stages)
+            objects = mine_objects.objects(stages, ours=ours)
             self.assertTrue(all(file.endswith(".o") for file in objects))  # no precompiled header, no empty name
             sources = [links.source_of(file) for file in objects]
             for stage in course.stages():
