@@ -100,7 +100,8 @@ def build_mistakes(stage, limited=False, found=None):
 
 
 def listed():
-    """The objects of the engine and of each stage that this build has: {"core": paths, "stages": {number: ...}}."""
+    """The objects of the engine and of each stage that this build has: {"stagecraft": paths, "storyteller": paths,
+    "stages": {number: ...}}."""
     path = course.BUILD / "course" / "mine.json"
     if not path.exists():  # the build may have been deleted although verdicts are still stored
         build("gate")
