@@ -345,9 +345,9 @@ def write_whole(path: Path, dequantised: bool) -> None:
     writer.add_chat_template(WHOLE_TEMPLATE)
     values = {}
     for name, weight in whole_weights().items():
-        values[name] = weight
         kind = WHOLE_TYPES.get(name.split(".")[-2])
         if kind is None:
+            values[name] = weight
             writer.add_tensor(name, weight)
             continue
         blocks = gguf.quantize(weight, kind)

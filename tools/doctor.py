@@ -11,7 +11,7 @@ import sys
 import repository
 
 ROOT = repository.ROOT
-PROGRAM = ROOT / "build" / "release" / "src" / "stagecraft"
+PROGRAMS = [ROOT / "build" / "release" / "src" / name for name in ("stagecraft", "storyteller")]
 # CPU features that our kernels may use, in the spelling of /proc/cpuinfo and sysctl.
 FLAGS = ("sse4_2 avx avx2 fma f16c avx512f avx512bw avx512vl avx512_vnni avx512_bf16 avx_vnni amx_tile "
          "amx_int8 amx_bf16 asimd asimdhp asimddp i8mm bf16 sve sve2").split()
@@ -134,9 +134,14 @@ def examine():
          if nvcc else "no nvcc; --backend cuda-emulator runs the kernels without it. docs/cuda.md says where to get nvcc",
          needed=False)
 
-    note("program", "built" if PROGRAM.exists() else "not built yet",
-         "" if PROGRAM.exists() else "./stage build", needed=False)
+    note("program", "built" if built_program() else "not built yet",
+         "" if built_program() else "./stage build", needed=False)
     return found
+
+
+def built_program():
+    """The program, or the smaller one of the first ./stage story, or None."""
+    return next((program for program in PROGRAMS if program.exists()), None)
 
 
 def processor():
@@ -192,7 +197,7 @@ def report(found):
         f"python {platform.python_version()}",
         f"libraries {', '.join(libraries)}",
         *(f"{what:<9} {state}" for what, state, _, _ in found if what.startswith("models/")),
-        *(f"program   {line}" for line in output(str(PROGRAM), "--version").splitlines()),
+        *(f"program   {line}" for line in output(str(built_program()), "--version").splitlines()),
         *(f"problem   {what}: {state}: {remedy}" for what, state, remedy, needed in found
           if remedy and needed),
     ]

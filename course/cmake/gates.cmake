@@ -205,8 +205,8 @@ add_custom_target(grading)
 if(has_emulator)
   add_dependencies(grading emulator emulated_calls)
 endif()
-add_dependencies(grading gate worker_ours recorded plain core writers more without_more ${judged_libraries} ${linked_stages} ${engines}
-  ${stand_ins})
+add_dependencies(grading gate worker_ours recorded plain engine core_engine ${judged_libraries} ${linked_stages}
+  ${engines} ${stand_ins})
 # For the ranking, ./stage class links whole programs.
 add_custom_target(ranking)
 add_dependencies(ranking grading stagecraft call_counter)

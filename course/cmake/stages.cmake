@@ -14,8 +14,8 @@
 #   judged_NN        our objects for the judge: ours_NN, or compiled with the stage's flags
 #   tests_NN         the tests of its gate, as a filter of GoogleTest: "Silu.*:Swiglu.*"
 #   tests_left_out   the same of stages that this build leaves out
-#   engine_for_NN    the engine for its workers, of which they take what they need: core_engine, or engine for the stage
-#                    that reads all formats
+#   engine_for_NN    the engine for its workers, of which they take what they need: core_engine, or engine
+#                    ("whole_engine")
 #   unstaged_engine, unstaged_core_engine  the objects of these two without those of any stage
 #
 # The model does not call the functions of some stages by itself. Such a stage names a file that calls them
@@ -135,7 +135,8 @@ foreach(index RANGE ${last_stage})
   endif()
 
   set(engine_for_${id} core_engine)
-  if(load_parameters IN_LIST asked_${id})
+  string(JSON whole_engine ERROR_VARIABLE none GET "${registry}" stages ${index} whole_engine)
+  if(whole_engine AND NOT none)
     set(engine_for_${id} engine)
   endif()
 

@@ -42,7 +42,7 @@ def headers():
 
 
 def build(target):
-    problem = building.build(target, limited=True)
+    problem = building.build("engine", target, limited=True)
     if problem is not None:
         raise course.Problem(f"the official tree does not build:\n{building.first_error(problem)}")
 

@@ -98,6 +98,7 @@ class Stage:
         self.needs = entry["needs"]
         self.rounds = entry.get("in_the_model", {}).get("rounds", False)  # differently from f32
         self.program = entry.get("program", "story")  # the command in which its effect is heard
+        self.needs_whole_engine = entry.get("whole_engine", False)  # its worker opens models of other formats
         self.is_optional = entry.get("optional", False)  # it counts only for students who begin it
         self.is_emulated = self.units[0]["file"].endswith(".cu")  # CUDA, which runs on the emulator
         self.milestone = entry.get("milestone")  # what the student now has, per language

@@ -12,8 +12,10 @@ WARNINGS = course.ROOT / "build" / "course" / "warnings.json"  # {file: [hash of
 WHAT_IS_BUILT = {"worker": "build_stage", "counted": "build_stage", "my_tests": "build_my_tests",
                  "mistakes": "build_mistakes", "broken": "build_broken", "stagecraft_mine": "build_mine",
                  "storyteller_mine": "build_mine"}
-# Targets that compile much: {target: (what it makes, what is said meanwhile)}. All others need the gate.
-TAKE_MINUTES = {"gate": ("course/gate", "first_build"), "stagecraft": ("src/stagecraft", "first_program")}
+# Targets that take minutes the first time: {target: (what it makes, what is said meanwhile)}. The gate is built before
+# any other target.
+TAKE_MINUTES = {"gate": ("course/gate", "first_build"), "engine": ("src/libstagecraft.a", "first_engine"),
+                "stagecraft": ("src/stagecraft", "first_program")}
 # Where names are declared whose header students forget. Compilers name only some of these headers.
 HEADERS = {name: header for header, names in {
     "algorithm": "all_of any_of clamp copy count count_if fill find find_if max max_element min min_element "
@@ -69,7 +71,7 @@ def build(*targets, limited=False, warn=True):
     kill -9."""
     command = [str(course.ROOT / "stage"), "build", "--only"]
     for target, (path, message) in TAKE_MINUTES.items():
-        # The first time, they may also ask for packages, so a person must see it.
+        # A person must see this build: ./stage may also ask whether to install packages.
         if target in ("gate", *targets) and not (course.BUILD / path).exists():
             course.tell(course.say(message), sys.stderr)
             if subprocess.run([*command, target], stdout=sys.stderr).returncode != 0:

@@ -30,7 +30,8 @@ def test(stage, explain=False, seed=None):
 
 def build_and_judge(stage, explain, seed):
     refused = refusal.why(stage, refusal.texts_here(stage))
-    problem = refused or building.build("gate", f"worker_{stage.number}")
+    engine = ["engine"] if stage.needs_whole_engine else []
+    problem = refused or building.build("gate", *engine, f"worker_{stage.number}")
     if problem is None:
         problem = refused = refusal.why_here(stage) or None
     if refused:

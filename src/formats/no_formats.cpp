@@ -1,5 +1,5 @@
 // Some programs open only plain folders, with safetensors and a tokenizer.json: the program of the
-// first story, and the workers of the course. They link this file. The others link the readers of
+// first story, the gate and nearly all workers. They link this file. The others link the readers of
 // other formats.
 #include "base/error.h"
 #include "checkpoint/composed_weights.h"

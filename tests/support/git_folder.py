@@ -16,6 +16,7 @@ def git(folder, *words):
 
 def commit(folder):
     """Commits all files; returns the commit."""
-    git(folder, "-c", "core.bigFileThreshold=1", "add", "-A")  # all in one file: it writes hundreds in a tenth of the time
+    # With this setting, git writes all new contents into one file, not into hundreds. That takes a third of the time.
+    git(folder, "-c", "core.bigFileThreshold=1", "add", "-A")
     git(folder, "commit", "-qm", "more")
     return git(folder, "rev-parse", "HEAD").strip()

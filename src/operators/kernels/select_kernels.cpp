@@ -39,7 +39,7 @@ const Kernels& select() {
     if (tables.empty()) {
       throw Error(
           "kernels: expected a processor with {}, for which this program was compiled; "
-          "delete the folder 'build', and ./stage compiles it for this one",
+          "'./stage build' compiles one for every processor",
           kCompiled[0].features);
     }
     return *tables.back();
