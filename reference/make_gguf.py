@@ -8,7 +8,8 @@ OUT/models and OUT/tokenizers must exist. Beside them it writes OUT/gguf:
     whole-f32.gguf        the same with its weights dequantised
     four-bits.gguf        a model of random IQ4_NL, IQ4_XS and MXFP4 blocks
     whole-values, four-bits-values
-                          the weights of these two in f32, in folders as of Hugging Face
+                          the weights of whole.gguf and four-bits.gguf in f32, as folders of
+                          Hugging Face
     tokenizer-NAME.gguf   a vocabulary of OUT/tokenizers, without a model
     pre_tokenizers.jsonl  one line per value of "tokenizer.ggml.pre": its `names`, and `cases`,
                           pairs of a text and the pieces that the tokenizers library makes of it

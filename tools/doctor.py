@@ -134,8 +134,8 @@ def examine():
          if nvcc else "no nvcc; --backend cuda-emulator runs the kernels without it. docs/cuda.md says where to get nvcc",
          needed=False)
 
-    note("program", "built" if built_program() else "not built yet",
-         "" if built_program() else "./stage build", needed=False)
+    program = built_program()
+    note("program", "built" if program else "not built yet", "" if program else "./stage build", needed=False)
     return found
 
 
@@ -179,6 +179,7 @@ def system():
 def report(found):
     """A block for an issue, without names of people, hosts or folders."""
     model, flags = processor()
+    program = built_program()
     changed = output("git", "status", "--porcelain").splitlines()
     untracked = sum(line.startswith("??") for line in changed)
     libraries = [f"{name} {output('pkg-config', '--modversion', name) or '?'}" for name in LIBRARIES]
@@ -197,7 +198,7 @@ def report(found):
         f"python {platform.python_version()}",
         f"libraries {', '.join(libraries)}",
         *(f"{what:<9} {state}" for what, state, _, _ in found if what.startswith("models/")),
-        *(f"program   {line}" for line in output(str(built_program()), "--version").splitlines()),
+        *(f"program   {line}" for line in (output(str(program), "--version") if program else "").splitlines()),
         *(f"problem   {what}: {state}: {remedy}" for what, state, remedy, needed in found
           if remedy and needed),
     ]

@@ -14,9 +14,8 @@
 #   judged_NN        our objects for the judge: ours_NN, or compiled with the stage's flags
 #   tests_NN         the tests of its gate, as a filter of GoogleTest: "Silu.*:Swiglu.*"
 #   tests_left_out   the same of stages that this build leaves out
-#   engine_for_NN    the engine for its workers, of which they take what they need: core_engine, or engine
-#                    ("whole_engine")
-#   unstaged_engine, unstaged_core_engine  the objects of these two without those of any stage
+#   engine_for_NN    the library that its workers are linked with: core_engine, or engine if the stage has "whole_engine"
+#   unstaged_engine, unstaged_core_engine  the objects of these two libraries without those of any stage
 #
 # The model does not call the functions of some stages by itself. Such a stage names a file that calls them
 # ("in_the_model"), and, if it needs that, files of the engine that other files replace ("in_place_of"). Both are only

@@ -9,7 +9,8 @@ from testing import building
 
 
 def program(ours="stagecraft"):
-    """The variant of one of our programs, below the build folder."""
+    """Where a program with the student's functions is, below the build folder. ours: the program that it is a variant of,
+    "stagecraft" or "storyteller"."""
     return f"course/{ours}_mine"
 
 
