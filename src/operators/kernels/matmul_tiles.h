@@ -199,14 +199,29 @@ STAGECRAFT_INLINE void tile_floats(const TileArgs& t, Get get) {
                              Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     fetch<Rows>(fetching, k);
     prefetch_ahead<Rows, kInputBytes, kInputBytes == 4 * kPanelOutputs>(fetching, w);
-    Vec weight[Vecs];
-    STAGECRAFT_UNROLL
-    for (std::size_t v = 0; v < Vecs; ++v) weight[v] = get(w, (first + v) * kLanes);
-    STAGECRAFT_UNROLL
-    for (int r = 0; r < Rows; ++r) {
-      const Vec x = broadcast(a[r * t.row_stride + k]);
+    // The side with fewer vectors stays in registers; those of the other follow one another. With
+    // AVX2, three rows take 12 sums + 3 + 1 of the 16 registers. If the weights stayed, GCC would
+    // keep two sums in memory: a Zen 3 then takes 1.9 times as long with f16 from L1.
+    if constexpr (Rows < Vecs) {
+      Vec x[Rows];
       STAGECRAFT_UNROLL
-      for (std::size_t v = 0; v < Vecs; ++v) acc[r][v] = fma(x, weight[v], acc[r][v]);
+      for (int r = 0; r < Rows; ++r) x[r] = broadcast(a[r * t.row_stride + k]);
+      STAGECRAFT_UNROLL
+      for (std::size_t v = 0; v < Vecs; ++v) {
+        const Vec weight = get(w, (first + v) * kLanes);
+        STAGECRAFT_UNROLL
+        for (int r = 0; r < Rows; ++r) acc[r][v] = fma(x[r], weight, acc[r][v]);
+      }
+    } else {
+      Vec weight[Vecs];
+      STAGECRAFT_UNROLL
+      for (std::size_t v = 0; v < Vecs; ++v) weight[v] = get(w, (first + v) * kLanes);
+      STAGECRAFT_UNROLL
+      for (int r = 0; r < Rows; ++r) {
+        const Vec x = broadcast(a[r * t.row_stride + k]);
+        STAGECRAFT_UNROLL
+        for (std::size_t v = 0; v < Vecs; ++v) acc[r][v] = fma(x, weight[v], acc[r][v]);
+      }
     }
   };
   if constexpr (Rows == 1 && kTwoPanels) {
