@@ -12,10 +12,13 @@ namespace stagecraft {
 // computed here, and the names that match `unused` (Plan::unused).
 bool is_not_needed(const std::string& name, std::span<const std::string> unused);
 
-// The tensors of a checkpoint, which a model takes by name. Remembers which names were taken.
+// The tensors of a checkpoint, which a model takes by name. Remembers which names were taken. Pass
+// it by reference: a copy would remember names that the original does not.
 class NamedTensors {
  public:
   explicit NamedTensors(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
+  NamedTensors(const NamedTensors&) = delete;
+  NamedTensors& operator=(const NamedTensors&) = delete;
 
   bool has(const std::string& name) const { return checkpoint_.find(name) != nullptr; }
   // The tensor of this name, or nullptr if there is none. It lives as long as the checkpoint.
