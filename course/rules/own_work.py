@@ -44,8 +44,8 @@ HANDOUT = {
 EMULATED = {
     "en": "**Your own work.** Your code for this stage may call the functions of CUDA that a kernel uses, `cuda_launch`, "
           "the arithmetic of `<cmath>`, and of our functions {calls}. The checker must see every access, so nothing "
-          "else may be called: no other function of a library, nothing that allocates or copies, nothing through a "
-          "pointer. Outside functions, only constants are allowed, and no arrays. See "
+          "else may be called: no other function of a library, nothing that allocates or copies, no function "
+          "through a pointer. Outside functions, only constants are allowed, and no arrays. See "
           "[docs/confinement.md](../../docs/confinement.md#your-own-work).",
     "zh": "**可以用的代码。** 本阶段的代码可以调用核函数里用的 CUDA 函数、`cuda_launch`、`<cmath>` 的数学函数，以及我们的 "
           "{calls}。检查器必须看到每一次访问，所以不能调用别的：不能用其他库函数，不能分配或复制内存，不能通过指针调用；"

@@ -142,7 +142,7 @@ def draw_legend(picture, sizes, stage):
     picture.rect(20, 546, 780, 48, "tint1 hue1-line thick" if marked else "box grid-line", 6)
     weight_mark(picture, 38, 561, "hue1" if marked else "hue2")
     picture.text(54, 566, 
-        "weights: {n_parameters:,} numbers in model.safetensors. Stage 5 reads them, stage 10 keeps them in 8 bits."
+        "weights: {n_parameters:,} numbers in model.safetensors. Stage 5 reads them, stage 10 keeps most in 8 bits."
         .format(**sizes), "small ink")
     badge(picture, 38, 580, "n", None if stage is None else False)
     which = "the stage in which you write it" if stage is None else "the stage in which you write it (orange: this stage)"

@@ -12,7 +12,7 @@ namespace stagecraft {
 //                 conversation is kept, except the last token of the conversation. All other
 //                 tokens are removed, and only the rest of the conversation is computed.
 //                 Afterwards it holds the conversation and the computed part of the answer
-//   options       end_tokens must include <|im_end|>
+//   options       options.generation.end_tokens must include <|im_end|>; the caller sees to it
 //   on_text       as in generate_text
 //
 // prompt_tokens of the result: how many tokens were computed before the answer. Throws Error if the

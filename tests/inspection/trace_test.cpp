@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "checkpoint/safetensors_writer.h"
 #include "inspection/trace_file.h"
 #include "tests/support/engines.h"
 #include "tests/support/error_of.h"

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/config_fields.h"
+#include "base/json.h"
 #include "tests/support/error_of.h"
 
 namespace stagecraft {
