@@ -22,9 +22,9 @@ from download import Problem
 
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,150}")  # a file's or a model's name without a path
 SHA256 = re.compile(r"[0-9a-f]{64}")
-# Files in a Hugging Face folder that the engine reads, besides the weights.
+# Files at the top of a Hugging Face folder that the engine reads, besides the weights.
 BESIDE = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
-          "tokenizer.model", "chat_template.jinja")
+          "tokenizer.model", "added_tokens.json", "chat_template.jinja")
 SHARD = re.compile(r"model(\.safetensors)?-\d{5}-of-\d{5}\.safetensors")  # Qwen3.5 has ".safetensors" twice
 MAX_BYTES = 1 << 43  # 8 TB: larger than any real file
 

@@ -20,10 +20,10 @@ MOST_LETTERS = 2000  # per line
 COMPLAINT = re.compile(r"AddressSanitizer: .*|runtime error: .*")
 ASSERTED = re.compile(r".*Assertion .* failed")
 WHOSE = re.compile(r"(\w+)(?:<[^()]*?>)?::(operator\(\)|operator\[\]|\w+)\(.*(Assertion .*)")
-# Addresses help nobody, and differ from run to run.
 ACCESS = re.compile(r"^(READ|WRITE) of size \d+", re.M)  # the second line of a complaint
 # What follows tells the history of the memory, not of its use.
 HISTORY = re.compile(r"^(?=freed by |previously allocated by |allocated by |Address \S+ is located in stack)", re.M)
+# Addresses help nobody, and differ from run to run.
 NOISE = re.compile(r" on (unknown )?address 0x.*| \(pc 0x.*")
 
 

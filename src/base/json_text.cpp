@@ -31,8 +31,8 @@ class MembersReader : public nlohmann::json::json_sax_t {
   bool boolean(bool value) override { return add(value ? "true" : "false"); }
   bool number_integer(number_integer_t value) override { return add(json_text(value)); }
   bool number_unsigned(number_unsigned_t value) override { return add(json_text(value)); }
-  bool number_float(number_float_t value, const string_t&) override {
-    return add(json_text(value));
+  bool number_float(number_float_t, const string_t& text) override {
+    return add(text);  // a number of more than 64 bits is one of these: keep all its digits
   }
   bool string(string_t& text) override { return add(json_quoted(text)); }
   bool binary(binary_t&) override { return false; }  // does not occur in JSON text

@@ -129,6 +129,7 @@ std::string read_file(const Descriptor& file, const std::filesystem::path& path,
   if (size > max_bytes) {
     throw Error("{}: expected at most {} bytes, found {}", path.string(), max_bytes, size);
   }
+  if (size == 0) return read_pipe(file, path, max_bytes);  // files of /proc do not say their size
   std::string text(size, '\0');
   std::size_t done = 0;
   while (done < size) {

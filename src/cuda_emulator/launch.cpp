@@ -9,7 +9,7 @@
 
 #include "collectives.h"
 
-// Kernels see these as constants; resume() sets them for the thread that runs next.
+// Kernels see these as constants; the emulator sets them for the thread that runs next.
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 extern const int warpSize = 32;

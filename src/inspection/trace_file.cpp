@@ -85,6 +85,15 @@ void check_names(const TraceFile& a, const TraceFile& b) {
   }
 }
 
+Comparison compare_named(const TraceFile& a, const TraceFile& b, const std::string& name,
+                         Tolerance tolerance) {
+  try {
+    return compare_tensors(a.tensor(name), b.tensor(name), tolerance);
+  } catch (const Error& problem) {
+    throw Error("{} and {}: {}", a.name(), b.name(), problem.what());
+  }
+}
+
 }  // namespace
 
 TraceFile::TraceFile(const std::filesystem::path& path)
@@ -105,7 +114,7 @@ TraceComparison compare_traces(const TraceFile& a, const TraceFile& b, Tolerance
   all.only_in_b = static_cast<std::size_t>(std::ranges::count_if(
       b.order(), [&](const std::string& name) { return a.find(name) == nullptr; }));
   for (const std::string& name : a.order()) {
-    const Comparison result = compare_tensors(a.tensor(name), b.tensor(name), tolerance);
+    const Comparison result = compare_named(a, b, name, tolerance);
     all.values += result.count;
     all.nan += std::min(result.nan_a, result.nan_b);
     if (all.name.empty() || result.differing != 0 ||

@@ -15,8 +15,13 @@ std::shared_ptr<const TokenGrammar> read_grammar(const std::string& gbnf_file,
   if (file.empty()) return nullptr;
   std::string rules = read_text_file(file, Grammar::kMaxBytes, Pipes::Read);
   if (is_schema) rules = json_schema_gbnf(Json(rules, printable(file)).root());
-  return std::make_shared<const TokenGrammar>(
-      TokenGrammars(tokenizer).parse(rules, printable(file)));
+  try {
+    return std::make_shared<const TokenGrammar>(
+        TokenGrammars(tokenizer).parse(rules, printable(file)));
+  } catch (const Error& error) {
+    if (!is_schema) throw;
+    throw Error("{}: {}", printable(file), json_schema_problem(error));
+  }
 }
 
 }  // namespace stagecraft

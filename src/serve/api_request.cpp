@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -89,11 +90,15 @@ std::vector<std::pair<TokenId, float>> parse_bias(RequestFields& fields, const S
   const std::optional<JsonNode> value = fields.find("logit_bias");
   if (!value || (value->is_array() && value->size() == 0)) return biases;
   if (!value->is_object()) expected("logit_bias", "an object", *value);
+  std::unordered_set<std::uint64_t> seen;
   for (const JsonNode bias : value->members()) {
     const std::optional<std::uint64_t> token = integer_of<std::uint64_t>(bias.key());
     if (!token || *token >= model.vocab_size) {
       expected("logit_bias", fmt::format("token ids from 0 to {}", model.vocab_size - 1),
                "'" + printable(bias.key()) + "'");
+    }
+    if (!seen.insert(*token).second) {
+      expected("logit_bias", "each token id once", "'" + printable(bias.key()) + "' again");
     }
     const std::string field = fmt::format("logit_bias.{}", *token);
     const double number = reading(
@@ -113,8 +118,13 @@ TextOptions parse_options(RequestFields& fields, const ServedModel& model, bool 
   sampler.top_p = fields.number("top_p", kTopPs, sampler.top_p);
   sampler.top_k =
       is_no_limit(fields.find("top_k")) ? 0 : fields.size("top_k", 0, kMostTokens, sampler.top_k);
-  const char* penalty = fields.find("repetition_penalty") ? "repetition_penalty"  // vLLM's name
-                                                          : "repeat_penalty";
+  constexpr const char* kOwnName = "repeat_penalty";
+  constexpr const char* kNameOfVllm = "repetition_penalty";
+  const bool has_name_of_vllm = fields.find(kNameOfVllm).has_value();
+  if (has_name_of_vllm && fields.find(kOwnName)) {
+    expected(kOwnName, fmt::format("only one of '{}' and '{}'", kNameOfVllm, kOwnName), "both");
+  }
+  const char* penalty = has_name_of_vllm ? kNameOfVllm : kOwnName;
   generation.repeat_penalty = fields.number(penalty, kRepeatPenalties, generation.repeat_penalty);
   generation.repeat_last_n =
       fields.size("repeat_last_n", 0, kMaxRepeatLastN, generation.repeat_last_n);

@@ -40,15 +40,6 @@ std::optional<JsonNode> schema_of_format(JsonNode format, bool& strict) {
   return schema;
 }
 
-// What Grammar::parse finds in a grammar that is made from a schema. Its own message would name a
-// line of a text that the client does not see.
-std::string problem_of(const Error& error) {
-  if (const auto* problem = dynamic_cast<const GrammarError*>(&error)) return problem->problem();
-  return fmt::format(
-      "expected a schema whose grammar has at most {} symbols and {} nested groups, found more",
-      Grammar::kMaxSymbols, Grammar::kMaxNesting);
-}
-
 void use(AnswerForm& request, TextOptions& options, const std::string& field, TokenGrammar rules) {
   request.grammar_field = field;
   options.grammar = std::make_shared<const TokenGrammar>(std::move(rules));
@@ -72,7 +63,7 @@ std::optional<TokenGrammar> tool_rules(ToolForm form, const ChatTools& tools,
   try {
     return grammars.parse(gbnf, place_of("tools"));
   } catch (const Error& error) {
-    problem = problem_of(error);
+    problem = json_schema_problem(error);
     return std::nullopt;
   }
 }
@@ -136,7 +127,7 @@ void set_grammar(AnswerForm& request, TextOptions& options, const GivenGrammar& 
           return grammars.parse(given.gbnf, place_of(given.field));
         } catch (const Error& error) {
           if (!given.schema) throw;
-          throw Error("{}: {}", given.schema->where(), problem_of(error));
+          throw Error("{}: {}", given.schema->where(), json_schema_problem(error));
         }
       }));
 }

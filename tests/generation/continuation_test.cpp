@@ -112,6 +112,21 @@ TEST_F(ContinuationTest, EndsOnlyWhereItsGrammarAllowsTheEnd) {
   EXPECT_EQ(second.end, StopReason::EndToken);
 }
 
+// A token may be an end and a text of the grammar: with stop_token_ids of a request.
+TEST_F(ContinuationTest, EndsAtATokenThatItsGrammarAllowsAsText) {
+  const TinyChatModel folder;
+  const Tokenizer tokenizer = Tokenizer::open(folder.folder());
+  const TokenGrammar grammar = TokenGrammars(tokenizer).parse("root ::= \"x\"", "test");
+  const TokenId x = tokenizer.id_of("x").value();
+  options_.max_tokens = 10;
+  options_.end_tokens = {x};
+  std::vector<float> logits(tokenizer.vocab_size(), 1.0f);
+  Continuation guided = text({x}, 10, &grammar);
+  const Continuation::Step first = step(guided, logits);
+  EXPECT_EQ(first.token, std::nullopt);
+  EXPECT_EQ(first.end, StopReason::EndToken);
+}
+
 TEST_F(ContinuationTest, NextTokenChoosesNoneIfThePromptWasInterrupted) {
   const TinyChatModel folder({.endless = true});
   Engine engine = textbook_engine(folder.folder());

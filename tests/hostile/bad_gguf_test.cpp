@@ -312,6 +312,12 @@ const BadGguf kBadFamilies[] = {
     {"has_no_soft_caps_of_a_size", set("gemma2.attn_logit_softcapping", text_value("50")),
      "'gemma2.attn_logit_softcapping': expected a number, found '50'", SIZE_MAX,
      "gemma2-head-scale"},
+    {"has_a_window_of_a_text", set("gemma2.attention.sliding_window", text_value("none")),
+     "'gemma2.attention.sliding_window': expected a whole number from 1 to 16777216, found 'none'",
+     SIZE_MAX, "gemma2-head-scale"},
+    {"has_a_soft_cap_without_elements", set("gemma2.attn_logit_softcapping", i32_array({})),
+     "'gemma2.attn_logit_softcapping': expected a number, found an array of 0", SIZE_MAX,
+     "gemma2-head-scale"},
     {"has_an_array_of_windows", set("gemma3.attention.sliding_window", i32_array({4, 4})),
      "'gemma3.attention.sliding_window': expected a whole number from 1 to 16777216, found an "
      "array of 2",

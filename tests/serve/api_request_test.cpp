@@ -267,6 +267,11 @@ TEST_F(ApiRequest, RefusesByNameWhatWouldChangeTheAnswer) {
       {R"("min_p": 2)", "min_p|request: 'min_p': expected a number from 0 to 1, found 2"},
       {R"("logit_bias": [[5, 1]])",
        "logit_bias|request: 'logit_bias': expected an object, found an array of 1"},
+      {R"("logit_bias": {"5": 1, "05": 1})",
+       "logit_bias|request: 'logit_bias': expected each token id once, found '05' again"},
+      {R"("repetition_penalty": 1.1, "repeat_penalty": 1.3)",
+       "repeat_penalty|request: 'repeat_penalty': expected only one of 'repetition_penalty' and "
+       "'repeat_penalty', found both"},
       {R"("logit_bias": {"he": 1})",
        "logit_bias|request: 'logit_bias': expected token ids from 0 to 272, found 'he'"},
       {R"("logit_bias": {"515": 1})",

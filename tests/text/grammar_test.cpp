@@ -52,6 +52,24 @@ as ::= "a"*)",
   }
 }
 
+TEST(Gbnf, BeginsNoTextThatItCannotFinish) {
+  const char* const rules =
+      "root ::= \"A\" b | \"c\" d? | e* \"f\"\nb ::= \" and\" b\nd ::= [0-9] b\ne ::= \"g\" (b | "
+      "\"h\")";
+  ByteAutomaton automaton(std::make_shared<const Grammar>(Grammar::parse(rules, "test")));
+  const auto lives = [&](std::string_view text) {
+    ByteAutomaton::State state = automaton.start();
+    for (const char byte : text) {
+      automaton.renew_budget();
+      if (state != ByteAutomaton::kDead)
+        state = automaton.next(state, static_cast<std::uint8_t>(byte));
+    }
+    return state != ByteAutomaton::kDead;
+  };
+  for (const char* text : {"c", "f", "g", "gh", "ghghf"}) EXPECT_TRUE(lives(text)) << text;
+  for (const char* text : {"A", "c1", "g ", "gha"}) EXPECT_FALSE(lives(text)) << text;
+}
+
 TEST(Gbnf, KnowsEveryCharacterOfARangeAndNoOther) {
   // Range ends at each border between UTF-8 lengths, and one inside.
   const char32_t ends[] = {0x7f,   0x80,   0x3ff,  0x7ff,   0x800,
@@ -114,8 +132,7 @@ TEST(Gbnf, SaysLineAndColumnOfWhatIsWrong) {
       {"root ::= <think>",
        "g: line 1, column 10: tokens (<...>) are not supported: write their text"},
       {"root ::= \"x\" root",
-       "g: line 1, column 1: expected a rule 'root' that matches a finite text, found endless "
-       "recursion"},
+       "g: expected rules that match a finite text, found endless recursion"},
       {"root ::= \"x\" e\ne ::= e \"+\" | \"1\"",
        "g: line 2, column 1: rule 'e' begins with itself (left recursion): write it as a "
        "repetition"},

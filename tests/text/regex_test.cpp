@@ -1,5 +1,7 @@
 #include "text/pipeline/regex.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -93,6 +95,35 @@ TEST(Regex, RepeatsARepetitionInBraces) {
   EXPECT_EQ(cut("a+*b", "aab"), "[aab]");
   EXPECT_EQ(cut("{{2}+", "{{{{{"), "[{{{{]{");
   EXPECT_EQ(cut("a{|{,}|{x}|{1", "a{{,}{x}{1"), "[a{][{,}][{x}][{1]");
+}
+
+// PCRE2 sees only a part of a long text at first. That changes no match: each copy of a text in the
+// middle of others has the same number of matches.
+TEST(Regex, FindsTheSameInALongText) {
+  const std::string text = "ab'll \xc3\xa9\xe2\x82\xac 12345  x \n\n  c_d 1,234,567 e\t f!? #";
+  for (const char* pattern :
+       {R"('ll| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", R"(\b\w+\b)", "x$", "(?<=,)2",
+        R"(\d{1,3}(?=(?:\d{3})*\b))", R"(\s*\n|\S+ ?)", "[a-z]*", "#(?=ab)", "#(?!ab)", "zz"}) {
+    const auto count = [&](int copies) {
+      std::string all;
+      for (int i = 0; i < copies; ++i) all += text;
+      std::vector<Match> parts;
+      Regex(pattern, "pattern").find_all(all, parts);
+      return std::ranges::count(parts, true, &Match::matched);
+    };
+    EXPECT_EQ(count(200), count(2) + 198 * (count(3) - count(2))) << pattern;
+  }
+}
+
+TEST(Regex, ReadsALongWordButNotForEachOfItsLetters) {
+  const std::string word(1'000'000, 'a');
+  std::vector<Match> matches;
+  Regex(R"(\w+\s|\w+)", "pattern").find_all(word, matches);
+  EXPECT_EQ(matches.size(), 1u);
+  EXPECT_THROW(Regex(R"(\w+\s|\w)", "pattern").find_all(word, matches), Error);
+  EXPECT_THROW(
+      Regex(R"(\d{1,3}(?=(?:\d{3})*\b))", "pattern").find_all(std::string(1'000'000, '1'), matches),
+      Error);
 }
 
 TEST(Regex, RefusesWhatItWouldGetWrong) {

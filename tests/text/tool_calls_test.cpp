@@ -54,7 +54,7 @@ TEST(ToolCallReader, FindsCallsHoweverTheTextIsCut) {
       {ToolForm::Bare,
        R"({"name": "f", "parameters": {"a": {"b": 1, "\u0062": [2]}, "c": {"a": 3}, "a": 4.50}})",
        "",
-       {{"", "f", R"({"c":{"a":3},"a":4.5})"}}},
+       {{"", "f", R"({"c":{"a":3},"a":4.50})"}}},
       {ToolForm::Bare,
        R"({"name": "f", "parameters": 5})",
        R"({"name": "f", "parameters": 5})",

@@ -21,8 +21,9 @@ class ArchitectureKeys {
   ArchitectureKeys(const GgufMetadata& metadata, std::string_view architecture);
 
   bool has(std::string_view name) { return metadata_.has(key(name)); }
-  // Whether there is a value that is not 0, false, "none" or empty.
-  bool is_set(std::string_view name) { return has(name) && !metadata_.is_neutral(key(name)); }
+  // Whether there is a value other than 0 and false. A value of a wrong type counts, too: the
+  // function that reads it refuses it.
+  bool is_set(std::string_view name) { return has(name) && !metadata_.is_off(key(name)); }
   bool is_array(std::string_view name) { return has(name) && metadata_.is_array(key(name)); }
 
   // From 1 (count: from 0) to `max`.

@@ -605,7 +605,7 @@ const GgufArchitecture* find_gguf_architecture(const GgufFile& file) {
   const auto is_marked = [&](std::string_view marker) {
     const std::string key = fmt::format("{}.{}", name, marker);
     if (file.find(marker) != nullptr) return true;
-    return metadata.has(key) && !metadata.is_neutral(key);
+    return metadata.has(key) && !metadata.is_off(key);
   };
   const GgufArchitecture* found = nullptr;
   for (const GgufArchitecture& entry : kArchitectures) {
@@ -619,7 +619,7 @@ std::size_t gguf_first_predicting_layer(const GgufMetadata& metadata,
                                         const GgufArchitecture& architecture) {
   const std::string key = fmt::format("{}.nextn_predict_layers", architecture.name);
   const std::string layers = fmt::format("{}.block_count", architecture.name);
-  if (!architecture.predicts || !metadata.has(key) || metadata.is_neutral(key)) return SIZE_MAX;
+  if (!architecture.predicts || !metadata.has(key) || metadata.is_off(key)) return SIZE_MAX;
   const std::size_t n = metadata.size(layers, 2, SIZE_MAX >> 1);
   return n - metadata.size(key, 1, n - 1);
 }

@@ -156,6 +156,12 @@ std::vector<bool> GgufMetadata::flags(std::string_view key) const {
   return elements(key, "an array of true and false", &GgufValue::is_flag, &GgufValue::flag);
 }
 
+bool GgufMetadata::is_off(std::string_view key) const {
+  const GgufValue& value = at(key);
+  if (value.is_array()) return false;
+  return value.is_flag() ? !value.flag() : value.is_number() && value.number() == 0.0;
+}
+
 bool GgufMetadata::is_neutral(std::string_view key) const {
   const GgufValue& value = at(key);
   if (value.is_array()) return value.count() == 0;

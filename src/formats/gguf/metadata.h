@@ -50,6 +50,8 @@ class GgufMetadata {
   bool is_array(std::string_view key) const { return at(key).is_array(); }
   const GgufValue& at(std::string_view key) const;
 
+  // Whether the value is 0 or false.
+  bool is_off(std::string_view key) const;
   // Whether the value is false, 0, "", "none" or an empty array. A key that is not understood
   // changes nothing if its value is neutral.
   bool is_neutral(std::string_view key) const;

@@ -95,7 +95,7 @@ double rotary_factor(std::size_t columns, std::size_t head_dim) {
 void add_rope(ArchitectureKeys& keys, const GgufArchitecture& architecture,
               nlohmann::json& config) {
   constexpr std::string_view kSwitch = "rope.scaling.finetuned";
-  if (architecture.rope_switch && keys.has(kSwitch) && !keys.is_set(kSwitch)) {
+  if (architecture.rope_switch && keys.has(kSwitch) && !keys.flag(kSwitch)) {
     keys.refuse(kSwitch, "true (a model without RoPE is not supported)");
   }
   config["rope_theta"] = theta(keys, "rope.freq_base");

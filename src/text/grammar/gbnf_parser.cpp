@@ -68,8 +68,8 @@ class GbnfParser {
                             printable(name)));
     }
     if (!builder_.has_text(root->second.rule)) {
-      refuse_at(root->second.place,
-                "expected a rule 'root' that matches a finite text, found endless recursion");
+      throw GrammarError(where_,
+                         "expected rules that match a finite text, found endless recursion");
     }
     return builder_.build(root->second.rule);
   }

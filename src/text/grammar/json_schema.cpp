@@ -154,6 +154,7 @@ class JsonGrammar::Writer {
   }
 
   void begin(JsonNode root, BeyondGrammar beyond) {
+    if (root.is_boolean() && !root.boolean()) root.refuse("a schema (an object or true)");
     root_ = root;
     ignores_ = beyond == BeyondGrammar::Ignore;
     others_allowed_ = false;
@@ -188,7 +189,7 @@ class JsonGrammar::Writer {
 
   std::string decided(JsonNode schema, std::string_view key) {
     if (key.empty()) return untyped(schema);
-    if (key == "const") return value_of(schema, *schema.member("const"));
+    if (key == "const") return one_value(schema, *schema.member("const"));
     if (key == "enum") return one_of_values(schema);
     if (key == "$ref") return reference(schema.at("$ref"));
     if (key != "type") return one_of_schemas(schema, key);
@@ -246,7 +247,7 @@ class JsonGrammar::Writer {
       const std::string_view key = member.key();
       const auto [kind, in_grammars] = json_keyword(key);
       if (kind == KeywordKind::Annotation || key == deciding || allows_everything(member)) continue;
-      if (by_value && key == "type") continue;  // value_of() compares the values with it
+      if (by_value && key == "type") continue;  // the values are compared with it
       // The expression for a type contains its keywords. Those of other types do not matter.
       if (by_type && restricts_one_type(kind) && (in_grammars || !allows_type(schema, kind))) {
         continue;
@@ -360,7 +361,14 @@ class JsonGrammar::Writer {
     const JsonNode values = schema.at("enum");
     if (!values.is_array() || values.size() == 0) values.refuse("an array of values");
     std::vector<std::string> ways;
-    for (const JsonNode value : values.elements()) ways.push_back(value_of(schema, value));
+    bool any_fits = false;
+    for (const JsonNode value : values.elements()) {
+      const bool fits = has_type_of(schema, value);
+      if (!fits && !ignores_) value.refuse(kOfType);
+      any_fits = any_fits || fits;
+      ways.push_back(text_of(value));
+    }
+    if (!any_fits) values.refuse(kOfType);
     return gbnf_choice(ways);
   }
 
@@ -371,14 +379,20 @@ class JsonGrammar::Writer {
            (type == "integer" && (value.is_integer() || value.is_whole()));
   }
 
-  std::string value_of(JsonNode schema, JsonNode value) {
+  static constexpr const char* kOfType = "a value of the schema's 'type'";
+
+  static bool has_type_of(JsonNode schema, JsonNode value) {
     const auto type = schema.find("type");
     const auto fits = [&](std::string_view name) { return has_type(value, name); };
-    if (type && !ignores_ && !any_type(*type, fits)) {
-      value.refuse("a value of the schema's 'type'");
-    }
-    return leaf(gbnf_literal(json_text(value)));
+    return !type || any_type(*type, fits);
   }
+
+  std::string one_value(JsonNode schema, JsonNode value) {
+    if (!has_type_of(schema, value)) value.refuse(kOfType);
+    return text_of(value);
+  }
+
+  std::string text_of(JsonNode value) { return leaf(gbnf_literal(json_text(value))); }
 
   std::string one_of_schemas(JsonNode schema, std::string_view key) {
     const JsonNode schemas = schema.at(key);
@@ -581,6 +595,10 @@ class JsonGrammar::Writer {
       for (const JsonNode property : properties->members()) {
         const std::string key(property.key());
         names.insert(key);
+        if (property.is_boolean() && !property.boolean()) {  // no object has this member
+          if (required.contains(key)) property.refuse("a schema that some value fits");
+          continue;
+        }
         members.push_back(
             {member(gbnf_literal(json_quoted(key)), inner(property)), required.contains(key)});
       }
@@ -592,7 +610,6 @@ class JsonGrammar::Writer {
     std::string extra = others && !closed ? inner(*others) : use("value");
     for (const std::string& name : required) {
       if (names.contains(name)) continue;
-      if (closed && ignores_) continue;
       if (closed) schema.at("required").refuse("names from 'properties'");
       names.insert(name);
       members.push_back({member(gbnf_literal(json_quoted(name)), extra), true});
@@ -682,6 +699,13 @@ std::string JsonGrammar::add_object(JsonNode schema, BeyondGrammar beyond) {
   return writer_->add_object(schema, beyond);
 }
 std::string JsonGrammar::rules() const { return writer_->rules(); }
+
+std::string json_schema_problem(const Error& error) {
+  if (const auto* problem = dynamic_cast<const GrammarError*>(&error)) return problem->problem();
+  return fmt::format(
+      "expected a schema whose grammar has at most {} symbols and {} nested groups, found more",
+      Grammar::kMaxSymbols, Grammar::kMaxNesting);
+}
 
 std::string json_schema_gbnf(JsonNode schema, BeyondGrammar beyond) {
   JsonGrammar grammar;

@@ -29,6 +29,9 @@ enum class BeyondGrammar {  // what happens to the other keywords
 // Throws Error naming the place, too, if a keyword has a wrong value ("minLength": "3"), or if no
 // value is valid; a GrammarError if the grammar is too large.
 std::string json_schema_gbnf(JsonNode schema, BeyondGrammar beyond = BeyondGrammar::Refuse);
+// What Grammar::parse found in a grammar that was made from a schema. (Its own message may name a
+// line of a text that the user does not see.)
+std::string json_schema_problem(const Error& error);
 
 // Puts the rules of several schemas into one grammar. The caller may add rules of its own.
 class JsonGrammar {

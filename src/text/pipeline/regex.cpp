@@ -39,13 +39,48 @@ Pointer allocated(Pointer pointer) {
 }
 
 // The data of one run over a text, besides the pattern.
+//
+// A pattern such as \w+\s|\w reads a long word to its end for each of its letters, and the limits
+// of PCRE2 only concern a single match. So a match first sees the next kWindow bytes. If PCRE2
+// wants to read beyond them (a partial match), it sees twice as many. All bytes that were shown in
+// this way are counted. A pattern that reads on and on exceeds the limit, others show a text about
+// twice.
 class Matcher {
  public:
-  explicit Matcher(const pcre2_code* code)
-      : code_(code), data_(allocated(MatchData(pcre2_match_data_create(1, nullptr)))) {}
+  Matcher(const pcre2_code* code, std::string_view text)
+      : code_(code),
+        text_(text),
+        data_(allocated(MatchData(pcre2_match_data_create(1, nullptr)))),
+        most_shown_(kMostTimes * (text.size() + kWindow)) {}
 
   // Returns PCRE2's result: the number of groups found, or a negative code.
-  int match(std::string_view text, std::size_t from) {
+  int match(std::size_t from) {
+    for (std::size_t window = kWindow;; window *= 2) {
+      const std::size_t end = character_at(from + window);
+      const int answer = match_until(from, end);
+      const bool wants_more = answer == PCRE2_ERROR_PARTIAL || answer == PCRE2_ERROR_NOMATCH ||
+                              (answer >= 0 && this->end() == end);
+      if (end == text_.size() || !wants_more) return answer;
+      shown_ += window;
+      if (shown_ > most_shown_) return PCRE2_ERROR_MATCHLIMIT;
+    }
+  }
+
+  std::size_t begin() const { return pcre2_get_ovector_pointer(data_.get())[0]; }
+  std::size_t end() const { return pcre2_get_ovector_pointer(data_.get())[1]; }
+
+ private:
+  static constexpr std::size_t kWindow = 1024, kMostTimes = 64;
+
+  // The first byte of the character at `at`, or the end of the text.
+  std::size_t character_at(std::size_t at) const {
+    if (at >= text_.size()) return text_.size();
+    while ((static_cast<unsigned char>(text_[at]) & 0xC0) == 0x80) --at;
+    return at;
+  }
+
+  int match_until(std::size_t from, std::size_t end) {
+    const std::string_view text = text_.substr(0, end);
     int answer = match_once(text, from);
     if (answer == PCRE2_ERROR_JIT_STACKLIMIT && !stack_) {
       // The compiled code starts with 32 KiB on the thread's own stack, which is enough for all
@@ -59,19 +94,18 @@ class Matcher {
     return answer;
   }
 
-  std::size_t begin() const { return pcre2_get_ovector_pointer(data_.get())[0]; }
-  std::size_t end() const { return pcre2_get_ovector_pointer(data_.get())[1]; }
-
- private:
   int match_once(std::string_view text, std::size_t from) {
-    return pcre2_match(code_, bytes(text), text.size(), from, PCRE2_NO_UTF_CHECK, data_.get(),
-                       context_.get());
+    const std::uint32_t partial = text.size() < text_.size() ? PCRE2_PARTIAL_HARD : 0;
+    return pcre2_match(code_, bytes(text), text.size(), from, PCRE2_NO_UTF_CHECK | partial,
+                       data_.get(), context_.get());
   }
 
   const pcre2_code* code_;
+  std::string_view text_;
   MatchData data_;
   JitStack stack_;
   MatchContext context_;
+  std::size_t shown_ = 0, most_shown_;  // bytes
 };
 
 }  // namespace
@@ -104,7 +138,7 @@ Regex::Regex(std::string_view pattern, std::string where) {
   }
   // This affects only speed: if PCRE2 has no JIT compiler for the processor, it interprets the
   // pattern.
-  pcre2_jit_compile(impl->code.get(), PCRE2_JIT_COMPLETE);
+  pcre2_jit_compile(impl->code.get(), PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD);
   impl_ = std::move(impl);
 }
 
@@ -113,12 +147,12 @@ Regex& Regex::operator=(Regex&&) noexcept = default;
 Regex::~Regex() = default;
 
 void Regex::find_all(std::string_view text, std::vector<Match>& matches) const {
-  Matcher matcher(impl_->code.get());
+  Matcher matcher(impl_->code.get(), text);
   std::size_t covered = 0;      // end of the appended parts
   std::size_t from = 0;         // where the next search begins
   bool matched_before = false;  // a match ended at `covered`
   while (from <= text.size()) {
-    const int answer = matcher.match(text, from);
+    const int answer = matcher.match(from);
     if (answer == PCRE2_ERROR_NOMATCH) break;
     if (answer < 0) {
       throw Error("{}: the pattern '{}' failed on a text of {} bytes: {}", impl_->where,

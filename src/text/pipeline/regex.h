@@ -34,7 +34,7 @@ class Regex {
   // Appends matches and the parts between them, in order; together they cover `text`. As with
   // Oniguruma's find_iter, a match may be empty, but not directly after the previous match. `text`
   // must be UTF-8. Throws Error naming the pattern if it needs more steps or memory than PCRE2
-  // allows: the result is never wrong.
+  // allows, or reads a long text again and again: the result is never wrong.
   void find_all(std::string_view text, std::vector<Match>& matches) const;
 
  private:
