@@ -405,10 +405,7 @@ std::vector<Case> dumped_cases(const std::string& operator_name) {
   return cases;
 }
 
-Inputs::Inputs() {
-  const std::string seed = setting("STAGE_SEED");
-  engine_.seed((seed.empty() ? std::random_device()() : std::stoull(seed)) + rounds());
-}
+Inputs::Inputs() { engine_.seed(number_setting("STAGE_SEED", std::random_device()()) + rounds()); }
 
 std::size_t Inputs::odd_size(std::size_t min, std::size_t max) {
   const std::size_t found = 2 * size(min / 2, (max - 1) / 2) + 1;

@@ -92,9 +92,9 @@ void referee(const Case& question, const FindProblem& find_problem) {
   static const std::string a = setting("STAGE_REFEREE"), b = setting("STAGE_REFEREE_B");
   Score& found = current();
   ++found.cases;
-  static const std::string most = setting("STAGE_MOST_CASES");
+  static const std::size_t most = number_setting("STAGE_MOST_CASES", kMostCases);
   if (a.empty() || question.request.at_once || is_large(question.request)) return;
-  if (found.differ >= (most.empty() ? kMostCases : std::stoul(most))) return;
+  if (found.differ >= most) return;
   static std::set<std::string> hung;  // functions; wait only once for each
   if (hung.contains(question.request.function)) return;
   const Outcome first = ask_known(a, question.request);
@@ -140,8 +140,7 @@ Score fresh_cases(const fs::path& judged, const Rivals& rivals, const std::strin
                   std::size_t rounds) {
   const ScratchFolder folder;
   const fs::path result = folder / "score";
-  const std::string seed = setting("STAGE_SEED");
-  const std::uint64_t number = seed.empty() ? 0 : std::stoull(seed);
+  const std::uint64_t number = number_setting("STAGE_SEED", 0);
   const auto begin = std::chrono::steady_clock::now();
   run_gate(
       {own_program(), "--gtest_filter=" + suite + ".*", fmt::format("--gtest_repeat={}", rounds)},

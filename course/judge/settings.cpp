@@ -3,12 +3,21 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/number.h"
 
 namespace stagecraft::stages {
 
 std::string setting(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr ? value : "";
+}
+
+std::uint64_t number_setting(const char* name, std::uint64_t usual) {
+  const std::string text = setting(name);
+  if (text.empty()) return usual;
+  const std::optional<std::uint64_t> number = integer_of<std::uint64_t>(text);
+  if (!number) throw Error("{}: expected a whole number, found '{}'", name, text);
+  return *number;
 }
 
 std::filesystem::path worker() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -7,6 +8,10 @@ namespace stagecraft::stages {
 
 // A variable of the environment (STAGE_...); empty if it is not set.
 std::string setting(const char* name);
+
+// The same for a whole number; `usual` if it is not set. Throws Error, naming the variable, if it
+// is something else.
+std::uint64_t number_setting(const char* name, std::uint64_t usual);
 
 // The worker that is judged (STAGE_WORKER).
 std::filesystem::path worker();

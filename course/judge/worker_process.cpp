@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "course/judge/scratch_folder.h"
+#include "course/judge/settings.h"
 #include "course/sandbox/confinement.h"
 
 namespace stagecraft::stages {
@@ -130,10 +131,7 @@ std::string first_lines(const fs::path& path, std::size_t most) {
 }
 
 double& spent() {
-  static double seconds = [] {
-    const char* before = std::getenv("STAGE_SPENT");
-    return before != nullptr ? std::atof(before) : 0.0;
-  }();
+  static double seconds = std::atof(setting("STAGE_SPENT").c_str());  // "" is 0
   return seconds;
 }
 
@@ -143,8 +141,7 @@ double spent_on_workers() { return spent(); }
 void count_as_spent(double seconds) { spent() += seconds; }
 
 unsigned seconds_of_a_worker() {
-  const char* text = std::getenv("STAGE_SECONDS");
-  return text != nullptr ? static_cast<unsigned>(std::atoi(text)) : kSeconds;
+  return static_cast<unsigned>(number_setting("STAGE_SECONDS", kSeconds));
 }
 
 std::size_t most_bytes(const Request& request, std::size_t numbers) {

@@ -16,7 +16,6 @@
 #include "checkpoint/find_model.h"
 #include "operators/kernels/ceilings.h"
 #include "programs/bench_operators.h"
-#include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"
 #include "programs/model_path.h"

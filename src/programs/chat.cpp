@@ -11,7 +11,6 @@
 #include "generation/chat_session.h"
 #include "generation/text_memory.h"
 #include "programs/chat_options.h"
-#include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"
 #include "programs/line_editor.h"

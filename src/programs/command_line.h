@@ -3,13 +3,19 @@
 #include <span>
 #include <string_view>
 
-#include "programs/commands.h"
+// CLI11's header would take seconds to compile.
+namespace CLI {
+class App;
+}
 
 namespace stagecraft {
 
+// `add` adds one subcommand: its options, its help, and a callback that does the work. A callback
+// throws Error if its input is wrong. To end with another exit code, it throws
+// CLI::RuntimeError(code).
 struct Command {
   std::string_view name;
-  void (*add)(CLI::App& app);  // adds the subcommand, see commands.h
+  void (*add)(CLI::App& app);
 };
 
 // Runs the command that the command line names. Returns the exit code: 0, or the command's own; 2

@@ -1,7 +1,6 @@
 #include <exception>
 
 #include "inspection/trace_file.h"
-#include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/options.h"
 

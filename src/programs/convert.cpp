@@ -6,7 +6,6 @@
 #include "base/ascii.h"
 #include "base/error.h"
 #include "checkpoint/find_model.h"
-#include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"
 #include "programs/options.h"

@@ -14,7 +14,6 @@
 #include "model/plan_summary.h"
 #include "model/plan_text.h"
 #include "model/plan_work.h"
-#include "programs/commands.h"
 #include "programs/options.h"
 #include "programs/terminal.h"
 #include "text/builtin_chat_templates.h"

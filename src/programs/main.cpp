@@ -1,9 +1,15 @@
 #include "programs/command_line.h"
 
+// CMake writes commands.inc: COMMAND(name) for each command of this program. NAME.cpp defines
+// add_NAME.
 namespace stagecraft {
+
+#define COMMAND(name) void add_##name(CLI::App& app);
+#include "commands.inc"
+#undef COMMAND
+
 namespace {
 
-// CMake writes commands.inc: COMMAND(name) for each command of this program.
 constexpr Command kCommands[] = {
 #define COMMAND(name) {#name, add_##name},
 #include "commands.inc"

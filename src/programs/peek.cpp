@@ -8,7 +8,6 @@
 #include "base/number.h"
 #include "checkpoint/find_model.h"
 #include "generation/ranking.h"
-#include "programs/commands.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
 #include "programs/terminal.h"

@@ -10,7 +10,6 @@
 #include "base/stopwatch.h"
 #include "base/utf8.h"
 #include "checkpoint/find_model.h"
-#include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"
 #include "programs/model_path.h"

@@ -11,7 +11,6 @@
 #include "generation/text_memory.h"
 #include "model/plan_text.h"
 #include "programs/chat_options.h"
-#include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"
 #include "programs/options.h"

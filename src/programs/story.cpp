@@ -15,7 +15,6 @@
 #include "generation/generate_text.h"
 #include "generation/visible_text.h"
 #include "operators/kernels/kernels.h"
-#include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"
 #include "programs/model_path.h"

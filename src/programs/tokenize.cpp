@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "checkpoint/find_model.h"
-#include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/options.h"
 #include "text/tokenizer.h"

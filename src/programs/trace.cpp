@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "checkpoint/find_model.h"
-#include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"
 #include "programs/model_path.h"

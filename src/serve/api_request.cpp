@@ -248,7 +248,7 @@ std::vector<TextRequest> texts_of(const std::vector<std::vector<TokenId>>& promp
 
 void check_model_name(const std::string& name, const ServedModel& model) {
   if (std::ranges::count(model.names, name) != 0) return;
-  throw ApiError(404, "invalid_request_error", "model", "model_not_found",
+  throw ApiError(404, "model", "model_not_found",
                  fmt::format("{}: 'model': expected '{}', found '{}'", kRequest,
                              fmt::join(model.names, "' or '"), printable(name)));
 }

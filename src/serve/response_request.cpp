@@ -79,7 +79,7 @@ struct ChatBody {
       const std::size_t end = std::min(message.find_first_of("':", begin), message.size());
       message.replace(begin, end - begin, clients_name(message.substr(begin, end - begin)));
     }
-    return {error.status(), error.type(), clients_name(error.param()), error.code(), message};
+    return {error.status(), clients_name(error.param()), error.code(), message};
   }
 };
 

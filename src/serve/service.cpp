@@ -43,8 +43,7 @@ bool is_json(std::string_view content_type) {
 }
 
 ApiError queue_full() {
-  return {429, "rate_limit_error", "", "queue_full",
-          "server: too many requests: the queue is full; try again later"};
+  return {429, "", "queue_full", "server: too many requests: the queue is full; try again later"};
 }
 
 }  // namespace
@@ -77,12 +76,12 @@ HttpAnswer Service::refuse(const ApiError& error) {
 
 HttpAnswer Service::refusal(const HttpError& error) {
   ++requests_;
-  return refuse({error.status(), "invalid_request_error", "", "", error.what()});
+  return refuse({error.status(), "", "", error.what()});
 }
 
 void Service::check_access(const HttpRequest& request) const {
   if (options_.only_local_names && !is_local_name(request.header("host"))) {
-    throw ApiError(403, "invalid_request_error", "", "",
+    throw ApiError(403, "", "",
                    fmt::format("request: header host: expected localhost or 127.0.0.1, found '{}'",
                                printable(request.header("host"))));
   }
@@ -93,7 +92,7 @@ void Service::check_access(const HttpRequest& request) const {
   const std::size_t blank = std::min(given.find(' '), given.size());
   const bool is_bearer = ascii_lower(given.substr(0, blank)) == "bearer";
   if (is_bearer && equal_in_constant_time(trimmed(given.substr(blank)), options_.api_key)) return;
-  throw ApiError(401, "invalid_request_error", "", "invalid_api_key",
+  throw ApiError(401, "", "invalid_api_key",
                  fmt::format("request: header authorization: expected 'Bearer' and the server's "
                              "key, found {}",
                              given.empty() ? "none" : "something else"));
@@ -131,7 +130,7 @@ const Service::Route& Service::find_route(std::string_view path) {
     paths += fmt::format("{}{}", paths.empty() ? "" : ", ", route.path);
   }
   throw ApiError(
-      404, "invalid_request_error", "", "not_found",
+      404, "", "not_found",
       fmt::format("request: path: expected one of {}, found '{}'", paths, printable(path)));
 }
 
@@ -140,7 +139,7 @@ Service::Reply Service::route(ConnectionId connection, const HttpRequest& reques
   const bool reads = route.method == "GET";
   if (request.method != route.method && !(reads && request.method == "HEAD")) {
     const std::string allowed = reads ? "GET, HEAD" : "POST";
-    HttpAnswer answer = refuse({405, "invalid_request_error", "", "method_not_allowed",
+    HttpAnswer answer = refuse({405, "", "method_not_allowed",
                                 fmt::format("request: method: expected {}, found '{}'", allowed,
                                             printable(request.method))});
     answer.headers = {{"Allow", allowed}};
@@ -148,13 +147,13 @@ Service::Reply Service::route(ConnectionId connection, const HttpRequest& reques
   }
   if (const std::string_view encoding = request.header("content-encoding");
       !encoding.empty() && ascii_lower(encoding) != "identity") {
-    throw ApiError(415, "invalid_request_error", "", "",
+    throw ApiError(415, "", "",
                    fmt::format("request: header content-encoding: expected none, found '{}'",
                                printable(encoding)));
   }
   // A browser lets any web page send a form to any server, but not application/json.
   if (!reads && !is_json(request.header("content-type"))) {
-    throw ApiError(415, "invalid_request_error", "", "",
+    throw ApiError(415, "", "",
                    fmt::format("request: header content-type: expected {}, found '{}'", kJson,
                                printable(request.header("content-type"))));
   }
@@ -204,7 +203,7 @@ template <GlassView view>
 Service::Reply Service::glass(ConnectionId connection, const HttpRequest& request) {
   if (!options_.has_glass_box) {
     throw ApiError(
-        404, "invalid_request_error", "", "not_found",
+        404, "", "not_found",
         "request: path: this model has no glass box: it would run the student's functions");
   }
   const std::optional<GlassId> id = glass_box_->submit(parse_glass(request.body, model_, view));
