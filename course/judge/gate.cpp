@@ -405,7 +405,10 @@ std::vector<Case> dumped_cases(const std::string& operator_name) {
   return cases;
 }
 
-Inputs::Inputs() { engine_.seed(number_setting("STAGE_SEED", std::random_device()()) + rounds()); }
+Inputs::Inputs() {
+  const std::optional<std::uint64_t> seed = number_setting("STAGE_SEED");
+  engine_.seed((seed ? *seed : std::random_device()()) + rounds());
+}
 
 std::size_t Inputs::odd_size(std::size_t min, std::size_t max) {
   const std::size_t found = 2 * size(min / 2, (max - 1) / 2) + 1;

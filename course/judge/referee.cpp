@@ -92,7 +92,7 @@ void referee(const Case& question, const FindProblem& find_problem) {
   static const std::string a = setting("STAGE_REFEREE"), b = setting("STAGE_REFEREE_B");
   Score& found = current();
   ++found.cases;
-  static const std::size_t most = number_setting("STAGE_MOST_CASES", kMostCases);
+  static const std::size_t most = number_setting("STAGE_MOST_CASES").value_or(kMostCases);
   if (a.empty() || question.request.at_once || is_large(question.request)) return;
   if (found.differ >= most) return;
   static std::set<std::string> hung;  // functions; wait only once for each
@@ -140,7 +140,7 @@ Score fresh_cases(const fs::path& judged, const Rivals& rivals, const std::strin
                   std::size_t rounds) {
   const ScratchFolder folder;
   const fs::path result = folder / "score";
-  const std::uint64_t number = number_setting("STAGE_SEED", 0);
+  const std::uint64_t number = number_setting("STAGE_SEED").value_or(0);
   const auto begin = std::chrono::steady_clock::now();
   run_gate(
       {own_program(), "--gtest_filter=" + suite + ".*", fmt::format("--gtest_repeat={}", rounds)},

@@ -12,12 +12,12 @@ std::string setting(const char* name) {
   return value != nullptr ? value : "";
 }
 
-std::uint64_t number_setting(const char* name, std::uint64_t usual) {
+std::optional<std::uint64_t> number_setting(const char* name) {
   const std::string text = setting(name);
-  if (text.empty()) return usual;
+  if (text.empty()) return std::nullopt;
   const std::optional<std::uint64_t> number = integer_of<std::uint64_t>(text);
   if (!number) throw Error("{}: expected a whole number, found '{}'", name, text);
-  return *number;
+  return number;
 }
 
 std::filesystem::path worker() {

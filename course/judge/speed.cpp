@@ -71,7 +71,7 @@ struct Record {
 };
 
 constexpr std::size_t kFewestTries = 3;
-std::size_t most_tries() { return number_setting("STAGE_TRIES", 10); }
+std::size_t most_tries() { return number_setting("STAGE_TRIES").value_or(10); }
 
 Record& record_of(const std::string& name) {
   static std::map<std::string, Record> records;

@@ -141,7 +141,7 @@ double spent_on_workers() { return spent(); }
 void count_as_spent(double seconds) { spent() += seconds; }
 
 unsigned seconds_of_a_worker() {
-  return static_cast<unsigned>(number_setting("STAGE_SECONDS", kSeconds));
+  return static_cast<unsigned>(number_setting("STAGE_SECONDS").value_or(kSeconds));
 }
 
 std::size_t most_bytes(const Request& request, std::size_t numbers) {

@@ -108,9 +108,11 @@ bool is_pipe(const Descriptor& file) {
   return ::fstat(file.get(), &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
-std::string read_pipe(const Descriptor& file, const std::filesystem::path& path,
-                      std::size_t max_bytes) {
+// Reads to the end. size: how many bytes are expected; 0 if nobody knows.
+std::string read_all(const Descriptor& file, const std::filesystem::path& path,
+                     std::size_t max_bytes, std::size_t size) {
   std::string text;
+  text.reserve(size);
   for (char part[1 << 16];;) {
     const ssize_t got = ::read(file.get(), part, sizeof part);
     if (got < 0 && errno == EINTR) continue;
@@ -123,32 +125,17 @@ std::string read_pipe(const Descriptor& file, const std::filesystem::path& path,
   }
 }
 
-std::string read_file(const Descriptor& file, const std::filesystem::path& path,
-                      std::size_t max_bytes) {
-  const std::size_t size = regular_file_size(file, path);
-  if (size > max_bytes) {
-    throw Error("{}: expected at most {} bytes, found {}", path.string(), max_bytes, size);
-  }
-  if (size == 0) return read_pipe(file, path, max_bytes);  // files of /proc do not say their size
-  std::string text(size, '\0');
-  std::size_t done = 0;
-  while (done < size) {
-    const ssize_t got = ::read(file.get(), text.data() + done, size - done);
-    if (got < 0) throw Error("{}: cannot be read: {}", path.string(), std::strerror(errno));
-    if (got == 0) break;  // the file shrank meanwhile
-    done += static_cast<std::size_t>(got);
-  }
-  text.resize(done);
-  return text;
-}
-
 }  // namespace
 
 std::string read_text_file(const std::filesystem::path& path, std::size_t max_bytes, Pipes pipes) {
   const Descriptor file(path, pipes);
   const bool from_pipe = pipes == Pipes::Read && is_pipe(file);
-  std::string text =
-      from_pipe ? read_pipe(file, path, max_bytes) : read_file(file, path, max_bytes);
+  // A file of /proc says that it has 0 bytes, too.
+  const std::size_t size = from_pipe ? 0 : regular_file_size(file, path);
+  if (size > max_bytes) {
+    throw Error("{}: expected at most {} bytes, found {}", path.string(), max_bytes, size);
+  }
+  std::string text = read_all(file, path, max_bytes, size);
   refuse_lfs_pointer(text, path.string());
   return text;
 }

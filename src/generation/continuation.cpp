@@ -38,14 +38,13 @@ Continuation::Step Continuation::next(std::span<float> logits, std::span<TokenPr
 bool Continuation::forbid_others(std::span<float> logits) {
   constexpr float kNever = -std::numeric_limits<float>::infinity();
   const auto allowed = guide_->allowed();
-  const bool may_end = guide_->accepts();
   if (std::ranges::count(allowed, 0u) == std::ssize(allowed)) return false;
-  std::vector<std::pair<std::size_t, float>> ends;
-  for (const TokenId token : options_.end_tokens) {
-    const auto at = static_cast<std::size_t>(token);
-    if (at >= logits.size()) continue;
-    const bool is_text = at / 64 < allowed.size() && (allowed[at / 64] >> at % 64 & 1) != 0;
-    ends.emplace_back(at, may_end || is_text ? logits[at] : kNever);
+  std::vector<std::pair<std::size_t, float>> ends;  // those that are allowed here
+  if (guide_->accepts()) {
+    for (const TokenId token : options_.end_tokens) {
+      const auto at = static_cast<std::size_t>(token);
+      if (at < logits.size()) ends.emplace_back(at, logits[at]);
+    }
   }
   for (std::size_t word = 0; word * 64 < logits.size(); ++word) {
     const std::uint64_t bits = word < allowed.size() ? allowed[word] : 0;

@@ -9,9 +9,7 @@
 
 namespace stagecraft {
 
-// Whether the grammar accepts the whole text.
-inline bool matches(const Grammar& grammar, std::string_view text) {
-  ByteAutomaton automaton(std::make_shared<const Grammar>(grammar));
+inline ByteAutomaton::State state_after(ByteAutomaton& automaton, std::string_view text) {
   ByteAutomaton::State state = automaton.start();
   for (const char byte : text) {
     automaton.renew_budget();
@@ -19,6 +17,13 @@ inline bool matches(const Grammar& grammar, std::string_view text) {
       state = automaton.next(state, static_cast<std::uint8_t>(byte));
     }
   }
+  return state;
+}
+
+// Whether the grammar accepts the whole text.
+inline bool matches(const Grammar& grammar, std::string_view text) {
+  ByteAutomaton automaton(std::make_shared<const Grammar>(grammar));
+  const ByteAutomaton::State state = state_after(automaton, text);
   return state != ByteAutomaton::kDead && automaton.accepts(state);
 }
 

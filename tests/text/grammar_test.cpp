@@ -58,13 +58,7 @@ TEST(Gbnf, BeginsNoTextThatItCannotFinish) {
       "\"h\")";
   ByteAutomaton automaton(std::make_shared<const Grammar>(Grammar::parse(rules, "test")));
   const auto lives = [&](std::string_view text) {
-    ByteAutomaton::State state = automaton.start();
-    for (const char byte : text) {
-      automaton.renew_budget();
-      if (state != ByteAutomaton::kDead)
-        state = automaton.next(state, static_cast<std::uint8_t>(byte));
-    }
-    return state != ByteAutomaton::kDead;
+    return state_after(automaton, text) != ByteAutomaton::kDead;
   };
   for (const char* text : {"c", "f", "g", "gh", "ghghf"}) EXPECT_TRUE(lives(text)) << text;
   for (const char* text : {"A", "c1", "g ", "gha"}) EXPECT_FALSE(lives(text)) << text;
@@ -132,7 +126,7 @@ TEST(Gbnf, SaysLineAndColumnOfWhatIsWrong) {
       {"root ::= <think>",
        "g: line 1, column 10: tokens (<...>) are not supported: write their text"},
       {"root ::= \"x\" root",
-       "g: expected rules that match a finite text, found endless recursion"},
+       "g: line 1, column 1: expected rules that match a finite text, found endless recursion"},
       {"root ::= \"x\" e\ne ::= e \"+\" | \"1\"",
        "g: line 2, column 1: rule 'e' begins with itself (left recursion): write it as a "
        "repetition"},

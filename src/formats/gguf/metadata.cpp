@@ -166,8 +166,7 @@ bool GgufMetadata::is_neutral(std::string_view key) const {
   const GgufValue& value = at(key);
   if (value.is_array()) return value.count() == 0;
   if (value.is_text()) return value.text().empty() || value.text() == "none";
-  if (value.is_flag()) return !value.flag();
-  return value.number() == 0.0;
+  return is_off(key);
 }
 
 }  // namespace stagecraft

@@ -67,11 +67,12 @@ class GbnfParser {
                             "a repetition",
                             printable(name)));
     }
-    if (!builder_.has_text(root->second.rule)) {
-      throw GrammarError(where_,
+    std::optional<Grammar> grammar = builder_.build(root->second.rule);
+    if (!grammar) {
+      throw GrammarError(place_of(root->second.place),
                          "expected rules that match a finite text, found endless recursion");
     }
-    return builder_.build(root->second.rule);
+    return std::move(*grammar);
   }
 
   void read_rule() {
@@ -318,11 +319,15 @@ class GbnfParser {
   }
 
   [[noreturn]] void refuse_at(std::size_t at, const std::string& problem) const {
+    throw Refusal("{}: {}", place_of(at), problem);
+  }
+
+  std::string place_of(std::size_t at) const {
     const std::string_view before = text_.substr(0, at);
     const auto line = std::ranges::count(before, '\n') + 1;
     const std::size_t begin =
         before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
-    throw Refusal("{}: line {}, column {}: {}", where_, line, at - begin + 1, problem);
+    return fmt::format("{}: line {}, column {}", where_, line, at - begin + 1);
   }
 
   std::string_view text_;

@@ -286,18 +286,18 @@ std::vector<std::uint32_t> GrammarBuilder::left_recursion() const {
   return {};
 }
 
-Grammar GrammarBuilder::build(std::uint32_t root) const {
-  Grammar grammar;
-  grammar.root_ = root;
-  grammar.byte_sets_ = byte_sets_;
+std::optional<Grammar> GrammarBuilder::build(std::uint32_t root) const {
   const std::vector<bool> ends = rules_of_symbols(true);
+  if (!ends[root]) return std::nullopt;
   const auto never_ends = [&](const Symbol& symbol) {
     return symbol.kind == Kind::Rule && !ends[symbol.index];
   };
+  Grammar grammar;
+  grammar.root_ = root;
+  grammar.byte_sets_ = byte_sets_;
   for (const auto& sequences : rules_) {
     auto& begins = grammar.rules_.emplace_back();
     for (const Sequence& sequence : sequences) {
-      // A text that began with this sequence could never be finished.
       if (std::ranges::any_of(sequence, never_ends)) continue;
       begins.push_back(static_cast<Grammar::Position>(grammar.symbols_.size()));
       grammar.symbols_.insert(grammar.symbols_.end(), sequence.begin(), sequence.end());

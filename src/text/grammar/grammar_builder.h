@@ -44,10 +44,9 @@ class GrammarBuilder {
   // expand them forever. Empty if there are none.
   std::vector<std::uint32_t> left_recursion() const;
 
-  // Whether any text matches this rule. No text matches a rule that never ends: a ::= "x" a
-  bool has_text(std::uint32_t rule) const { return rules_of_symbols(true)[rule]; }
-
-  Grammar build(std::uint32_t root) const;
+  // The grammar without the sequences that never end, such as "x" a in a ::= "x" a | "y": a text
+  // that began with one could not be finished. nullopt if no text matches `root`.
+  std::optional<Grammar> build(std::uint32_t root) const;
 
  private:
   Symbol byte_set(const Grammar::ByteSet& set);

@@ -94,6 +94,9 @@ KeywordKind kind_of_type(std::string_view type) {
   return type == "integer" || type == "number" ? KeywordKind::Number : KeywordKind::Unknown;
 }
 
+// Whether no value fits this schema because it is `false`.
+bool is_false(JsonNode schema) { return schema.is_boolean() && !schema.boolean(); }
+
 // Whether `is` holds for one of the names in "type", which is a name or an array of names.
 template <class Is>
 bool any_type(JsonNode type, Is is) {
@@ -154,7 +157,7 @@ class JsonGrammar::Writer {
   }
 
   void begin(JsonNode root, BeyondGrammar beyond) {
-    if (root.is_boolean() && !root.boolean()) root.refuse("a schema (an object or true)");
+    if (is_false(root)) root.refuse("a schema (an object or true)");
     root_ = root;
     ignores_ = beyond == BeyondGrammar::Ignore;
     others_allowed_ = false;
@@ -555,8 +558,7 @@ class JsonGrammar::Writer {
       }
     }
     // Without "items", items of any kind may follow. They do so only if "minItems" needs them.
-    const bool closed =
-        (items && items->is_boolean() && !items->boolean()) || (prefix && !items && min <= n_first);
+    const bool closed = (items && is_false(*items)) || (prefix && !items && min <= n_first);
     if (closed || (max && *max == n_first)) {
       if (min > n_first)
         schema.at("minItems")
@@ -595,7 +597,7 @@ class JsonGrammar::Writer {
       for (const JsonNode property : properties->members()) {
         const std::string key(property.key());
         names.insert(key);
-        if (property.is_boolean() && !property.boolean()) {  // no object has this member
+        if (is_false(property)) {  // no object has this member
           if (required.contains(key)) property.refuse("a schema that some value fits");
           continue;
         }
@@ -605,7 +607,7 @@ class JsonGrammar::Writer {
     }
     const bool by_pattern = schema.find("patternProperties").has_value();  // is ignored
     const auto others = by_pattern ? std::nullopt : schema.find("additionalProperties");
-    const bool closed = others && others->is_boolean() && !others->boolean();
+    const bool closed = others && is_false(*others);
     const bool open = !closed && (others || by_pattern || others_allowed_ || members.empty());
     std::string extra = others && !closed ? inner(*others) : use("value");
     for (const std::string& name : required) {

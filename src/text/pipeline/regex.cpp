@@ -40,11 +40,10 @@ Pointer allocated(Pointer pointer) {
 
 // The data of one run over a text, besides the pattern.
 //
-// A pattern such as \w+\s|\w reads a long word to its end for each of its letters, and the limits
-// of PCRE2 only concern a single match. So a match first sees the next kWindow bytes. If PCRE2
-// wants to read beyond them (a partial match), it sees twice as many. All bytes that were shown in
-// this way are counted. A pattern that reads on and on exceeds the limit, others show a text about
-// twice.
+// A pattern such as \w+\s|\w reads a long word to its end for each of its letters, and PCRE2 only
+// limits a single match. So at first, a match sees the next kWindow bytes. If PCRE2 wants to read
+// beyond them (a partial match), it sees twice as many. The bytes that it sees in this way are
+// counted, and limited. An ordinary pattern sees each byte about twice.
 class Matcher {
  public:
   Matcher(const pcre2_code* code, std::string_view text)
