@@ -4,10 +4,7 @@ if(NOT CMAKE_CROSSCOMPILING AND NOT STAGECRAFT_SANITIZE)
   add_executable(worker_attacked EXCLUDE_FROM_ALL $<TARGET_OBJECTS:worker>)
   target_link_libraries(worker_attacked PRIVATE core_engine stagecraft_flags)
   list(TRANSFORM emulated_stages PREPEND judged_ OUTPUT_VARIABLE emulated_answers)  # for the tests that grade
-  add_test(NAME attacks.build
-    COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target gate worker_attacked grading ${emulated_answers})
-  set_tests_properties(attacks.build PROPERTIES LABELS attacks FIXTURES_SETUP attacked
-    RESOURCE_LOCK build TIMEOUT 1800)
+  add_building_test(attacks.build attacks attacked gate worker_attacked grading ${emulated_answers})
   # They mostly wait for time limits, so they run side by side.
   function(add_attacks name)
     add_test(NAME attacks.${name}

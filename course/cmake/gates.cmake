@@ -274,10 +274,7 @@ if(NOT CMAKE_CROSSCOMPILING)
     FIXTURES_REQUIRED catalogue_00)
 
   # Grades one repository. (mistakes_NN: what explains the failures of its stages 0 and 1.)
-  add_test(NAME gates.build_grading
-    COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target ranking mistakes_00 mistakes_01)
-  set_tests_properties(gates.build_grading PROPERTIES LABELS gates FIXTURES_SETUP grading
-    RESOURCE_LOCK build TIMEOUT 900)
+  add_building_test(gates.build_grading gates grading ranking mistakes_00 mistakes_01)
   add_test(NAME gates.grade
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/course/commands/grade_test.py ${CMAKE_BINARY_DIR})
   set_tests_properties(gates.grade PROPERTIES LABELS gates TIMEOUT 900
@@ -296,10 +293,7 @@ if(NOT CMAKE_CROSSCOMPILING)
   add_executable(worker_prints EXCLUDE_FROM_ALL
     ${gates}/workers/prints_then_crashes.cpp $<TARGET_OBJECTS:worker>)
   target_link_libraries(worker_prints PRIVATE core_engine stagecraft_flags)
-  add_test(NAME gates.build_printing
-    COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target gate worker_prints)
-  set_tests_properties(gates.build_printing PROPERTIES LABELS gates FIXTURES_SETUP worker_prints
-    RESOURCE_LOCK build)
+  add_building_test(gates.build_printing gates worker_prints gate worker_prints)
   add_test(NAME gates.shows_what_was_printed COMMAND gate --gtest_filter=Silu.*)
   set_tests_properties(gates.shows_what_was_printed PROPERTIES LABELS gates
     FIXTURES_REQUIRED worker_prints

@@ -211,10 +211,8 @@ foreach(registry IN LISTS registries)
 
   # An emulator would run the gate, but not the programs that it starts.
   if(NOT CMAKE_CROSSCOMPILING)
-    add_test(NAME mistakes.build_${id}
-      COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target gate catalogue_${id} engine_${id} ${stand_ins})
-    set_tests_properties(mistakes.build_${id} PROPERTIES LABELS mistakes
-      FIXTURES_SETUP catalogue_${id} RESOURCE_LOCK build TIMEOUT 900)
+    add_building_test(mistakes.build_${id} mistakes catalogue_${id}
+      gate catalogue_${id} engine_${id} ${stand_ins})
     add_test(NAME mistakes.catalogue_${id}
       COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/course/mistakes/catalogue_test.py ${CMAKE_BINARY_DIR} ${id})
     set_tests_properties(mistakes.catalogue_${id} PROPERTIES LABELS mistakes
@@ -229,10 +227,7 @@ if(NOT CMAKE_CROSSCOMPILING)
   set_tests_properties(mistakes.names PROPERTIES LABELS mistakes TIMEOUT 900
     FIXTURES_REQUIRED catalogue_02)
 
-  add_test(NAME mistakes.build_broken
-    COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target stagecraft course/broken_02_no_mean)
-  set_tests_properties(mistakes.build_broken PROPERTIES LABELS mistakes
-    FIXTURES_SETUP broken RESOURCE_LOCK build TIMEOUT 900)
+  add_building_test(mistakes.build_broken mistakes broken stagecraft course/broken_02_no_mean)
   add_test(NAME mistakes.broken
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/course/mistakes/broken_test.py ${CMAKE_BINARY_DIR})
   set_tests_properties(mistakes.broken PROPERTIES LABELS mistakes FIXTURES_REQUIRED broken)

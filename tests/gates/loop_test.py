@@ -17,7 +17,8 @@ from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+sys.path[:0] = [str(ROOT / name) for name in ("course", "tools", "tests/support")]
+from build_targets import build  # noqa: E402
 from commands import debug  # noqa: E402
 from grading import recipe  # noqa: E402
 from grading import sanitized  # noqa: E402
@@ -27,11 +28,6 @@ from testing import gate  # noqa: E402
 STAGE = course.stages()[0]
 # sets s to a megabyte
 MEGABYTE = f"s=x; for i in {' '.join('1' * 20)}; do s=$s$s; done\n"
-
-
-def build(*targets):
-    subprocess.run(["cmake", "--build", str(course.BUILD), "--target", *targets], check=True,
-                   stdout=subprocess.DEVNULL)
 
 
 class Scratch(unittest.TestCase):
@@ -62,7 +58,7 @@ class KeptRequests(Scratch):
         return path
 
     def test_are_named_by_test_and_case_and_can_be_asked_again(self):
-        build("gate", "worker_ours")
+        build(course.BUILD, "gate", "worker_ours")
         ours = course.BUILD / "course" / "worker_ours"
         requests, failed = self.judge(ours)
         self.assertEqual(failed, [])
@@ -109,7 +105,7 @@ class Workers(Scratch):
     @unittest.skipIf(STAGE.is_started, "a student has begun it")
     def test_for_debuggers_and_sanitizers_answer_as_the_others_do(self):
         names = [f"worker_{STAGE.number}{kind}" for kind in ("", "_debug", "_asan")]
-        build("gate", *names)
+        build(course.BUILD, "gate", *names)
         keep = self.folder / "kept"
         gate.run(STAGE, course.BUILD / "course" / names[0], keep=keep)
         request = next(keep.glob("*-*"))
@@ -119,7 +115,7 @@ class Workers(Scratch):
 
     @unittest.skipIf(STAGE.is_started or not shutil.which("gdb"), "begun, or no gdb")
     def test_gdb_stops_at_the_staged_function_and_prints_a_row(self):
-        build("gate", f"worker_{STAGE.number}", f"worker_{STAGE.number}_debug")
+        build(course.BUILD, "gate", f"worker_{STAGE.number}", f"worker_{STAGE.number}_debug")
         keep = self.folder / "kept"
         gate.run(STAGE, course.BUILD / "course" / f"worker_{STAGE.number}", keep=keep)
         command = debug.command("gdb", STAGE, next(keep.glob("*-Add.AddsXToY-*")), STAGE.functions)
@@ -142,7 +138,7 @@ class Writes(Scratch):
         text = ('#include "operators/add.h"\n\nnamespace stagecraft {\nvoid add(MatrixView<const float> x, '
                 f"MatrixView<float> y) {{\n  {body}\n}}\n}}  // namespace stagecraft\n")
         source.write_text(text)
-        build("gate", *(f"worker_{STAGE.number}{kind}" for kind in ("", "_asan")))
+        build(course.BUILD, "gate", *(f"worker_{STAGE.number}{kind}" for kind in ("", "_asan")))
         workers = {}
         for kind in ("", "_asan"):
             steps = recipe.recipe(STAGE.number, kind)

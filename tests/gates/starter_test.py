@@ -5,12 +5,12 @@
 Exit code 77 if a student has begun the stage. Standard library only; ctest runs it.
 """
 import pathlib
-import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+sys.path[:0] = [str(ROOT / name) for name in ("course", "tools", "tests/support")]
+from build_targets import build  # noqa: E402
 from shared import course  # noqa: E402
 from testing import gate  # noqa: E402
 
@@ -24,7 +24,7 @@ def main():
         print(f"stage {stage.id} has been begun: its starter is not there to be tried")
         return SKIPPED
     worker = f"worker_{stage.number}"
-    subprocess.run(["cmake", "--build", str(course.BUILD), "--target", "gate", worker], check=True)
+    build(course.BUILD, "gate", worker)
     result = gate.run(stage, course.BUILD / "course" / worker)
     wrong = [group.name for group in result.groups
              if group.status != "unwritten" or group.failures or group.n_passed]

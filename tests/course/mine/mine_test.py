@@ -12,7 +12,8 @@ from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+sys.path[:0] = [str(ROOT / name) for name in ("course", "tools", "tests/support")]
+from build_targets import build  # noqa: E402
 from commands import mine  # noqa: E402
 from grading import score  # noqa: E402
 from mine import call_counts, mine_objects, real_gpu, real_program  # noqa: E402
@@ -339,8 +340,7 @@ class Subset(Temporary):
         if stages:
             targets = ["core", *(f"mine_{stage.number}" for stage in stages),
                        *(f"judged_{stage.number}" for stage in stages if stage.is_emulated)]
-            subprocess.run(["cmake", "--build", course.BUILD, "--target", *targets], check=True,
-                           stdout=subprocess.DEVNULL)
+            build(course.BUILD, *targets)
         for stage in stages:
             offered = []
             for pair in ("mine", "ours"):
