@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 
 #include "base/error.h"
 #include "course/worker/calls.h"
@@ -24,6 +25,17 @@ Workspace workspace_for(const Config& config, std::size_t rows, std::size_t cont
   return {config, rows + more, context + more, 1};
 }
 
+// Calls a block with x; if the number of rows is odd, x is in w.hidden, as in the model: this finds
+// code that uses `hidden` for something else. A separate x finds code that writes a row too many.
+void call_block(MatrixView<float> x, Workspace& w,
+                const std::function<void(MatrixView<float>)>& block) {
+  if (x.rows() % 2 == 0) return block(x);
+  const auto hidden = w.hidden.top_rows(x.rows());
+  for (std::size_t t = 0; t < x.rows(); ++t) std::ranges::copy(x.row(t), hidden.row(t).begin());
+  block(hidden);
+  for (std::size_t t = 0; t < x.rows(); ++t) std::ranges::copy(hidden.row(t), x.row(t).begin());
+}
+
 void call_mlp(Arguments& args) {
   MlpParameters p;
   p.norm = args.vector("post_attention_layernorm.weight");
@@ -40,7 +52,7 @@ void call_mlp(Arguments& args) {
   config.head_dim = 2;
   Workspace workspace = workspace_for(config, x.rows(), x.rows());
   start_operator_record();
-  mlp(config, p, x, workspace);
+  call_block(x, workspace, [&](auto hidden) { mlp(config, p, hidden, workspace); });
   name_operators({{p.norm.data(), "mlp_norm"},
                   {p.gate.weight.data(), "gate"},
                   {p.up.weight.data(), "up"},
@@ -88,7 +100,8 @@ void call_attention_block(Arguments& args) {
   cache.advance(past_k.rows());
   Workspace workspace = workspace_for(config, x.rows(), kv_len);
   start_operator_record();
-  attention_block(config, p, kLayer, x, cache, workspace);
+  call_block(x, workspace,
+             [&](auto hidden) { attention_block(config, p, kLayer, hidden, cache, workspace); });
   if (cache.length() != past_k.rows()) args.tell_changed("cache.length()");
   // The contract says which results stay in the cache and the workspace; they show three more
   // steps.

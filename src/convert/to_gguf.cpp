@@ -109,6 +109,26 @@ void write_data(AtomicFile& file, const std::vector<OutputTensor>& tensors,
   }
 }
 
+// The tokenizer, and the templates of chats. Adds a note if texts become other tokens in GGUF.
+void add_tokenizer(GgufWriter& writer, const SourceTokenizer& source, const Config& config,
+                   Converted& result) {
+  const std::vector<std::string> differ =
+      add_gguf_vocabulary(writer, source, config.vocab_size, config.eos_ids);
+  if (!differ.empty()) {
+    result.notes.push_back(
+        fmt::format("in GGUF, text next to '{}' becomes other tokens, because this token is "
+                    "looked for before the text is normalized",
+                    printable(differ.front())));
+  }
+  if (!source.chat_template.empty()) {
+    writer.add("tokenizer.chat_template", std::string_view(source.chat_template));
+  }
+  if (!source.tools_template.empty()) {
+    writer.add(fmt::format("tokenizer.chat_template.{}", kToolUse),
+               std::string_view(source.tools_template));
+  }
+}
+
 }  // namespace
 
 Converted convert_to_gguf(const Conversion& conversion) {
@@ -132,21 +152,7 @@ Converted convert_to_gguf(const Conversion& conversion) {
   if (conversion.with_tokenizer) {
     const SourceTokenizer tokenizer = source_tokenizer(conversion);
     check_tokenizer(conversion, tokenizer.tokenizer.vocab_size(), description.plan);
-    const std::vector<std::string> differ =
-        add_gguf_vocabulary(writer, tokenizer, config.vocab_size, config.eos_ids);
-    if (!differ.empty()) {
-      result.notes.push_back(
-          fmt::format("in GGUF, text next to '{}' becomes other tokens, because this token is "
-                      "looked for before the text is normalized",
-                      printable(differ.front())));
-    }
-    if (!tokenizer.chat_template.empty()) {
-      writer.add("tokenizer.chat_template", std::string_view(tokenizer.chat_template));
-    }
-    if (!tokenizer.tools_template.empty()) {
-      writer.add(fmt::format("tokenizer.chat_template.{}", kToolUse),
-                 std::string_view(tokenizer.tools_template));
-    }
+    add_tokenizer(writer, tokenizer, config, result);
   } else {
     writer.add("tokenizer.ggml.model", "none");
     add_gguf_end_tokens(writer, config.eos_ids, where);

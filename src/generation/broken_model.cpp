@@ -9,7 +9,7 @@ namespace stagecraft {
 
 Error broken_model(std::string_view computed) {
   return Error("{}computed {}: the weights are broken, or the code that computes with them",
-               kBrokenModel, computed);
+               kBrokenModelPrefix, computed);
 }
 
 void check_logits(std::span<const float> logits) {
@@ -18,7 +18,7 @@ void check_logits(std::span<const float> logits) {
     throw broken_model(fmt::format("the logit {} for token {}", logits[i], i));
   }
   if (std::ranges::all_of(logits, [](float logit) { return std::isinf(logit); })) {
-    throw Error("{}gives every token the probability 0", kBrokenModel);
+    throw Error("{}gives every token the probability 0", kBrokenModelPrefix);
   }
 }
 

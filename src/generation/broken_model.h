@@ -8,7 +8,7 @@
 namespace stagecraft {
 
 // The beginning of such an error. Callers that know the model's name put it in front.
-inline constexpr std::string_view kBrokenModel = "the model ";
+inline constexpr std::string_view kBrokenModelPrefix = "the model ";
 
 // The error of a model that computes NaN or infinity. `computed` names the number and its place:
 // "the logit nan for token 3".

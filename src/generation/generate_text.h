@@ -23,10 +23,10 @@ struct TextOptions {
 };
 
 struct TextResult {
-  StopReason reason = StopReason::EndToken;
-  std::vector<TokenId> tokens;       // the new ones
-  std::size_t prompt_tokens = 0;     // tokens computed before the first new token
-  double prompt_seconds = 0.0;       // the time to feed the prompt
+  StopReason reason = StopReason::EndToken;  // Stopped after a stop text, too
+  std::vector<TokenId> tokens;               // the new ones, those of a stop text included
+  std::size_t prompt_tokens = 0;             // tokens computed before the first new token
+  double prompt_seconds = 0.0;               // the time to feed the prompt
   double first_token_seconds = 0.0;  // from the call to the first token; 0 if there was none
   double generation_seconds = 0.0;   // the time after the prompt
 };

@@ -19,10 +19,11 @@ struct RankedToken {
 // The first `count` tokens; all, if there are fewer.
 std::vector<RankedToken> top_tokens(std::span<const float> values, std::size_t count);
 
-// The number of tokens that come before this one: 0 for the first.
+// The number of tokens that come before this one: 0 for the first. 0 <= token < values.size().
 std::size_t rank_of(std::span<const float> values, TokenId token);
 
-// ln(sum(exp(values))), computed in f64. A logit minus this number is the logarithm of its softmax.
+// ln(sum(exp(values))) of at least one value, computed in f64. A logit minus this number is the
+// logarithm of its softmax.
 double log_sum_exp(std::span<const float> values);
 
 }  // namespace stagecraft

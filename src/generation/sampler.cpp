@@ -41,8 +41,12 @@ class Ranking {
   explicit Ranking(std::span<TokenProbability> candidates) : candidates_(candidates) {}
 
   const TokenProbability& operator[](std::size_t rank) {
-    while (rank >= sorted_) sort_more();
+    sort_first(rank + 1);
     return candidates_[rank];
+  }
+
+  void sort_first(std::size_t count) {
+    while (sorted_ < count) sort_more();
   }
 
  private:
@@ -97,7 +101,7 @@ TokenId sample(std::span<const float> logits, const SamplerOptions& options, flo
   std::size_t kept = scratch.size();
   if (options.top_k != 0 && options.top_k < kept) {
     kept = options.top_k;
-    ranking[kept - 1];  // sorts the first `kept` of scratch: they are the likeliest
+    ranking.sort_first(kept);  // the first `kept` of scratch are then the likeliest
   }
   if (options.top_p < 1.0f) {
     kept = count_top_p(ranking, kept, sum_of(scratch.first(kept)), options.top_p);

@@ -8,7 +8,7 @@ namespace stagecraft {
 
 // What the commands, the server and the Python package accept; both ends are included.
 // kMostTokens: for the number of new tokens, top-k, and the length of a context. Larger numbers are
-// spelling mistakes.
+// typing mistakes.
 struct NumberRange {
   double min, max;
 };

@@ -17,11 +17,12 @@ class Session {
   Session(Engine& engine, std::size_t context);
 
   // Computes these tokens, which follow the tokens of the session. logits() then scores the token
-  // that comes next. A long text takes several passes. Between two passes, feed calls go_on, if it
-  // is set; if that returns false, feed stops and returns false: tokens() are the computed ones,
-  // and the logits are out of date. Throws Error if the tokens do not fit into the context or an id
-  // is out of range; tokens() are the computed ones then, too. (After truncate, these may be fewer
-  // than before the call.)
+  // that comes next. (Without tokens, feed does nothing.) A long text takes several passes. Between
+  // two passes, feed calls go_on, if it is set; if that returns false, feed stops and returns
+  // false: tokens() are the computed ones, and the logits are out of date. Throws Error if the
+  // tokens do not fit into the context; then nothing has changed. Throws Error if an id is out of
+  // range; then tokens() are the computed ones. (After truncate, these may be fewer than before the
+  // call.)
   bool feed(std::span<const TokenId> tokens, const std::function<bool()>& go_on = {});
 
   // As feed, if the next token is to be the likeliest one. Afterwards likeliest() is this token; or
@@ -33,8 +34,8 @@ class Session {
   std::span<float> logits() { return logits_.view().row(0); }
 
   // Removes every token from `length` on. likeliest() is -1, and the logits are out of date until
-  // the next feed. If the state of the model cannot be cut at `length`, the next feed also computes
-  // tokens before `length` again.
+  // the next feed of a token. If the state of the model cannot be cut at `length`, the next feed
+  // also computes tokens before `length` again.
   void truncate(std::size_t length);
 
   // All tokens that were fed and not removed.

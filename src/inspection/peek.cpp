@@ -14,7 +14,7 @@
 namespace stagecraft {
 namespace {
 
-void check_attention(MatrixView<const float> attention, HeadIndex head) {
+void check_finite(MatrixView<const float> attention, HeadIndex head) {
   for (std::size_t i = 0; i < attention.rows(); ++i) {
     for (std::size_t j = 0; j <= i; ++j) {
       const float weight = attention.row(i)[j];
@@ -63,7 +63,7 @@ Peek peek(Engine& engine, std::span<const TokenId> ids, std::size_t shown, const
                   });
   }
   feed_tokens(engine, *sequence, ids, result.next.view());
-  if (head != nullptr) check_attention(result.attention.view(), *head);
+  if (head != nullptr) check_finite(result.attention.view(), *head);
   for (std::size_t i = 0; i < shown; ++i) {
     check_logits(result.next.view().row(i));
     softmax(result.next.view().row(i), result.next.view().row(i));

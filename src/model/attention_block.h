@@ -11,7 +11,8 @@ namespace stagecraft {
 // If config.qk_norm is true, each head of q and of k goes through rms_norm before rope.
 //
 //   x      [seq_len, dim]  read and written: positions cache.length() and on;
-//                          1 <= seq_len <= workspace.max_rows
+//                          1 <= seq_len <= workspace.max_rows. In the model, x is in
+//                          workspace.hidden; x must not overlap the other buffers
 //   layer  the number of the layer, from 0: it selects the cache's layer and the window
 //
 // Appends seq_len keys and values to the cache, but does not advance it: the other layers need the

@@ -19,13 +19,13 @@ namespace stagecraft {
 void refuse_foreign_arithmetic(const ConfigFields& fields,
                                std::initializer_list<std::string_view> honoured = {});
 
+inline constexpr std::string_view kAttentionFactor = "attention_factor";
+inline constexpr std::array<std::string_view, 1> kYarn = {kAttentionFactor};
 // Reads both styles of config.json: "rope_theta" and "rope_scaling" at the top, or both inside
 // "rope_parameters".
 // theta: the default if the file does not give it. honoured: fields inside the object, other than
 // those of RopeConfig, that the architecture reads itself. With kYarn, rope type "yarn" is
 // accepted, and the architecture must scale scores by DecoderSizes::score_scale(rope).
-inline constexpr std::string_view kAttentionFactor = "attention_factor";
-inline constexpr std::array<std::string_view, 1> kYarn = {kAttentionFactor};
 RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len, double theta = 10'000.0,
                       std::span<const std::string_view> honoured = {});
 

@@ -23,8 +23,6 @@ std::string rope_text(const RopeConfig& rope) {
 
 }  // namespace
 
-// 2^(-8 i / n) for i = 1 to n if n is a power of two. Otherwise the slopes of the next smaller
-// power come first, and then the first, third, fifth, ... slope of twice that power.
 std::vector<float> alibi_slopes(std::size_t n_heads) {
   const std::size_t power = std::bit_floor(n_heads);
   std::vector<float> slopes;

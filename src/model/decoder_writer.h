@@ -15,7 +15,9 @@ namespace stagecraft {
 // The steps that decoder-only models share. Each file of architectures/ writes those that fit, and
 // the rest itself. Nothing here depends on the name of an architecture.
 
-// The slopes of ALiBi, one per head (Press et al. 2021).
+// The slopes of ALiBi, one per head (Press et al. 2021): 2^(-8 i / n) for i = 1 to n, if n is a
+// power of two. Otherwise the slopes of the next smaller power come first, and then the first,
+// third, fifth, ... slope of twice that power.
 std::vector<float> alibi_slopes(std::size_t n_heads);
 
 // The names of an architecture's tensors, and the forms of its norms and its head.
@@ -34,8 +36,9 @@ struct DecoderStyle {
   bool qkv_apart = false;
 };
 
-// How a linear is stored that is some rows of a larger matrix with `of` rows: those from row
-// `first` on. With a block, these are `block` rows of each `stride` rows (Storage::row_block).
+// The Storage of a linear whose weight is rows of a larger matrix. The matrix has `of` rows; the
+// weight begins at row `first`. With a block, it is `block` rows of each `stride` rows
+// (Storage::row_block).
 Storage rows_of(std::size_t of, std::size_t first, std::size_t block = 0, std::size_t stride = 0);
 
 // The text model of a release that may also read images. Such a release keeps the text model's

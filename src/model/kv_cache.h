@@ -20,7 +20,8 @@ namespace stagecraft {
 class KvCache {
  public:
   KvCache(const Config& config, std::size_t capacity);  // capacity in positions
-  // widths: for each layer, the width of a key, which is also the width of a value.
+  // widths: the width of a key, which is also the width of a value, for each layer that has a cache
+  // of its own. `layer` below is then the index in this list.
   KvCache(std::span<const std::size_t> widths, std::size_t capacity);
 
   std::size_t length() const { return length_; }      // positions computed

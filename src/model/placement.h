@@ -27,7 +27,8 @@ struct Placement {
   // Token `index` sees the first seen(index) tokens.
   std::size_t seen(std::size_t index) const { return std::max(index + 1, prompt); }
   // How many tokens a text keeps when it is cut to `length` tokens. A cut inside the prompt keeps
-  // none, because the keys of a shorter prompt would be different.
+  // none, because the keys of a shorter prompt would be different; a cut at its end neither,
+  // because the prompt could then go on.
   std::size_t kept(std::size_t length) const { return !apart || length > prompt ? length : 0; }
 };
 

@@ -114,8 +114,8 @@ struct CacheShape {
 };
 
 // The state of a layer, whose size does not grow with the text. All numbers are 0 before the first
-// token. Each token overwrites some of them, so a text with a state can be cut only at some lengths
-// (Sequence::truncate).
+// token. Each token overwrites some of them, so a text with a state can only be cut to length 0, or
+// not at all (Sequence::truncate).
 struct StateShape {
   std::size_t rows = 0;
   std::size_t width = 0;

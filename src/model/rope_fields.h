@@ -9,8 +9,8 @@
 
 namespace stagecraft {
 
-// RoPE that parse_rope (config_extensions.h) does not read: stored elsewhere, of a part of each
-// head, or of one kind of layers.
+// Fields of RoPE that parse_rope (config_extensions.h) does not read: fields in other places, RoPE
+// that rotates a part of each head, and layers of two kinds.
 
 // The object that parse_rope reads: "rope_scaling" if it is there and not empty, else
 // "rope_parameters"; nullopt if there is neither.

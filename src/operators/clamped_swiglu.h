@@ -11,6 +11,7 @@ namespace stagecraft {
 //   y[i] = g / (1 + e^(-alpha * g)) * (u + 1)
 //
 //   gate, up  [n]  read; n may be 0
+//   alpha     1.702 in gpt-oss
 //   limit     at least 0
 //   y         [n]  written; may be gate or up itself, else must not overlap them
 //

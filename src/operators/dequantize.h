@@ -29,8 +29,8 @@ namespace stagecraft {
 // Throws Error if dtype is not quantised or sizes disagree.
 void dequantize(DType dtype, std::span<const std::byte> blocks, std::span<float> out);
 
-// True for Q5_0 and IQ4_NL: their elements are d * q, with d an f16 and a q that fits into a signed
-// byte, so a conversion to Q8_0 loses nothing.
+// True for Q5_0 and IQ4_NL, which a GPU multiplies as Q8_0. Their elements are d * q, with d an f16
+// and a q that fits into a signed byte, so the conversion loses nothing.
 bool fits_q8_0(DType dtype);
 
 // Converts blocks to Q8_0. out: as many blocks; must not overlap blocks. Throws Error unless

@@ -17,7 +17,7 @@ float inverse_length(std::span<const float> x) {
 // One token of one head.
 struct Token {
   std::span<const float> q, k, v;
-  float kept, learned;
+  float kept, write_strength;  // write_strength: sigmoid(beta)
 };
 void step(const Token& token, MatrixView<float> state, std::span<float> out) {
   const float k_scale = inverse_length(token.k);
@@ -28,7 +28,7 @@ void step(const Token& token, MatrixView<float> state, std::span<float> out) {
       state(i, c) *= token.kept;
       known += k_scale * token.k[i] * state(i, c);
     }
-    const float delta = token.learned * (token.v[c] - known);
+    const float delta = token.write_strength * (token.v[c] - known);
     float sum = 0.0f;
     for (std::size_t i = 0; i < state.rows(); ++i) {
       state(i, c) += k_scale * token.k[i] * delta;

@@ -26,7 +26,9 @@ struct DeltaShape {
 //   S = kept * S,  kept = exp(-exp(rate) * softplus(decay + shift))
 //   S = S + k (sigmoid(beta) * (v - S^T k))^T
 //   out = S^T q
-// Before this, q and k are divided by their lengths, and q also by sqrt(key_dim).
+// Before this, q and k are divided by their lengths, and q also by sqrt(key_dim). The paper calls
+// `kept` alpha_t, and sigmoid(beta) beta_t. In the files of Qwen3-Next and Qwen3.5, `rate` is
+// A_log, `shift` is dt_bias, and beta and decay are the outputs of in_proj_b and in_proj_a.
 //
 //   in           [seq_len, 2 * keys + values]   read: q, k and v of all heads side by side
 //   beta, decay  [seq_len, n_heads]             read

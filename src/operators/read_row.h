@@ -15,7 +15,8 @@ bool is_readable(DType dtype);
 //   row     less than rows
 //   out     [cols]  written
 //
-// Throws Error if the type is another one, or if out has another size.
+// Throws Error if the type is another one, or if out has another size. May be called from several
+// threads at once.
 void read_row(const StoredTensor& matrix, std::size_t row, std::span<float> out);
 
 }  // namespace stagecraft

@@ -32,9 +32,9 @@ void check_routing(std::size_t n, const Routing& how);
 // chosen. NaN counts as the largest number, so that the result shows it.
 //
 //   routing_weights  [n_experts]  read and written, in place; for example the softmax of the
-//   router's scores
+//                                 router's scores
 //
-// Throws Error as check_routing() does.
+// Throws Error as check_routing() does. May be called from several threads at once.
 void route(std::span<float> routing_weights, const Routing& how);
 
 }  // namespace stagecraft

@@ -24,8 +24,9 @@ struct ScoreOptions {
 // score.
 //   scores = soft_cap * tanh(scale * q_h . k_j / soft_cap) + slopes[h] * (j - position of q)
 //
-// The other shapes, the masks and the errors are those of attention(). probabilities and out must
-// not overlap each other or anything that is read.
+// The other shapes and the masks are those of attention(). probabilities and out must not overlap
+// each other or anything that is read. Throws Error as attention() does, or if slopes or sinks have
+// another size, or if there are fewer keys than `prompt`.
 void scaled_attention(MatrixView<const float> q, MatrixView<const float> keys,
                       MatrixView<const float> values, const AttentionShape& shape,
                       const ScoreOptions& options, MatrixView<float> probabilities,

@@ -19,7 +19,7 @@ auto naming_the_model(const ModelSource& model, const Run& run) {
   try {
     return run();
   } catch (const Error& error) {
-    if (!std::string_view(error.what()).starts_with(kBrokenModel)) throw;
+    if (!std::string_view(error.what()).starts_with(kBrokenModelPrefix)) throw;
     throw Error("{}: {}", model.name(), error.what());
   }
 }

@@ -73,6 +73,15 @@ std::string number_as_json(double value) {
   return std::isfinite(value) ? fmt::format("{:.17g}", value) : "null";
 }
 
+// The bytes that the scored tokens spell: all but the first. If the first is the begin token of the
+// tokenizer, these are all bytes of the text.
+std::size_t scored_bytes(const Tokenizer& tokenizer, std::span<const TokenId> ids, bool has_bos) {
+  if (has_bos) return tokenizer.decode(ids.subspan(1)).size();
+  const std::size_t all = tokenizer.decode(ids).size();
+  // A tokenizer may remove text: then more tokens can spell less.
+  return all - std::min(all, tokenizer.decode(ids.first(1)).size());
+}
+
 void run_perplexity(const PerplexityFlags& flags) {
   const ModelSource model = find_model(flags.model, "story");
   const std::string text = read_text_file(flags.text, kMaxTextBytes, Pipes::Read);
@@ -111,13 +120,8 @@ void run_perplexity(const PerplexityFlags& flags) {
   }
   const std::size_t n_scored = ids.size() - 1;
 
-  // Counts the bytes of the scored tokens: of all but the first. If the first is the begin token of
-  // the tokenizer, these are all bytes of the text.
   ids.resize(nats.size() + 1);
-  const std::span<const TokenId> all(ids);
-  const std::size_t bytes =
-      has_bos ? tokenizer.decode(all.subspan(1)).size()
-              : tokenizer.decode(all).size() - tokenizer.decode(all.first(1)).size();
+  const std::size_t bytes = scored_bytes(tokenizer, ids, has_bos);
   if (bytes == 0) throw Error("{}: expected tokens that spell text, found none", flags.text);
   const double sum = std::accumulate(nats.begin(), nats.end(), 0.0);
   const double perplexity = std::exp(sum / static_cast<double>(nats.size()));

@@ -350,12 +350,17 @@ std::vector<TokenId> ChatFormat::tokens(std::span<const ToolMessage> messages,
                                         std::optional<JsonNode> tools,
                                         const TemplateVariables& variables) const {
   for (const ToolMessage& message : messages) {
-    for (const std::string* text : {&message.content, &message.name, &message.reasoning}) {
-      check_utf8("text", *text);
-      check_typed(*tokenizer_, *text, end_tokens_);
+    const auto check = [&](const std::string& text) {
+      check_utf8("text", text);
+      check_typed(*tokenizer_, text, end_tokens_);
+    };
+    for (const std::string* text :
+         {&message.content, &message.name, &message.reasoning, &message.call_id}) {
+      check(*text);
     }
-    for (const ToolCall& call : message.calls)
-      check_typed(*tokenizer_, call.arguments, end_tokens_);
+    for (const ToolCall& call : message.calls) {
+      for (const std::string* text : {&call.id, &call.name, &call.arguments}) check(*text);
+    }
   }
   if (tools) check_typed(*tokenizer_, strings_of(*tools), end_tokens_);
   for (const auto& [name, value] : variables) {

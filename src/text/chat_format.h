@@ -73,8 +73,8 @@ class ChatFormat {
 
   // The tokens of a conversation and of the opening of the next answer. The roles are "system"
   // (only first), then "user" and "assistant" in turn, with "user" last. Contents stay text,
-  // whatever they spell. Throws Error if the template rejects the conversation, a content is not
-  // UTF-8, or the tokenizer would encode a content with a token that ends an answer.
+  // whatever they spell. Throws Error if the template rejects the conversation, a text in it is
+  // not UTF-8, or the tokenizer would encode such a text with a token that ends an answer.
   std::vector<TokenId> tokens(std::span<const Message> messages) const;
   // The same for a conversation (at least one message) with function calls, or with roles in
   // another order. `tools` is the array of OpenAI's "tools"; `variables`, whose names sets_itself()

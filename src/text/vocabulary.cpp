@@ -7,12 +7,6 @@
 #include "base/error.h"
 
 namespace stagecraft {
-namespace {
-
-// Real vocabularies have gaps between their ids.
-std::size_t largest_end_id(std::size_t n_entries) { return 2 * n_entries + 65536; }
-
-}  // namespace
 
 bool VocabularyToken::is_added() const {
   return kind == TokenKind::Unknown || kind == TokenKind::Control || kind == TokenKind::UserDefined;

@@ -31,6 +31,9 @@ struct VocabularyToken {
   bool is_added() const;
 };
 
+// Real vocabularies have gaps between their ids: the ids of this many tokens must be lower.
+inline constexpr std::size_t largest_end_id(std::size_t n_tokens) { return 2 * n_tokens + 65536; }
+
 // Token text to id and back. One string holds all texts, and one open-addressing hash table maps
 // texts to ids: a vocabulary of 150,000 tokens is built in milliseconds.
 class Vocabulary {

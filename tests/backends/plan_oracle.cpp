@@ -493,13 +493,13 @@ class Oracle {
         const double time =
             std::log1p(std::exp(buffer(s.decay)[t][head] + static_cast<double>(shift[head])));
         const double kept = std::exp(-std::exp(static_cast<double>(rate[head])) * time);
-        const double learned = 1.0 / (1.0 + std::exp(-buffer(s.beta)[t][head]));
+        const double write_strength = 1.0 / (1.0 + std::exp(-buffer(s.beta)[t][head]));
         for (std::size_t c = 0; c < width; ++c) {
           const double v = in[2 * keys + head * width + c];
           double held = 0.0, sum = 0.0, size = std::abs(v);
           for (std::size_t i = 0; i < key_dim; ++i) held += k[i] * (state[i][c] *= kept);
           for (std::size_t i = 0; i < key_dim; ++i) {
-            state[i][c] += k[i] * learned * (v - held);
+            state[i][c] += k[i] * write_strength * (v - held);
             sum += q[i] * state[i][c];
             size += std::abs(state[i][c]);
           }

@@ -513,9 +513,9 @@ TEST_P(EveryTable, DeltaRuleIsThatOfItsFormulaAndWritesNoValueTooMany) {
         const auto q = random_floats(n_keys, 2 + token), k = random_floats(n_keys, 4 + token);
         const auto v = random_floats(n_values, 6 + token);
         std::vector<float> out(n_values + 1, -7.0f);
-        const float kept = 0.75f, learned = 0.5f / static_cast<float>(n_keys);
-        k_.delta_rule({state.data(), q.data(), k.data(), n_keys, kept, learned, v.data(), n_values,
-                       out.data()});
+        const float kept = 0.75f, write_strength = 0.5f / static_cast<float>(n_keys);
+        k_.delta_rule({state.data(), q.data(), k.data(), n_keys, kept, write_strength, v.data(),
+                       n_values, out.data()});
         for (std::size_t c = 0; c < n_values; ++c) {
           double held = 0.0, sum = 0.0, size = 1.0;
           for (std::size_t i = 0; i < n_keys; ++i) {
@@ -524,7 +524,7 @@ TEST_P(EveryTable, DeltaRuleIsThatOfItsFormulaAndWritesNoValueTooMany) {
           }
           for (std::size_t i = 0; i < n_keys; ++i) {
             double& s = expected[i * kPanelOutputs + c];
-            s += k[i] * learned * (v[c] - held);
+            s += k[i] * write_strength * (v[c] - held);
             sum += q[i] * s;
             size += std::abs(q[i] * s);
           }

@@ -43,16 +43,15 @@ class Hostile(unittest.TestCase):
             answer = read_all(connection).removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n")
         return int(answer.split(b" ", 2)[1]) if answer.startswith(b"HTTP/1.1 ") else 0
 
+    @unittest.skipUnless(sys.platform == "linux", "reads the processor time of another process")
     def test_many_members_take_no_longer_than_a_long_text(self):
         members = {f"a name of number {at}": "x" for at in range(25_000)}
-        seconds = []
-        while len(seconds) < 5 and min(seconds, default=1) >= 0.5:  # another program may have used the processor
-            start = time.monotonic()
-            self.assertEqual(self.status_of(request_bytes("/v1/chat/completions", json.dumps(members).encode())), 400)
-            answer = self.server.post("/v1/responses", {"input": "Hi", "max_output_tokens": 2, "metadata": members})
-            self.assertEqual(answer["metadata"], members)
-            seconds.append(time.monotonic() - start)
-        self.assertLess(min(seconds), 0.5)  # a linear search for each member would take longer
+        before = self.server.processor_seconds()
+        self.assertEqual(self.status_of(request_bytes("/v1/chat/completions", json.dumps(members).encode())), 400)
+        answer = self.server.post("/v1/responses", {"input": "Hi", "max_output_tokens": 2, "metadata": members})
+        self.assertEqual(answer["metadata"], members)
+        # a linear search for each member would take longer
+        self.assertLess(self.server.processor_seconds() - before, 0.5)
         self.is_well()
 
     def test_floods_are_refused_early(self):

@@ -17,7 +17,7 @@ struct CpuProgram {
 
 // The states of one sequence in the layout of this backend.
 SequenceState cpu_state(const Plan& plan);
-// Its size in bytes, with the states that are kept to go back to.
+// Its size in bytes.
 double cpu_state_bytes(const Plan& plan);
 
 // Runs one pass of a model over the next tokens of some sequences, with packed weights and the
@@ -28,8 +28,8 @@ double cpu_state_bytes(const Plan& plan);
 //           of each sequence, in the order of the batch
 //
 // The bits of a sequence's logits do not depend on the others, on how its text is cut into passes,
-// or on the number of threads. Throws Error if a token is not in the vocabulary or a cache has no
-// room; then no cache has changed.
+// or on the number of threads. Throws Error if a token is not in the vocabulary, a cache has no
+// room, or there is no memory for one; then no sequence has changed.
 void cpu_pass(const CpuProgram& program, std::span<const SequenceTokens> batch, CpuWorkspace& w,
               MatrixView<float> logits);
 

@@ -77,6 +77,8 @@ class Fuser {
   }
 
   // Fuses as many steps as possible from step i on. Returns the index of the first step after them.
+  // The longest fusions are tried first. A DeltaStep overwrites its inputs (packed_states.cpp), so
+  // nobody else may read them.
   std::size_t fuse_at(std::size_t i) {
     if (at<LinearStep>(i) != nullptr) return linears(i, {at<LinearStep>(i)->in});
     if (const auto end = norm_and_linears(i)) return *end;

@@ -71,7 +71,8 @@ DeltaShape PackedStates::delta_shape(const DeltaStep& step) const {
   return {state.rows / step.key_dim, step.n_key_heads, step.key_dim, state.width, step.in_turn};
 }
 
-// In place: scales q and k to length 1, and computes `learned` from beta and `kept` from decay.
+// In place: scales q and k to length 1, and computes `write_strength` from beta and `kept` from
+// decay.
 void PackedStates::prepare_delta(const DeltaStep& step, std::size_t n_rows) const {
   const auto in = w_.buffer(step.in), beta = w_.buffer(step.beta), decay = w_.buffer(step.decay);
   const float* const rate = weights_.vector(step.rate);
@@ -97,7 +98,7 @@ void PackedStates::delta_panel(const DeltaStep& step, const DeltaShape& shape,
                                const SequenceTokens& one, std::size_t row, std::size_t head,
                                std::size_t panel) const {
   const auto in = w_.buffer(step.in), out = w_.buffer(step.out);
-  const auto learned = w_.buffer(step.beta), kept = w_.buffer(step.decay);
+  const auto write_strength = w_.buffer(step.beta), kept = w_.buffer(step.decay);
   const std::size_t key = shape.key_head(head) * shape.key_dim;
   const std::size_t value = head * shape.value_dim + panel * kPanelOutputs;
   const std::size_t n_panels = panels_of(shape.value_dim);
@@ -110,7 +111,7 @@ void PackedStates::delta_panel(const DeltaStep& step, const DeltaShape& shape,
                    .k = &in(t, shape.keys() + key),
                    .n_keys = shape.key_dim,
                    .kept = kept(t, head),
-                   .learned = learned(t, head),
+                   .write_strength = write_strength(t, head),
                    .v = &in(t, 2 * shape.keys() + value),
                    .n_values = n,
                    .out = &out(t, value)});

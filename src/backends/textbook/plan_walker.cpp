@@ -241,11 +241,11 @@ class Walk {
 
   void compute(const AttentionStep& s) {
     const CacheShape& cache = plan_.cache(s.cache);
-    const auto layer = static_cast<std::size_t>(s.cache);
+    const auto id = static_cast<std::size_t>(s.cache);
     const std::size_t kv_len = cache_.length() + rows_;
     const MatrixView<float> probabilities(w_.probabilities.data(), s.n_heads * rows_, kv_len);
     const AttentionShape shape{s.n_heads, cache.n_kv_heads, cache.head_dim, s.window};
-    const auto keys = cache_.keys(layer, kv_len), values = cache_.values(layer, kv_len);
+    const auto keys = cache_.keys(id, kv_len), values = cache_.values(id, kv_len);
     const float common_scale = 1.0f / std::sqrt(static_cast<float>(cache.head_dim));
     const bool is_textbook =
         s.scale == common_scale && s.soft_cap == 0.0f && s.slopes.empty() && s.sinks == kNone;

@@ -31,7 +31,7 @@ bool looks_special(std::string_view text) {
 // By id; ids without an entry are unused.
 std::vector<VocabularyToken> tokens_of(const FlmFile& file) {
   const std::size_t n = file.vocabulary().size();
-  const std::size_t end = 2 * n + 65536;  // room for the gaps that real vocabularies have
+  const std::size_t end = largest_end_id(n);
   std::vector<VocabularyToken> tokens;
   for (std::size_t i = 0; i < n; ++i) {
     const auto& [text, id] = file.vocabulary()[i];

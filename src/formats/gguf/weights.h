@@ -23,7 +23,7 @@ namespace stagecraft {
 //   decay      Qwen3.5 stores -exp(x); the result is x, as f32
 //   layers     layers that predict further tokens: the names of the file, after "mtp."
 //   the rest   bytes as in the file; "rope_freqs.weight" is not a weight (rope.h)
-// architectures.h lists which architectures need which of these changes.
+// architectures.cpp lists which architectures need which of these changes.
 class GgufWeights : public WeightFile {
  public:
   // Throws Error if a tensor does not fit the metadata, or if the file is only one part of a model.

@@ -7,6 +7,7 @@
 #include "base/file_kind.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/rope_pairs.h"
+#include "model/config_fields.h"
 
 namespace stagecraft {
 namespace {
@@ -16,7 +17,6 @@ constexpr std::size_t kOlderHeader = 28;
 constexpr std::size_t kNewerHeader = 256;
 // Far above real models, and low enough that the bytes of all weights can be counted in 64 bits.
 constexpr std::size_t kMaxSize = 1u << 22;
-constexpr std::size_t kMaxLayers = 4096;
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

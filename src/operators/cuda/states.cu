@@ -73,13 +73,13 @@ __global__ void gated_delta_kernel(Rows out, Rows in, Rows beta, Rows decay, Del
     const float q_scale = inverse_length(q, keys, q_squares) / sqrtf(static_cast<float>(keys));
     const float k_scale = inverse_length(k, keys, k_squares);
     const float fades = kept(row(decay, t)[head] + options.shift[head], options.rate[head]);
-    const float learned = 1.0f / (1.0f + expf(-row(beta, t)[head]));
+    const float write_strength = 1.0f / (1.0f + expf(-row(beta, t)[head]));
     for (unsigned c = threadIdx.x; c < width; c += blockDim.x) {
       float known = 0.0f;
       for (unsigned i = 0; i < keys; ++i) {
         known = fmaf(k_scale * k[i], fades * matrix[i * width + c], known);
       }
-      const float delta = learned * (v[c] - known);
+      const float delta = write_strength * (v[c] - known);
       float sum = 0.0f;
       for (unsigned i = 0; i < keys; ++i) {
         const float number = fmaf(k_scale * k[i], delta, fades * matrix[i * width + c]);

@@ -16,7 +16,7 @@ enum class WeightLayout : std::uint8_t {
   F16,
   BF16,         // activations stay f32
   RoundedBF16,  // the same bytes; activations are rounded to bf16 if that is faster
-  Q8_0,         // this and the following: types of GGUF files; activations are rounded to bytes
+  Q8_0,         // this and those to IQ4_XS: types of GGUF files; activations are rounded to bytes
   Q4_0,
   Q4_1,
   Q5_0,
@@ -107,13 +107,13 @@ struct MatmulKernel {
 };
 
 // The gated delta rule (operators/gated_delta.h) for one token and up to 32 values of one head:
-//   S = kept * S;  S += k (learned * (v - S^T k))^T;  out = S^T q
+//   S = kept * S;  S += k (write_strength * (v - S^T k))^T;  out = S^T q
 struct DeltaArgs {
   float* state;        // [n_keys][32]
   const float *q, *k;  // [n_keys], scaled
   std::size_t n_keys;
-  float kept, learned;
-  const float* v;  // [n_values]
+  float kept, write_strength;  // write_strength: sigmoid(beta)
+  const float* v;              // [n_values]
   std::size_t n_values;
   float* out;  // [n_values]
 };

@@ -115,12 +115,12 @@ void delta_rule(const DeltaArgs& args) {
   }
   float lanes[kPanelOutputs] = {};
   for (std::size_t n = 0; n < args.n_values; ++n) lanes[n] = args.v[n];
-  const Vec kept = broadcast(args.kept), learned = broadcast(args.learned);
+  const Vec kept = broadcast(args.kept), write_strength = broadcast(args.write_strength);
   Vec delta[kValueVecs], result[kValueVecs] = {};
   for (std::size_t c = 0; c < kValueVecs; ++c) {
     Vec sum = held[0][c];
     for (std::size_t chain = 1; chain < kChains; ++chain) sum += held[chain][c];
-    delta[c] = learned * (load(lanes + c * kLanes) - kept * sum);
+    delta[c] = write_strength * (load(lanes + c * kLanes) - kept * sum);
   }
   for (i = 0; i < args.n_keys; ++i) {
     const Vec k = broadcast(args.k[i]), q = broadcast(args.q[i]);

@@ -72,8 +72,8 @@ std::optional<LiteralMatcher::Found> LiteralMatcher::find(std::string_view text,
 AddedTokens::AddedTokens(const JsonNode& array, const Vocabulary& vocabulary,
                          const Normalizer* normalizer) {
   const auto elements = array.elements();
-  const std::size_t largest_end_id = vocabulary.end_id() + 2 * array.size() + 65536;
-  for (const JsonNode node : elements) add(node, vocabulary, normalizer, largest_end_id);
+  const std::size_t end = vocabulary.end_id() + largest_end_id(array.size());
+  for (const JsonNode node : elements) add(node, vocabulary, normalizer, end);
 
   std::vector<std::pair<std::string, std::size_t>> raw;
   std::vector<std::pair<std::string, std::size_t>> normalized;
@@ -98,7 +98,7 @@ AddedTokens::AddedTokens(const JsonNode& array, const Vocabulary& vocabulary,
 // wrote, this gives the numbers in the file. Here the numbers in the file count, and a
 // contradiction is an error.
 void AddedTokens::add(const JsonNode& node, const Vocabulary& vocabulary,
-                      const Normalizer* normalizer, std::size_t largest_end_id) {
+                      const Normalizer* normalizer, std::size_t end_id) {
   AddedToken token;
   token.content = node.at("content").string();
   if (token.content.empty()) return;
@@ -108,8 +108,8 @@ void AddedTokens::add(const JsonNode& node, const Vocabulary& vocabulary,
   }
   const JsonNode id_node = node.at("id");
   const std::int64_t id = id_node.integer();
-  if (id < 0 || static_cast<std::uint64_t>(id) >= largest_end_id) {
-    id_node.refuse(fmt::format("an id from 0 to {}", largest_end_id - 1));
+  if (id < 0 || static_cast<std::uint64_t>(id) >= end_id) {
+    id_node.refuse(fmt::format("an id from 0 to {}", end_id - 1));
   }
   token.id = static_cast<TokenId>(id);
   token.single_word = node.boolean_or("single_word", false);

@@ -75,7 +75,7 @@ class AddedTokens {
 
  private:
   void add(const JsonNode& node, const Vocabulary& vocabulary, const Normalizer* normalizer,
-           std::size_t largest_end_id);
+           std::size_t end_id);
 
   std::vector<AddedToken> tokens_;
   std::unordered_map<TokenId, std::size_t> by_id_;  // indices in tokens_
