@@ -281,7 +281,6 @@ void abort_from(Block&) { aborted = true; }
 
 void abort_launch() {
   aborted = true;
-  Thread& thread = *current;
   leave();
   __builtin_unreachable();
 }
