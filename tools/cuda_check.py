@@ -29,6 +29,7 @@ INCLUDES = [f"-I{EMULATOR}", f"-I{EMULATOR / 'include'}", f"-I{EMULATOR / 'cuda_
 # The counts depend on the compiler's flags, so these are fixed. Without optimisation, an access in the source is an
 # access in the program: none is merged, hoisted or left out.
 FLAGS = ["-std=c++20", "-O0", "-g", "-fno-pie", "-Werror=vla", "-fno-builtin", "-ffp-contract=off", "-fno-extern-tls-init",
+         "-fno-jump-tables",  # a switch through a table looks like a call through a pointer
          "-ftrivial-auto-var-init=pattern", "-fsanitize=thread,bounds-strict", "--param=tsan-distinguish-volatile=1"]
 PADDING = 16 << 10  # bytes after each shared array: a small overrun does not reach the next one
 VARIABLE_PADDING = 1 << 10  # the same after each variable

@@ -69,7 +69,10 @@ def own_lines(output, is_own):
         if end is None and (marker := MARKER.match(line)):
             own = is_own(marker[2])
             if own:  # line n of a file becomes line n of the result, unless the file was given out of order
-                found += [""] * min(int(marker[1]) - 1 - len(found), MOST_LINES)
+                before = max(int(marker[1]) - 1, 0)
+                while len(found) > before and not found[-1]:  # one is printed for a marker that another one follows
+                    found.pop()
+                found += [""] * min(before - len(found), MOST_LINES)
         elif own:
             found.append(line)
             end = end_of_raw_text(line, end)

@@ -80,7 +80,7 @@ def options(without):
 # or allocates, and no internal function. From the C and C++ libraries, it may call arithmetic. Other allowed names are
 # calls that the compiler adds.
 EMULATORS = re.compile(r"_Z(?!\d+cuda[A-Z]|N\d)\w+|_ZN13cuda_emulator(?:3runERKNS_6LaunchE|\d+b?f\d+_to_b?f\d+E\w)|__tsan_\w+|__ubsan_\w+|"
-                       r"cuda_emulator_(?:memcpy|memmove|memset|flops|discards)|threadIdx|blockIdx|blockDim|gridDim")
+                       r"cuda_emulator_(?:memcpy|memmove|memset|flops|discards)|threadIdx|blockIdx|blockDim|gridDim|warpSize")
 ARITHMETIC = re.compile(
     rf"(?:{cuda_check.MATH})f?|abs|l?labs|"
     r"_Zn[wa]m|_Zd[la]Pvm?|_ZTVN10__cxxabiv1\w+|__cxa_pure_virtual|__gxx_personality_v0|_Unwind_Resume|__dso_handle|"
@@ -159,7 +159,8 @@ def why(stage, texts, objects=(), ours=(), build=None):
              for line, header in foreign_headers(stage, without)]
     found += [("own_include_path", name, *include) for name, without in bare.items()
               for include in headers_by_path(stage, without)]
-    found += [("own_options", name, *option) for name, without in bare.items() for option in options(without)]
+    found += [("own_options", name, *option) for name, without in bare.items()
+              for option in options("\n".join(cpp_text.compiled_lines(without)))]
     if objects:
         try:
             for name, path in objects.items():

@@ -61,18 +61,33 @@ void run_chain(Arguments& args, std::span<const float> noise, std::size_t width,
   args.record("sum", MatrixView<const float>(rounded.data(), c.rows(), width));
 }
 
-// The same with one row, and B in blocks: quantises the row, then calls dot(row of B, row of A).
+// C = A * B^T with one row, and B in blocks: quantises the row to x, then calls dot(row of B, x). x
+// changes in the same way before each call: what was computed from an earlier x is wrong.
+template <class Dot>
+void multiply_blocks(std::span<BlockQ8_0> b, std::span<const float> noise, std::size_t step,
+                     std::span<const float> a, std::span<BlockQ8_0> x, std::span<float> c,
+                     Dot dot) {
+  change_a_number(b, noise, step);
+  quantize_q8_0(a, x);
+  auto drawn = std::bit_cast<std::uint32_t>(noise[step % noise.size()]);
+  for (std::size_t row = 0; row < c.size(); ++row) {
+    drawn = drawn * 1664525u + 1013904223u;  // dividing would take as long as a dot product
+    std::int8_t& number =
+        x[(std::uint64_t{drawn} * x.size()) >> 32].q[drawn / 64 % BlockQ8_0::kSize];
+    number = static_cast<std::int8_t>(-number);
+    c[row] = dot(b.subspan(row * x.size(), x.size()), x);
+  }
+}
+
+// run_chain with B in blocks.
 template <class Dot>
 void run_chain_of_blocks(Arguments& args, std::span<BlockQ8_0> b, Dot dot) {
   const auto noise = args.vector("noise");
   const std::size_t width = args.size("width");
-  const std::size_t n = width / BlockQ8_0::kSize;
-  std::vector<BlockQ8_0> x(n);
+  std::vector<BlockQ8_0> x(width / BlockQ8_0::kSize);
   std::size_t step = 0;
   run_chain(args, noise, width, [&](MatrixView<const float> a, MatrixView<float> c) {
-    change_a_number(b, noise, step++);
-    quantize_q8_0(a.row(0), x);
-    for (std::size_t row = 0; row < width; ++row) c(0, row) = dot(b.subspan(row * n, n), x);
+    multiply_blocks(b, noise, step++, a.row(0), x, c.row(0), dot);
   });
 }
 

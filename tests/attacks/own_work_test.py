@@ -25,6 +25,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from grading import grader  # noqa: E402
 from grading import official_tree  # noqa: E402
+from grading import preprocessed  # noqa: E402
 from grading import programs  # noqa: E402
 from grading import recipe  # noqa: E402
 from grading import submission  # noqa: E402
@@ -377,6 +378,18 @@ class Options(unittest.TestCase):
     def test_are_no_names_of_variables(self):
         text = 'int target = a[b[target]][optimize]; [[nodiscard]] int optimize(int target); __attribute__((unused)) int target;'
         self.assertEqual(self.found(f"{text} // GCC optimize"), [])
+
+    def test_are_not_searched_in_code_that_is_not_compiled(self):
+        name, text = "stages/02-rms-norm/rms_norm.cpp", '#if %d\n#pragma GCC optimize("O3")\n#endif\n'
+        self.assertEqual(refusal.why(STAGES[2], {name: text % 0}), "")
+        self.assertIn(f"{name}:2: error: 'optimize'", refusal.why(STAGES[2], {name: text % 1}))
+
+    def test_in_macros_are_found_at_their_line(self):
+        # GCC prints a blank line for line 6, and then the marker of line 6.
+        output = ('# 0 "x.cpp"\n# 1 "x.cpp"\nint one;\n# 1 "y.h" 1\nint y;\n# 3 "x.cpp" 2\n\n\n\n\n# 6 "x.cpp"\n'
+                  '__attribute__((target("avx2"))) int f();\n')
+        text = preprocessed.own_lines(output, lambda path: path == "x.cpp")
+        self.assertEqual(self.found(text), [(6, "target")])
 
     def test_are_searched_in_a_time_that_grows_with_the_length(self):
         """A regular expression can need hours for a file of the size that is read."""

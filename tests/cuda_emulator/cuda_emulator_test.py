@@ -410,6 +410,11 @@ class Marks(unittest.TestCase):
                                    "-o", f"{source}.o", "-c", source], capture_output=True, text=True, check=False)
             return done.stderr.replace(f"{folder}/", "")
 
+    def test_a_switch_is_no_call_through_a_pointer(self):
+        cases = "".join(f"case {n}: return {3 * n + n % 2};\n" for n in range(20))
+        self.assertEqual(self.compiled(f"#include <cuda_runtime.h>\n__device__ int chosen(int n) {{ switch (n) {{ {cases} }} return 0; }}\n"
+                                       "#pragma unroll\n__global__ void k(int* x) { *x = chosen(*x); }\n"), "")
+
     def test_a_function_without_its_mark_is_refused_at_its_line(self):
         self.assertEqual(self.compiled(MARKED), "")
         for mark, function, line, why in (("__device__", "sum", 4, "which the kernel scale calls"),

@@ -8,8 +8,10 @@ namespace {
 
 constexpr double kSmallest = 0x1p-126;  // below this, f32 loses bits
 // The tolerance of a sigmoid below zero, where it is small: a formula like (1 + tanh(x / 2)) / 2 is
-// equally right, and has an error of a few units in the last place of 1.
+// equally right, and has an error of a few units in the last place of 1. Far below zero, it is 0 in
+// every formula.
 constexpr double kSigmoid = 4 * kUlp;
+constexpr double kFarBelowZero = 64.0;
 
 double silu(double x) { return x / (1.0 + std::exp(-x)); }
 constexpr double kSiluSteepest = 1.1;  // the largest slope of silu
@@ -74,7 +76,7 @@ Expected exact_silu(const Expected& x) {
     const double y = silu(x.values[i]);
     push(e, y,
          kSiluSteepest * x.allowed[i] + 16 * kUlp * std::fabs(y) +
-             kSigmoid * std::fabs(x.values[i]));
+             kSigmoid * std::min(std::fabs(x.values[i]), kFarBelowZero));
   }
   return e;
 }

@@ -451,21 +451,18 @@ std::string problem_with_chain(const Blocks& weight, const Tensor& noise,
       blocks[i].q[j] = static_cast<std::int8_t>(weight.q[i * kBlock + j]);
     }
   }
-  constexpr std::size_t n = kWidth / kBlock;
   Matrix<float> a(1, kWidth);
   Matrix<float> c(1, kWidth);
   std::vector<double> sums(kWidth, 0.0);
-  std::vector<BlockQ8_0> x(n);
+  std::vector<BlockQ8_0> x(kWidth / kBlock);
   double step_of_x = 0.0;
   for (std::size_t step = 0; step < kSteps; ++step) {
     next_input(noise.values, step, c.view(), a.view());
-    change_a_number(blocks, noise.values, step);
-    quantize_q8_0(a.view().row(0), x);
+    multiply_blocks(blocks, noise.values, step, a.view().row(0), x, c.view().row(0), dot_q8_0);
     for (const BlockQ8_0& block : x) {
       step_of_x = std::max(step_of_x, static_cast<double>(to_f32(block.scale)));
     }
     for (std::size_t row = 0; row < kWidth; ++row) {
-      c.data()[row] = dot_q8_0(std::span(blocks).subspan(row * n, n), x);
       sums[row] += static_cast<double>(c.data()[row]);
     }
   }
