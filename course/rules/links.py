@@ -179,7 +179,8 @@ def why_not_linked(build, files, functions):
         sources = [source_of(symbol.file) for symbol in same]
         if len(sources) > 1 and any(map(stage_of, sources)):
             sources.sort(key=lambda source: stage_of(source) is None)
-            found.append(("clash_files", *sources[:2], without_namespace(same[0].name)))
+            name = without_namespace(same[0].name)
+            found.append(("own_main", sources[0]) if name == "main" else ("clash_files", *sources[:2], name))
 
     known = {symbol.mangled for symbol in every if is_defined(symbol)}
     for symbol in every:
