@@ -11,7 +11,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto [gbnf, text] = two_texts(as_text(data, size), '\0');
   try {
     const auto grammar = std::make_shared<const Grammar>(Grammar::parse(gbnf, "input"));
-    ByteAutomaton whole(grammar), forgetful(grammar);
+    constexpr std::size_t kMaxWork = 3000;  // so that ambiguous grammars do not take all the time
+    ByteAutomaton whole(grammar, kMaxWork), forgetful(grammar, kMaxWork);
     ByteAutomaton::State a = whole.start(), b = forgetful.start();
     for (const char byte : std::string_view(text).substr(0, 200)) {
       whole.renew_budget();

@@ -10,8 +10,8 @@ using Kind = Grammar::Symbol::Kind;
 
 }  // namespace
 
-ByteAutomaton::ByteAutomaton(std::shared_ptr<const Grammar> grammar)
-    : grammar_(std::move(grammar)), stacks_(1), seen_(1) {
+ByteAutomaton::ByteAutomaton(std::shared_ptr<const Grammar> grammar, std::size_t max_work)
+    : grammar_(std::move(grammar)), max_work_(max_work), stacks_(1), seen_(1) {
   state_of({});  // kDead
 }
 
@@ -38,11 +38,11 @@ void ByteAutomaton::follow(StackId begin, Content& content) {
   while (!todo_.empty()) {
     const StackId id = todo_.back();
     todo_.pop_back();
-    if (++work_ > kMaxWork) {
+    if (++work_ > max_work_) {
       throw GrammarError(
           grammar_->where(),
           fmt::format("too large or too ambiguous: expected at most {} steps per token, found more",
-                      kMaxWork));
+                      max_work_));
     }
     if (seen_[id] == round_) continue;
     seen_[id] = round_;

@@ -23,10 +23,12 @@ class ByteAutomaton {
   using State = std::uint32_t;
   static constexpr State kDead = 0;  // no text of the grammar begins like this
 
-  explicit ByteAutomaton(std::shared_ptr<const Grammar> grammar);
+  // max_work: the most stacks since renew_budget(), also those met again.
+  explicit ByteAutomaton(std::shared_ptr<const Grammar> grammar, std::size_t max_work = kMaxWork);
+  static constexpr std::size_t kMaxWork = 300'000;  // about 0.1 s
 
-  // start() and next() throw GrammarError if the work since renew_budget() exceeds kMaxWork: the
-  // grammar is too ambiguous, or has too many rules that may come next.
+  // start() and next() throw GrammarError if there are more than max_work stacks: the grammar is
+  // too ambiguous, or has too many rules that may come next.
   State start();
   State next(State state, std::uint8_t byte) {
     const State known = table_[state * grammar_->n_classes() + grammar_->class_of(byte)];
@@ -44,7 +46,6 @@ class ByteAutomaton {
   State keep_only(State state);
 
   void renew_budget() { work_ = 0; }
-  static constexpr std::size_t kMaxWork = 300'000;  // stacks, also those met again: about 0.1 s
 
  private:
   static constexpr State kUnknown = static_cast<State>(-1);  // not computed yet
@@ -68,6 +69,7 @@ class ByteAutomaton {
   State compute(State state, std::uint8_t byte);  // and writes it into the table
 
   std::shared_ptr<const Grammar> grammar_;
+  std::size_t max_work_;
   std::vector<Stack> stacks_;
   std::unordered_map<std::uint64_t, StackId> stack_ids_;
   std::vector<std::uint32_t> seen_;  // per stack: the last round_ in which it was visited
