@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "operators/check.h"
 #include "operators/check_attention.h"
 #include "operators/matmul_transb.h"
@@ -29,6 +30,10 @@ void scaled_attention(MatrixView<const float> q, MatrixView<const float> keys,
   check_attention(q, keys, values, shape, probabilities, out);
   if (!slopes.empty()) check_size("scaled_attention", "slopes", shape.n_heads, slopes.size());
   if (!sinks.empty()) check_size("scaled_attention", "sinks", shape.n_heads, sinks.size());
+  if (prompt > keys.rows()) {
+    throw Error("scaled_attention: prompt: expected at most {} (the number of keys), found {}",
+                keys.rows(), prompt);
+  }
   const std::size_t q_len = q.rows();
   const std::size_t past = keys.rows() - q_len;
   const std::size_t group = shape.n_heads / shape.n_kv_heads;

@@ -23,6 +23,7 @@
 #include "operators/rms_norm.h"
 #include "operators/rope.h"
 #include "operators/route.h"
+#include "operators/scaled_attention.h"
 #include "operators/short_conv.h"
 #include "operators/sigmoid.h"
 #include "operators/silu.h"
@@ -553,6 +554,14 @@ TEST(Operators, RefuseShapesThatDisagree) {
       [&] {  // more queries than positions
         attention(q.view(), kv.view().row_range(0, 1), kv.view().row_range(0, 1), shape,
                   MatrixView<float>(p.data(), 4, 1), q.view());
+      },
+      [&] {
+        scaled_attention(q.view(), kv.view(), kv.view(), shape, {.prompt = kv.rows() + 1}, p.view(),
+                         q.view());
+      },
+      [&] {
+        scaled_attention(q.view(), kv.view(), kv.view(), shape, {.sinks = four}, p.view(),
+                         q.view());
       },
   };
   for (std::size_t i = 0; i < calls.size(); ++i) EXPECT_THROW(calls[i](), Error) << "call " << i;

@@ -376,10 +376,12 @@ TEST(ChatFormatTools, MayNotNameTheEndOfAnAnswerThatTheTokenizerMakesOfTypedText
   const TemplatedFolder folder("gpt2", tags, config);
   const Tokenizer tokenizer = Tokenizer::open(folder.path());
   const ChatFormat format = ChatFormat::open(folder.path(), tokenizer);
-  const auto refused = [&](const std::string& argument, const std::string& description) {
+  const auto refused = [&](const std::string& argument, const std::string& description,
+                           const std::string& id = "1", const std::string& answered = "1") {
     const std::vector<ToolMessage> messages = {
         {{"user", "Who?"}, {}, {}},
-        {{"assistant", ""}, {{"1", "f", fmt::format(R"({{"a": "{}"}})", argument)}}, {}}};
+        {{"assistant", ""}, {{id, "f", fmt::format(R"({{"a": "{}"}})", argument)}}, {}},
+        {{"tool", "r"}, {}, answered}};
     const Json tools(fmt::format(R"([{{"type": "function", "function": {{"name": "f",
                                        "description": "{}", "parameters": {{}}}}}}])",
                                  description),
@@ -392,6 +394,8 @@ TEST(ChatFormatTools, MayNotNameTheEndOfAnAnswerThatTheTokenizerMakesOfTypedText
   EXPECT_EQ(refused("x", "y"), "");
   EXPECT_EQ(refused("<|im_end|>", "y"), problem);
   EXPECT_EQ(refused("x", "<|im_end|>"), problem);
+  EXPECT_EQ(refused("x", "y", "<|im_end|>"), problem);
+  EXPECT_EQ(refused("x", "y", "1", "<|im_end|>"), problem);
 }
 
 // A special token has no text, so the reader of an answer would not see it.
