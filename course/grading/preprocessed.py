@@ -70,7 +70,7 @@ def own_lines(output, is_own):
             own = is_own(marker[2])
             if own:  # line n of a file becomes line n of the result, unless the file was given out of order
                 before = max(int(marker[1]) - 1, 0)
-                while len(found) > before and not found[-1]:  # one is printed for a marker that another one follows
+                while len(found) > before and not found[-1]:  # GCC prints a blank line too many before some markers
                     found.pop()
                 found += [""] * min(before - len(found), MOST_LINES)
         elif own:

@@ -84,7 +84,8 @@ bool is_permuted(const Expected& expected, const Tensor& got) {
   if (std::fabs(lowest - low) > 2 * allowed || std::fabs(highest - high) > 2 * allowed)
     return false;
   if (highest - lowest <= 8 * allowed) return false;  // one number, or equal ones: no other place
-  std::size_t n_apart = 0;  // roundings alone put no number into the place of another
+  // At least two numbers are far from what belongs in their places. Roundings are not.
+  std::size_t n_apart = 0;
   for (std::size_t i = 0; i < e.size(); ++i) n_apart += std::fabs(e[i] - g[i]) > 2 * allowed;
   if (n_apart < 2) return false;
   std::sort(e.begin(), e.end());

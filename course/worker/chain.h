@@ -34,12 +34,12 @@ inline void next_input(std::span<const float> noise, std::size_t step, MatrixVie
   }
 }
 
-// Before each step one number of B changes its sign, if B is in blocks. A copy made of B earlier is
-// then wrong, and only code that reads all of B notices which number changed.
-inline void change_a_number(std::span<BlockQ8_0> b, std::span<const float> noise,
-                            std::size_t step) {
-  const auto drawn = std::bit_cast<std::uint32_t>(noise[step % noise.size()]) * 2654435761u;
-  std::int8_t& number = b[drawn / BlockQ8_0::kSize % b.size()].q[drawn % BlockQ8_0::kSize];
+// Changes the sign of one number of the blocks; `drawn` says which. A copy made of them earlier is
+// then wrong, and only code that reads all of them notices which number changed. (Without a
+// division, which would take as long as a dot product.)
+inline void change_a_number(std::span<BlockQ8_0> blocks, std::uint32_t drawn) {
+  std::int8_t& number =
+      blocks[(std::uint64_t{drawn} * blocks.size()) >> 32].q[drawn / 64 % BlockQ8_0::kSize];
   number = static_cast<std::int8_t>(-number);
 }
 
@@ -61,20 +61,18 @@ void run_chain(Arguments& args, std::span<const float> noise, std::size_t width,
   args.record("sum", MatrixView<const float>(rounded.data(), c.rows(), width));
 }
 
-// C = A * B^T with one row, and B in blocks: quantises the row to x, then calls dot(row of B, x). x
-// changes in the same way before each call: what was computed from an earlier x is wrong.
+// C = A * B^T with one row, and B in blocks: quantises the row to x, then calls dot(row of B, x). A
+// number of B changes before each step, and a number of x before each call.
 template <class Dot>
 void multiply_blocks(std::span<BlockQ8_0> b, std::span<const float> noise, std::size_t step,
                      std::span<const float> a, std::span<BlockQ8_0> x, std::span<float> c,
                      Dot dot) {
-  change_a_number(b, noise, step);
+  auto drawn = std::bit_cast<std::uint32_t>(noise[step % noise.size()]) * 2654435761u;
+  change_a_number(b, drawn);
   quantize_q8_0(a, x);
-  auto drawn = std::bit_cast<std::uint32_t>(noise[step % noise.size()]);
   for (std::size_t row = 0; row < c.size(); ++row) {
-    drawn = drawn * 1664525u + 1013904223u;  // dividing would take as long as a dot product
-    std::int8_t& number =
-        x[(std::uint64_t{drawn} * x.size()) >> 32].q[drawn / 64 % BlockQ8_0::kSize];
-    number = static_cast<std::int8_t>(-number);
+    drawn = drawn * 1664525u + 1013904223u;
+    change_a_number(x, drawn);
     c[row] = dot(b.subspan(row * x.size(), x.size()), x);
   }
 }

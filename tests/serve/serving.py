@@ -76,7 +76,7 @@ class Server:
         return int(re.search(r"^VmRSS:\s+(\d+) kB", status, re.M).group(1)) * 1024
 
     def processor_seconds(self):
-        """What the server has used; on Linux. Other programs do not change it, as they change the time of a clock."""
+        """The processor time that the server has used (Linux). It does not depend on what other programs do."""
         fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

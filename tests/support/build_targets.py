@@ -1,7 +1,7 @@
 """Builds what a test needs: build_targets.py BUILD TARGET...
 
-It waits while ./stage builds. Two ninjas in one folder would write the same files: a precompiled header that two
-compilers wrote lets GCC crash.
+It waits while ./stage builds. Two ninjas in one folder would write the same files, and GCC crashes if it reads a
+precompiled header that two compilers wrote.
 """
 import pathlib
 import subprocess

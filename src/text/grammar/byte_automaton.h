@@ -23,11 +23,11 @@ class ByteAutomaton {
   using State = std::uint32_t;
   static constexpr State kDead = 0;  // no text of the grammar begins like this
 
-  // max_work: the most stacks since renew_budget(), also those met again.
+  // max_work: how many stacks may be visited after renew_budget(); each visit counts.
   explicit ByteAutomaton(std::shared_ptr<const Grammar> grammar, std::size_t max_work = kMaxWork);
   static constexpr std::size_t kMaxWork = 300'000;  // about 0.1 s
 
-  // start() and next() throw GrammarError if there are more than max_work stacks: the grammar is
+  // start() and next() throw GrammarError if they visit more than max_work stacks: the grammar is
   // too ambiguous, or has too many rules that may come next.
   State start();
   State next(State state, std::uint8_t byte) {
