@@ -4,7 +4,7 @@ import sys
 
 from mine import gain
 from shared import course
-from shared.parser import Parser
+from shared.parser import Parser, whole
 from testing import building
 from testing import gate
 
@@ -30,8 +30,8 @@ def run():
     parser = Parser("bench")
     parser.add_argument("--mine", metavar="STAGE", default="")
     parser.add_argument("--model", "-m")
-    parser.add_argument("--threads", "-t", type=int, default=1)
-    parser.add_argument("--max-tokens", "-n", type=int, default=64)
+    parser.add_argument("--threads", "-t", type=whole(1, 1024), default=1)
+    parser.add_argument("--max-tokens", "-n", type=whole(1, 1 << 20), default=64)
     options = parser.parse_args()
     known = [stage for stage in course.stages() if stage.timed]
     for stage in known:

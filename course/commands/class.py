@@ -23,7 +23,7 @@ from grading import report
 from grading import workplace
 from shared import atomic
 from shared import course
-from shared.parser import Parser
+from shared.parser import JOBS, Parser, SEEDS
 
 
 # ---- grade --------------------------------------------------------------------------------------
@@ -147,8 +147,8 @@ def run():
     parser.add_argument("--folder", type=pathlib.Path)
     parser.add_argument("--only", metavar="ID")
     parser.add_argument("--sha")
-    parser.add_argument("--seed", type=int)
-    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--seed", type=SEEDS)
+    parser.add_argument("--jobs", type=JOBS)
     parser.add_argument("--language", choices=course.HANDOUTS)
     parser.add_argument("--as", dest="way", choices=sending.WAYS)
     parser.add_argument("--public", action="store_true")
@@ -162,10 +162,6 @@ def run():
     for name in "seed", "jobs", "language":
         if getattr(options, name) is not None and options.what != "grade":
             parser.error(course.say("expected_grade", f"--{name}"))
-    if options.seed is not None and not 0 <= options.seed < 1 << 63:
-        parser.error(course.say("expected_seed"))
-    if options.jobs is not None and options.jobs < 1:
-        parser.error(course.say("expected_jobs"))
     os.umask(class_folder.PRIVATE)
     classroom = class_folder.Classroom(options.roster, options.folder)
     if options.only and options.only not in {student.id for student in classroom.students}:

@@ -56,7 +56,7 @@ def pick(stage, text, part=None):
         if found:
             return found[0]
     names = "".join(f"\n  {path.name}" for path in asked)
-    where = stage.id if part is None else f"{stage.id}.{part}"
+    where = stage.with_part(part)
     reason = course.say("debug_none", where) if text is None else course.say("debug_no_case", where, text)
     raise course.Problem(reason + names)
 

@@ -9,7 +9,7 @@ import pathlib
 import sys
 
 from shared import course
-from shared.parser import Parser
+from shared.parser import JOBS, Parser, SEEDS
 from classroom import repositories
 from grading import grader
 from grading import report
@@ -35,16 +35,12 @@ def run():
     parser = Parser("grade")
     parser.add_argument("--repo", metavar="PATH-OR-URL")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
-    parser.add_argument("--seed", type=int)
-    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--seed", type=SEEDS)
+    parser.add_argument("--jobs", type=JOBS)
     parser.add_argument("--language", choices=course.HANDOUTS)
     parser.add_argument("--summary", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--annotations", action="store_true")
     options = parser.parse_args()
-    if options.seed is not None and not 0 <= options.seed < 1 << 63:
-        parser.error(course.say("expected_seed"))
-    if options.jobs is not None and options.jobs < 1:
-        parser.error(course.say("expected_jobs"))
     for path in filter(None, (options.json, options.summary)):
         if not path.absolute().parent.is_dir():
             raise course.Problem(course.say("no_folder", path))

@@ -25,7 +25,7 @@ def run():
                    else (progress.next_unfinished(known) or known[-1], None))
     if stage.has_pages and part is None:  # the first part that is not right
         part = progress.result_of(stage).next_part or max(group.get("part", 0) for group in stage.groups)
-    name = f"{stage.id}.{part}" if part else f"{stage.id}"
+    name = stage.with_part(part)
     page, kind = (stage.page(part), f"hints of part {part}") if part else (stage.handout, "hints")
     all_hints = hints(page)
     if part and not stage.has_pages:  # the hints of this part

@@ -35,14 +35,14 @@ def without_hints(text, name):
 
 def endings(stage, part):
     """The lines below page `part` (0: the first): where its figures are, and what comes next."""
-    pages, name = stage.pages, f"{stage.id}.{part}" if part else f"{stage.id}"
+    pages, name = stage.pages, stage.with_part(part)
     yield course.say("read_end", pages[part].relative_to(course.ROOT))
     groups = [group for group in stage.groups if group.get("part") == part] if stage.has_pages else stage.groups
     if groups:
         files = dict.fromkeys(group["file"] for group in groups if "file" in group) or [unit["file"] for unit in stage.units]
         yield course.say("read_then", f"{stage.folder.relative_to(course.ROOT)}/{course.listed(files)}", name)
     if part + 1 < len(pages):
-        yield course.say("read_next", f"{stage.id}.{part + 1}")
+        yield course.say("read_next", stage.with_part(part + 1))
 
 
 def run():
@@ -53,7 +53,7 @@ def run():
     number, _, part = (options.stage or str((progress.next_unfinished(known) or known[-1]).id)).partition(".")
     stage = course.find_stage(number, known)
     pages = stage.pages
-    name = f"{stage.id}.{part}" if part else f"{stage.id}"
+    name = stage.with_part(part)
     parts = range(1, len(pages)) if stage.has_pages else {group.get("part") for group in stage.groups}
     if part and not (part.isdecimal() and int(part) in parts):
         raise course.Problem(course.say("no_page", name, stage.id, len(pages) - 1) if stage.has_pages else

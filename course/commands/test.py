@@ -37,7 +37,7 @@ def tell(result, brief=False):
             explain(group, stage)
         if group is first and stage.has_pages and result.part is None:  # the part may not be begun
             page = stage.page(group.part).relative_to(course.ROOT)
-            course.tell(indent(course.say("test_of_part", f"{stage.id}.{group.part}", page)))
+            course.tell(indent(course.say("test_of_part", stage.with_part(group.part), page)))
     others = [group for group in result.groups if group.status == "wrong" and group is not first]
     apart = dict.fromkeys(group.file for group in others if group.file != first.file)
     if others:
@@ -47,13 +47,13 @@ def tell(result, brief=False):
         course.tell("  " + course.say("test_needs", course.listed(map(str, stage.needs))))
     if result.mend_first:
         other = result.mend_first
-        course.tell("  " + course.say("test_calls", first.file, other.file, f"{stage.id}.{other.part}"))
+        course.tell("  " + course.say("test_calls", first.file, other.file, stage.with_part(other.part)))
 
 
 def tell_group(group, stage):
     said = course.say(f"state_{group.status}")
     if group.waits_for:
-        said = course.say("state_waits", f"{stage.id}.{group.waits_for}")
+        said = course.say("state_waits", stage.with_part(group.waits_for))
     word = course.paint(said, COLOURS.get(group.status))
     course.tell(f"  {group.name:<24} {group.earned:>3}/{group.points:<3} {word}")
 
@@ -133,7 +133,7 @@ def next_step(result, selection=None):
 def next_step_of(stage, group):
     """The next step if the functions of another part are to be mended first."""
     path = (stage.folder / group.file).relative_to(course.ROOT)
-    return course.say("test_mend", path, f"{stage.id}.{group.part}")
+    return course.say("test_mend", path, stage.with_part(group.part))
 
 
 def next_page(result):

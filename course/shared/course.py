@@ -122,6 +122,10 @@ class Stage:
         parts = (path for path in self.folder.glob("[1-9]-*.md") if path.name.partition(".")[2] == ending[1:])
         return [self.handout, *sorted(parts)]
 
+    def with_part(self, part):
+        """How commands name the stage, or a part of it: "6" or "6.3"."""
+        return f"{self.id}.{part}" if part else f"{self.id}"
+
     def page(self, part):
         return self.pages[part] if self.has_pages else self.handout
 

@@ -28,6 +28,20 @@ COLON = re.compile(r"(?<=[\u4e00-\u9fff]):$", re.M)  # argparse ends headings wi
 argparse._ = lambda text: CHINESE.get(text, text) if course.language() == "zh" else text
 
 
+def whole(low, high):
+    """The type of an argument that is a whole number from low to high."""
+    def value_of(text):
+        if not (re.fullmatch("[0-9]{1,19}", text) and low <= int(text) <= high):
+            raise argparse.ArgumentTypeError(course.say("expected_whole", low, high, text))
+        return int(text)
+
+    return value_of
+
+
+SEEDS = whole(0, (1 << 63) - 1)
+JOBS = whole(1, 1024)
+
+
 class Formatter(argparse.HelpFormatter):
     """Keeps line breaks, and counts columns instead of characters: a Chinese character takes two."""
 

@@ -55,8 +55,8 @@ class Result:
         return result
 
     @property
-    def name(self):  # "6", or "6.3" for a part
-        return f"{self.stage.id}" if self.part is None else f"{self.stage.id}.{self.part}"
+    def name(self):
+        return self.stage.with_part(self.part)
 
     @property
     def points(self):

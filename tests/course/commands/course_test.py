@@ -530,16 +530,16 @@ class CommandLines(unittest.TestCase):
                 ("class nonsense --roster a.csv", "'nonsense'", "没有 'nonsense' 这一项"),
                 ("class pull --roster a.csv --as moodle", "--as", "send 必须有"),
                 ("class pull --roster a.csv --sha 1f0c", "--sha", "同用"),
-                ("class grade --roster a.csv --jobs 0", "--jobs", "应为 1"),
+                ("class grade --roster a.csv --jobs 0", "--jobs", "应为 1 到"),
                 ("class viva --roster a.csv --seed 1", "--seed", "只能与 grade 同用"),
                 ("class pull --roster a.csv --language en", "--language", "只能与 grade 同用"),
                 ("grade --seed", "--seed", "后面要写一个值"),
-                ("grade --seed x", "'x'", "不是有效的 int 值"),
+                ("grade --seed x", "'x'", "应为 0 到"),
                 ("grade --seed -1", "--seed", "应为 0 到"),
                 ("grade --j 2", "--jobs", "不明确"),
                 ("grade --annotations=2", "'2'", "后面不能写值"),
                 ("reset", "stage", "还缺少参数"),
-                ("grade --jobs 0", "--jobs", "应为 1")):
+                ("grade --jobs 0", "--jobs", "应为 1 到")):
             for language in LANGUAGES:
                 with self.subTest(line=line, language=language):
                     code, said, complaint = self.ask(language, *line.split())
