@@ -143,11 +143,11 @@ def emulator_object():
     final.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=final.parent) as folder:
         work = pathlib.Path(folder)
-        parts = [work / f"{source.stem}.o" for source in sorted(EMULATOR.glob("*.cpp"))]
-        for part in parts:
-            must([*compiler(), "-std=c++20", "-O1", "-fno-pie", "-fno-gnu-unique", "-Wall", *INCLUDES, "-c",
-                  EMULATOR / f"{part.stem}.cpp", "-o", part])
-        must([compiler()[-1], "-r", "-nostdlib", "-Wl,--force-group-allocation", *parts, "-o", work / "all.o"])
+        together = work / "together.cpp"  # in half of the time
+        together.write_text("".join(f'#include "{file}"\n' for file in sorted(EMULATOR.glob("*.cpp"))))
+        must([*compiler(), "-std=c++20", "-O1", "-fno-pie", "-fno-gnu-unique", "-Wall", *INCLUDES, "-I", EMULATOR, "-c",
+              together, "-o", work / "together.o"])
+        must([compiler()[-1], "-r", "-nostdlib", "-Wl,--force-group-allocation", work / "together.o", "-o", work / "all.o"])
         shared = [name for name, kind in names(work / "all.o") if kind in "WV"]
         (work / "shared").write_text("".join(f"{name}\n" for name in shared))
         must(["objcopy", f"--localize-symbols={work / 'shared'}", work / "all.o", work / "final.o"])

@@ -9,8 +9,6 @@
 
 using namespace cuda_emulator;
 
-#define PC reinterpret_cast<Address>(__builtin_return_address(0))
-
 // The program sets this before it calls an atomic function whose result it does not read
 // (tools/cuda_check.py).
 unsigned char cuda_emulator_discards = 0;

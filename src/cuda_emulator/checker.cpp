@@ -538,8 +538,6 @@ using cuda_emulator::Address;
 using cuda_emulator::current;
 using cuda_emulator::Kind;
 
-#define PC reinterpret_cast<Address>(__builtin_return_address(0))
-
 #define ACCESSES(bytes)                                         \
   extern "C" void __tsan_read##bytes(void* p) {                 \
     access(Address(p), bytes, bytes, Kind::read, PC);           \

@@ -339,8 +339,6 @@ std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, in
 
 using namespace cuda_emulator;
 
-#define PC reinterpret_cast<Address>(__builtin_return_address(0))
-
 void __syncthreads() { block_barrier(Vote::none, 0, PC); }
 int __syncthreads_or(int predicate) { return block_barrier(Vote::any, predicate, PC); }
 int __syncthreads_and(int predicate) { return block_barrier(Vote::all, predicate, PC); }

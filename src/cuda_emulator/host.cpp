@@ -74,7 +74,7 @@ std::string bytes_of(const void* pointer, std::size_t bytes) {
 
 // The buffer of the source or the target of a copy; null for host memory. ok: whether all bytes
 // exist.
-Region* side(const void* pointer, std::size_t bytes, bool& ok) {
+Region* side_of_copy(const void* pointer, std::size_t bytes, bool& ok) {
   const auto address = reinterpret_cast<Address>(pointer);
   Region* region = find_global(address);
   if (region != nullptr) ok = !region->freed && address + bytes <= region->end();
@@ -84,7 +84,7 @@ Region* side(const void* pointer, std::size_t bytes, bool& ok) {
 
 bool check_side(const void* pointer, std::size_t bytes, bool write, Region*& region, Address pc) {
   bool ok = true;
-  region = side(pointer, bytes, ok);
+  region = side_of_copy(pointer, bytes, ok);
   if (region == nullptr && write && (is_own(reinterpret_cast<Address>(pointer)))) ok = false;
   if (!ok)
     finding("out of bounds", pc, 0,
@@ -242,8 +242,6 @@ void run(const Launch& launch) {
 }  // namespace cuda_emulator
 
 using namespace cuda_emulator;
-
-#define PC reinterpret_cast<Address>(__builtin_return_address(0))
 
 namespace {
 

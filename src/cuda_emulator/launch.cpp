@@ -1,5 +1,4 @@
 // Runs a launch: makes blocks, lets their threads take turns, and reports a deadlock.
-#define CUDA_EMULATOR_SETS_THREAD
 #include <sys/mman.h>
 
 #include <algorithm>

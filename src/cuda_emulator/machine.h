@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#define CUDA_EMULATOR_SETS_THREAD  // threadIdx and the like are constants in kernels only
 #include "clocks.h"
 #include "fibre.h"
 #include "include/cuda_emulator.h"
@@ -204,6 +205,8 @@ void forget_frames();  // of host code, when no guest function is running any mo
 void multiply_for(Thread* const* lanes);  // computes the product that all 32 lanes wait for
 
 // ---- checker.cpp
+// The `pc` of an access by a function that the program calls: the place behind that call.
+#define PC reinterpret_cast<::cuda_emulator::Address>(__builtin_return_address(0))
 // Whether code of this program was compiled with checks and has run.
 bool& program_is_checked();
 // read: of more than four bytes, some may be unwritten, because they may be padding. whole_read:

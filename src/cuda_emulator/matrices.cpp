@@ -167,8 +167,6 @@ void multiply_for(Thread* const* lanes) {
   of(0)(lanes);
 }
 
-#define PC reinterpret_cast<Address>(__builtin_return_address(0))
-
 void load_halves(void* tile, const void* from, unsigned stride) {
   const Address pc = PC;
   meet_for_memory(from, 2, stride, pc);
