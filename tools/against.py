@@ -71,8 +71,9 @@ def compare(title, first, second, rounds, rows):
     rows.append((title, statistics.median(ratios), ratios[0], ratios[-1]))
 
 
-def numbers(text):
-    return [int(word) for word in text.split(",")]
+def numbers(low):
+    """The type of an argument that is a list of whole numbers of at least `low`."""
+    return lambda text: [repository.whole(low)(word) for word in text.split(",")]
 
 
 def compare_model(options, command, model, rows):
@@ -110,16 +111,18 @@ def main():
     parser.add_argument("--against", required=True, metavar="COMMAND")
     parser.add_argument("--model", required=True, metavar="PATH,PATH",
                         help="for llama.cpp GGUF files, which both open")
-    parser.add_argument("-t", "--threads", type=numbers, default=[1, 2], metavar="N,N")
-    parser.add_argument("-p", "--prompt", type=int, default=512, metavar="N")
-    parser.add_argument("-n", "--generate", type=int, default=128, metavar="N")
-    parser.add_argument("-d", "--depth", type=numbers, default=[0], metavar="N,N")
-    parser.add_argument("--clients", type=numbers, default=[1, 4, 16, 64], metavar="N,N", help="of a server, at the same time")
-    parser.add_argument("--chats", type=int, default=0, metavar="N", help="of a server: conversations that take turns, not prompts")
-    parser.add_argument("-r", "--rounds", type=int, default=5, metavar="N")
+    parser.add_argument("-t", "--threads", type=numbers(1), default=[1, 2], metavar="N,N")
+    parser.add_argument("-p", "--prompt", type=repository.whole(0), default=512, metavar="N")
+    parser.add_argument("-n", "--generate", type=repository.whole(0), default=128, metavar="N")
+    parser.add_argument("-d", "--depth", type=numbers(0), default=[0], metavar="N,N")
+    parser.add_argument("--clients", type=numbers(1), default=[1, 4, 16, 64], metavar="N,N", help="of a server, at the same time")
+    parser.add_argument("--chats", type=repository.whole(0), default=0, metavar="N", help="of a server: conversations that take turns, not prompts")
+    parser.add_argument("-r", "--rounds", type=repository.whole(1), default=5, metavar="N")
     options = parser.parse_args()
-    repository.build("stagecraft")
     command = shlex.split(options.against)
+    if not command:
+        parser.error("--against: expected a program, found none")
+    repository.build("stagecraft")
     rows = []
     for model in options.model.split(","):
         if any(word.endswith("llama-server") for word in command):

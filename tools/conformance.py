@@ -13,14 +13,11 @@ import repository
 def main():
     parser = argparse.ArgumentParser(prog="./stage conformance", description=__doc__,
                                      formatter_class=repository.Paragraphs)
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the random shapes and numbers (default: 1)")
-    parser.add_argument("--random", type=int, default=20, metavar="N", help="random shapes per row of the table (default: 20)")
-    parser.add_argument("--break", dest="broken", type=int, default=1000, metavar="N",
+    parser.add_argument("--seed", type=repository.whole(0), default=1, metavar="N", help="seed of the random shapes and numbers (default: 1)")
+    parser.add_argument("--random", type=repository.whole(0), default=20, metavar="N", help="random shapes per row of the table (default: 20)")
+    parser.add_argument("--break", dest="broken", type=repository.whole(0), default=1000, metavar="N",
                         help="how many kernels to break, one at a time (default: all)")
     options = parser.parse_args()
-    for name in ("seed", "random", "broken"):
-        if getattr(options, name) < 0:
-            parser.error(f"--{name.replace('broken', 'break')}: expected 0 or more, found {getattr(options, name)}")
     repository.build("backends_tests")
     environment = dict(os.environ, GTEST_BRIEF="1", STAGECRAFT_CONFORMANCE_SEED=str(options.seed),
                        STAGECRAFT_CONFORMANCE_RANDOM=str(options.random),

@@ -625,13 +625,11 @@ def main():
     parser = argparse.ArgumentParser(prog="./stage cuda-check", description=__doc__,
                                      formatter_class=repository.Paragraphs)
     parser.add_argument("file", metavar="FILE.cu", type=pathlib.Path)
-    parser.add_argument("--seconds", type=int, default=60, metavar="N", help="how long the program may run (default: 60)")
+    parser.add_argument("--seconds", type=repository.whole(1), default=60, metavar="N", help="how long the program may run (default: 60)")
     parser.add_argument("--no-counts", action="store_true", help="print only the findings")
     parser.add_argument("--trusted", action="store_true",
                         help="skip the check of the source: run it even if it uses files, threads, asm or attributes, which can blind the checker")
     options = parser.parse_args()
-    if options.seconds < 1:
-        parser.error(f"--seconds: expected 1 or more, found {options.seconds}")
     if not options.file.is_file():
         parser.error(f"{options.file}: expected a file with CUDA C++, found none")
     try:

@@ -24,6 +24,16 @@ class Paragraphs(argparse.HelpFormatter):
                            for paragraph in re.split(r"\n\n+", text.strip("\n")))
 
 
+def whole(low):
+    """The type of an argument that is a whole number of at least `low`."""
+    def value_of(text):
+        if not re.fullmatch("[0-9]{1,18}", text) or int(text) < low:
+            raise argparse.ArgumentTypeError(f"expected a whole number of at least {low}, found '{text}'")
+        return int(text)
+
+    return value_of
+
+
 def build(target):
     """Builds the program and `target`; the compiler's output goes to stderr."""
     if subprocess.run([str(ROOT / "stage"), "build", target], stdout=sys.stderr).returncode != 0:
@@ -31,7 +41,8 @@ def build(target):
 
 
 def main(function, tell=lambda text, stream: print(text, file=stream)):
-    """Runs a command. A Problem is printed as one line; after Ctrl-C or a closed pipe it ends without a message."""
+    """Runs a command; returns its exit code. A Problem is printed as one line, with code 2, because 1 means that a test
+    says no. After Ctrl-C or a closed pipe there is no message."""
     sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", line_buffering=True)
     try:
         return function()

@@ -102,7 +102,7 @@ def preset(name, *targets):
 def check_format(_):
     """clang-format checks every tracked C++ file"""
     packages("clang-format-14")  # every version formats differently; all developers use this one
-    run("clang-format-14", "--dry-run", "-Werror", *tracked("*.h", "*.cpp"))
+    run("clang-format-14", "--dry-run", "-Werror", *tracked("*.h", "*.cpp", "src/*.cu", "course/*.cu"))
 
 
 def check_reference(_):
@@ -403,15 +403,13 @@ def main():
     for name, part in PARTS.items():
         parser.add_argument(f"--{name}", action="store_true", help=f"before them: {part.__doc__}")
     parser.add_argument("--all", action="store_true", help="all of these parts")
-    parser.add_argument("--seconds", type=int, help="how many seconds --fuzz spends on each parser")
+    parser.add_argument("--seconds", type=repository.whole(1), help="how many seconds --fuzz spends on each parser")
     parser.add_argument("--only", action="store_true", help="run only the named parts, not the tests after them")
     options = parser.parse_args()
 
     chosen = [name for name in PARTS if options.all or getattr(options, name)]
     if options.only and not chosen:
         parser.error("--only: expected one of " + ", ".join(f"--{name}" for name in PARTS))
-    if options.seconds is not None and options.seconds < 1:
-        parser.error(f"--seconds: expected at least 1, found {options.seconds}")
     failed = []
     for name in chosen:
         part = PARTS[name]

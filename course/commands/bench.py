@@ -30,16 +30,18 @@ def run():
     parser = Parser("bench")
     parser.add_argument("--mine", metavar="STAGE", default="")
     parser.add_argument("--model", "-m")
-    parser.add_argument("--threads", "-t", type=whole(1, 1024), default=1)
-    parser.add_argument("--max-tokens", "-n", type=whole(1, 1 << 20), default=64)
+    parser.add_argument("--threads", "-t", type=whole(1, 1024))
+    parser.add_argument("--max-tokens", "-n", type=whole(1, 1 << 20))
     options = parser.parse_args()
     known = [stage for stage in course.stages() if stage.timed]
     for stage in known:
         if options.mine in (str(stage.id), stage.number, stage.slug):
+            if options.model or options.threads or options.max_tokens:
+                parser.error(course.say("bench_options"))
             return bench(stage)
     chosen = course.parse_selection(options.mine, course.stages()) if options.mine else []
     if len(chosen) > 1:
-        return gain.gain(chosen, options.model, options.threads, options.max_tokens)
+        return gain.gain(chosen, options.model, options.threads or 1, options.max_tokens or 64)
     raise course.Problem(course.say("bench_which", course.listed(str(stage.id) for stage in known)))
 
 

@@ -56,7 +56,9 @@ def story(known):
     words = [*COMMON, "--temperature", "0.8", "--seed", str(SEED), "-n", "160"]
     with real_program.built(known) as program:
         done = subprocess.run([str(program), *words], stdin=subprocess.DEVNULL, cwd=course.ROOT,
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace")
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+    if done.returncode != 0:
+        raise course.Problem(done.stderr.strip() or course.say("gain_failed", done.returncode))
     paragraphs = [" ".join(line.split()) for line in whole_sentences(done.stdout).splitlines() if line.strip()]
     return [piece for line in paragraphs for piece in course.wrapped(line, COLUMNS)]
 
@@ -102,10 +104,10 @@ def run():
     known = [stage for stage in course.stages() if not stage.is_optional]
     results = [progress.result_of(stage) for stage in known]
     left = [result.stage.id for result in results if not result.is_right]
-    more = [progress.result_of(stage) for stage in course.stages() if stage.is_optional and stage.is_started]
-    results += [result for result in more if result.is_right]
     if left:
         raise course.Problem(course.say("card_not_yet", course.listed(map(str, left))))
+    more = [progress.result_of(stage) for stage in course.stages() if stage.is_optional and stage.is_started]
+    results += [result for result in more if result.is_right]
     os.chdir(course.ROOT)
     with course.doing(course.say("doing_card")):
         speed = score(known)

@@ -32,7 +32,7 @@ def run():
         all_hints = [hint for hint in all_hints if hint.startswith(name)]
     shown = progress.recall(kind, stage) or 0
     if shown >= len(all_hints):
-        course.tell(course.say("hint_last", stage.id, page.relative_to(course.ROOT)))
+        course.tell(course.say("hint_last_on_gpu" if stage.is_emulated else "hint_last", stage.id, page.relative_to(course.ROOT)))
         return 0
     course.tell(course.say("hint", name, shown + 1, len(all_hints)))
     room = min(COLUMNS, course.columns(usual=COLUMNS))

@@ -3,6 +3,7 @@
 ./stage calls it with the whole command line; it removes --mine.
 """
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -31,7 +32,8 @@ def split_mine(arguments, known):
             return chosen, rest + arguments[at:]
         if word == "--mine":
             following = arguments[at + 1] if at + 1 < len(arguments) else ""
-            if following and (following[0].isdigit() or following == "all"):
+            # A prompt, as in --mine "3 little pigs", has a space.
+            if re.fullmatch(r"all|\d\S*", following) or following in {stage.slug for stage in known}:
                 chosen = course.parse_selection(following, known)
                 next(words)
             else:

@@ -72,7 +72,7 @@ def explain(group, stage):
 
 
 def where_it_happens(group, stage):
-    if not group.failed_requests:
+    if not group.failed_requests or stage.is_emulated:  # no sanitizer and no debugger runs kernels
         return []
     kind, request = group.failed_requests[0]
     if kind in SANITIZED:
@@ -168,7 +168,10 @@ def run_my_tests(result):
             return
         said.seek(0)
         text = said.read().decode("utf-8", "replace")
-    course.tell(indent("\n".join(text.splitlines()[:LINES])))
+    lines = text.splitlines()
+    course.tell(indent("\n".join(lines[:LINES])))
+    if len(lines) > LINES:  # GoogleTest's last line counts the failures
+        course.tell(indent(course.say("test_mine_more", len(lines) - LINES - 1) + "\n" + lines[-1]))
     if done.returncode < 0:
         course.tell(indent(course.say("test_mine_ended", -done.returncode)))
 

@@ -25,27 +25,30 @@ OURS_ALONE = re.compile(r"\.ci/|\.github/workflows/(?!grade\.yml$)")
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
+def shown(found):
+    """A wrong value, as a message shows it."""
+    text = json.dumps(found, ensure_ascii=False)
+    return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "..."
+
+
 def unexpected(key, what, found):
-    """The Problem of a value in course.json. key: where it is; "" for the whole file."""
-    shown = json.dumps(found, ensure_ascii=False)
-    shown = shown if len(shown) <= MOST_SHOWN else shown[:MOST_SHOWN] + "..."
-    return course.Problem(f"{FILE}: {key + ': ' if key else ''}expected {what}, found {shown}")
+    """The Problem of a value in course.json that only a teacher writes. key: where it is."""
+    return course.Problem(f"{FILE}: {key}: expected {what}, found {shown(found)}")
 
 
 def parse(text):
     """The settings of a course.json, which may be written by a student; text: str or bytes."""
     if (b"\n<<<<<<< " if isinstance(text, bytes) else "\n<<<<<<< ") in text:
-        raise course.Problem(f"{FILE}: expected a JSON object, found the marks of a merge that is not finished "
-                             "(<<<<<<<): keep one of the two versions")
+        raise course.Problem(course.say("settings_merge", FILE))
     try:
         found = strict_json.parse(text)
     except ValueError as problem:
-        raise course.Problem(f"{FILE}: expected a JSON object in UTF-8: {problem}") from None
+        raise course.Problem(course.say("settings_object", FILE, problem)) from None
     if not isinstance(found, dict):
-        raise unexpected("", "a JSON object", found)
+        raise course.Problem(course.say("settings_object", FILE, shown(found)))
     for key, default in DEFAULTS.items():
         if not isinstance(found.setdefault(key, default), str) or found[key].startswith("-"):
-            raise unexpected(key, "a text that does not begin with '-'", found[key])
+            raise course.Problem(course.say("settings_text", FILE, key, shown(found[key])))
     return found
 
 

@@ -100,7 +100,7 @@ def read_group(group, tests, requests):
         group.status = "unwritten"
     elif any("not-judged" in test for test in tests):
         group.status = "unjudged"
-        group.failures = [reported(tests[0]["not-judged"])]
+        group.failures = [next(reported(test["not-judged"]) for test in tests if "not-judged" in test)]
     elif any("not-measured" in test for test in tests):
         group.status = "unmeasured"
     elif tests and all(map(has_passed, tests)):
