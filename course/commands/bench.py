@@ -5,6 +5,7 @@ import sys
 from mine import gain
 from shared import course
 from shared.parser import Parser, whole
+from testing import build_errors
 from testing import building
 from testing import gate
 
@@ -12,7 +13,7 @@ from testing import gate
 def bench(stage):
     problem = building.build("gate", f"worker_{stage.number}")
     if problem is not None:
-        raise course.Problem(building.why_not_built(problem, f"course/worker_{stage.number}"))
+        raise course.Problem(build_errors.why_not_built(problem, f"course/worker_{stage.number}"))
     with course.doing(course.say("doing_measure", stage.id)):
         result = gate.run(stage, course.BUILD / "course" / f"worker_{stage.number}", only=stage.timed)
     if result.status in ("unwritten", "unjudged"):

@@ -10,6 +10,7 @@ import sys
 
 from shared import course
 from shared.parser import Parser
+from testing import build_errors
 from testing import building
 
 COLUMNS = 80  # the widest line
@@ -92,7 +93,7 @@ def run():
     target = f"course/broken_{stage.number}_{name}"
     problem = building.build("stagecraft", target)
     if problem is not None:
-        raise course.Problem(building.first_error(problem))
+        raise course.Problem(build_errors.first_error(problem))
     with course.doing(course.say("doing_broken")):
         ours, ours_problem = tell(course.BUILD / "src" / "stagecraft", stage, options.options)
         theirs, theirs_problem = "", None

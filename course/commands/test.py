@@ -8,6 +8,7 @@ from grading import sanitized
 from sandbox import limited
 from shared import course
 from shared.parser import Parser
+from testing import build_errors
 from testing import building
 from testing import stage_here
 from testing import progress
@@ -61,7 +62,7 @@ def tell_group(group, stage):
 def explain(group, stage):
     """The first failure of a group: what is wrong, where, and the known mistake that it equals."""
     for failure in group.failures[:1]:
-        course.tell(indent(building.short(failure)))
+        course.tell(indent(build_errors.short(failure)))
     if group.mistake_says:
         course.tell(indent(group.mistake_says))
     else:
@@ -155,7 +156,7 @@ def run_my_tests(result):
     target = f"my_tests_{stage.number}"
     problem = building.build(target)
     if problem is not None:
-        course.tell(f"  {course.say('test_uncompiled')}\n{indent(building.why_not_built(problem, f'course/{target}'))}")
+        course.tell(f"  {course.say('test_uncompiled')}\n{indent(build_errors.why_not_built(problem, f'course/{target}'))}")
         return
     # Its output goes to a file: a pipe would keep all that an endless loop prints in memory.
     words = limited.with_limits([str(course.BUILD / "course" / target), "--gtest_brief=1"], limited.MAX_OUTPUT, ADDRESSES)

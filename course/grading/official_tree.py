@@ -12,6 +12,7 @@ from rules import own_work
 from sandbox.confine import SYSTEM
 from shared import atomic
 from shared import course
+from testing import build_errors
 from testing import building
 from testing import progress
 from grading import recipe
@@ -44,7 +45,7 @@ def headers():
 def build(target):
     problem = building.build("engine", target, limited=True)
     if problem is not None:
-        raise course.Problem(f"the official tree does not build:\n{building.first_error(problem)}")
+        raise course.Problem(f"the official tree does not build:\n{build_errors.first_error(problem)}")
 
 
 @functools.lru_cache(maxsize=None)

@@ -14,7 +14,7 @@ from rules import refusal
 from sandbox import limited
 from sandbox.confine import confined
 from shared import course
-from testing import building
+from testing import build_errors
 from grading import official_tree
 from grading import recipe
 from grading import workplace
@@ -146,8 +146,8 @@ class Programs:
         if not is_a_verdict(ended.said):
             said = self.without_places(ended.said.strip()[-1000:])
             raise Unsure(course.say("grade_compiler_ended", what, ended.how, said))
-        error = (building.why_not_made(ended.said, files) if files
-                else building.first_error(self.without_places(ended.said)))  # first_error also shortens paths
+        error = (build_errors.why_not_made(ended.said, files) if files
+                else build_errors.first_error(self.without_places(ended.said)))  # first_error also shortens paths
         missing = NOT_READ.search(error)
         text = self.handed_in.files.get(what, b"").decode("utf-8", "replace")
         if missing and any(missing[1].endswith(name) for name in own_work.INCLUDE.findall(text)):

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 from shared import course
-from testing import building
+from testing import build_errors
 
 FOLDER = course.BUILD / "course" / "mine_on_gpu"
 COPIES = "course/mine/on_real_gpu.cu"  # copies data between the model and the GPU
@@ -50,7 +50,7 @@ def compile_for(sm, source, counted):
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
     if done.returncode != 0:
         made.unlink(missing_ok=True)
-        raise course.Problem(building.first_error(done.stdout))
+        raise course.Problem(build_errors.first_error(done.stdout))
     return made
 
 

@@ -10,6 +10,7 @@ import tempfile
 from rules import links
 from shared import course
 from shared import lock
+from testing import build_errors
 from testing import building
 from testing import progress
 from mine import mine_objects
@@ -40,7 +41,7 @@ def build(chosen, on_gpu=False, ours="stagecraft"):
     the smaller program of a first ./stage story."""
     problem = building.build(*mine_objects.targets(chosen, on_gpu))
     if problem is not None:
-        raise course.Problem(building.first_error(problem))
+        raise course.Problem(build_errors.first_error(problem))
     kernels, options = [], []
     if on_gpu:
         kernels, options = real_gpu.objects(next(stage for stage in chosen if stage.is_emulated))
@@ -51,7 +52,7 @@ def build(chosen, on_gpu=False, ours="stagecraft"):
     mine_objects.write(objects, chosen, options, ours)
     problem = building.build(ours, f"{ours}_mine")
     if problem is not None:
-        raise course.Problem(building.why_not_made(problem, objects))
+        raise course.Problem(build_errors.why_not_made(problem, objects))
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ import secrets
 from rules import refusal
 from shared import course
 from shared import lock
+from testing import build_errors
 from testing import building
 from testing import gate
 from testing import verdict
@@ -40,8 +41,8 @@ def build_and_judge(stage, explain, seed):
         return verdict.not_here(stage)
     if problem is not None:
         if f"stages/{stage.number}-{stage.slug}/" not in problem:
-            raise course.Problem(course.say("build_failed", building.first_error(problem)))
-        return verdict.not_judged(stage, building.why_not_built(problem, f"course/worker_{stage.number}"))
+            raise course.Problem(course.say("build_failed", build_errors.first_error(problem)))
+        return verdict.not_judged(stage, build_errors.why_not_built(problem, f"course/worker_{stage.number}"))
     worker = course.BUILD / "course" / f"worker_{stage.number}"
     seed = course.number_in_environment("STAGE_SEED", seed or secrets.randbits(63))
     with course.doing(course.say("doing_test", stage.id)):

@@ -25,6 +25,7 @@ import strict_json  # noqa: E402
 from commands import hint, test  # noqa: E402
 from shared import course  # noqa: E402
 from shared.parser import Parser  # noqa: E402
+from testing import build_errors  # noqa: E402
 from testing import building  # noqa: E402
 from testing import gate  # noqa: E402
 from testing import verdict  # noqa: E402
@@ -404,7 +405,7 @@ class Warnings(unittest.TestCase):
 
     def test_two_types_in_min_are_named(self):
         for line in "function for call to 'min(int, long unsigned int)'", "function for call to 'min'":
-            found = building.first_error(f"stages/a.cpp:9:1: error: no matching {line}").split("\n")
+            found = build_errors.first_error(f"stages/a.cpp:9:1: error: no matching {line}").split("\n")
             self.assertIn("std::min<std::size_t>(16, n)", found[-1])
 
 
@@ -412,7 +413,7 @@ class Errors(unittest.TestCase):
     def said(self, error, language="en"):
         line = f"stages/01-silu/silu.cpp:9:3: error: {error}"
         with mock.patch.dict(os.environ, STAGECRAFT_LANG=language):
-            found = building.first_error(f"[1/2] Building\n{line}\n    9 |   x();\n      |   ^\nnote: more").split("\n")
+            found = build_errors.first_error(f"[1/2] Building\n{line}\n    9 |   x();\n      |   ^\nnote: more").split("\n")
         self.assertEqual(found[:3], [line, "    9 |   x();", "      |   ^"])
         return found[3:]
 
@@ -424,8 +425,8 @@ class Errors(unittest.TestCase):
                    "target specific option mismatch\n  305 | x()\n      | ^~~\n"
                    "stages/09-simd/matmul_packed.cpp:20:32: note: called from here")
         with mock.patch.dict(os.environ, STAGECRAFT_LANG="en"):
-            self.assertIn("this comes from stages/11-cuda/rms_norm.cu:31", building.first_error(template).split("\n"))
-            self.assertEqual(building.first_error(inlined).split("\n")[3:],
+            self.assertIn("this comes from stages/11-cuda/rms_norm.cu:31", build_errors.first_error(template).split("\n"))
+            self.assertEqual(build_errors.first_error(inlined).split("\n")[3:],
                              ["this comes from stages/09-simd/matmul_packed.cpp:20",
                               "your file is not compiled for the instruction set of this instruction: the handout of "
                               "stage 9 says for which"])
@@ -434,7 +435,7 @@ class Errors(unittest.TestCase):
         for error in "stray ‘\\377’ in program", "stray '\\376' in program", "UTF-16 (LE) is not supported":
             line = f"stages/01-silu/silu.cpp:1:1: error: {error}"
             with mock.patch.dict(os.environ, STAGECRAFT_LANG="en"):
-                self.assertEqual(building.first_error(f"{line}\n    1 | <ff><fe>\n"),
+                self.assertEqual(build_errors.first_error(f"{line}\n    1 | <ff><fe>\n"),
                                  f"{line}\nthe file is not in UTF-8: save it as UTF-8")
         self.assertEqual(self.said("stray ‘@’ in program"), [])
 

@@ -20,6 +20,7 @@ from mine import call_counts, mine_objects, real_gpu, real_program  # noqa: E402
 from rules import links  # noqa: E402
 from shared import course  # noqa: E402
 from shared import lock  # noqa: E402
+from testing import build_errors  # noqa: E402
 from testing import building  # noqa: E402
 from testing import progress  # noqa: E402
 
@@ -104,7 +105,7 @@ class LinkError(Temporary):
 
     def told(self, **files):
         with mock.patch.object(links, "object_files", return_value=self.compile(**files)):
-            text = building.why_not_built("ld returned 1 exit status", "course/worker_01")
+            text = build_errors.why_not_built("ld returned 1 exit status", "course/worker_01")
         return text.replace(str(self.folder) + "/", "")
 
     def test_names_both_files_that_define_a_function(self):
