@@ -8,14 +8,12 @@ import os
 import pathlib
 import sys
 import unittest
-from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from shared import course  # noqa: E402
 from testing import gate  # noqa: E402
-from testing import verdict  # noqa: E402
 
 SKIPPED = 77
 STAGE = course.find_stage("9", course.stages())
@@ -45,23 +43,6 @@ class Speed(unittest.TestCase):
         self.assertEqual({found[name].status for name in STAGE.timed}, {"unmeasured"})
         self.assertIn("wrong", {group.status for group in found.values()})
         self.assertEqual(sum(found[name].earned for name in STAGE.timed), 0)
-
-    def test_is_measured_only_if_all_else_is_written_and_right(self):
-        def judged_as(exact):  # the statuses of both groups of results -> of both groups of speed
-            def run(stage, worker, seed, mistakes, keep, only):
-                result = verdict.Result(stage)
-                result.groups = [group for group in result.groups if group.name in only]
-                for group, status in zip(result.groups, exact if only != stage.timed else ("passed", "passed")):
-                    group.status = status
-                return result
-            with mock.patch.object(gate, "run", run):
-                result = gate.judge_once(STAGE, "", 7, pathlib.Path("requests"), None, gate.NoTurns)
-            return {group.status for group in result.groups if group.name in STAGE.timed}
-
-        self.assertEqual(judged_as(("passed", "passed")), {"passed"})
-        self.assertEqual(judged_as(("passed", "wrong")), {"unmeasured"})
-        self.assertEqual(judged_as(("unwritten", "passed")), {"unmeasured"})  # it may be written for easy cases
-        self.assertEqual(judged_as(("unwritten", "unwritten")), {"unwritten"})
 
     def test_of_wrong_code_that_is_asked_nothing_else_earns_nothing(self):
         for group in judged("added_to_c", STAGE.timed).values():

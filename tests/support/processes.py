@@ -3,20 +3,23 @@ import pathlib
 import time
 
 
-def descendants(pid):
-    """{pid: start time} of all descendants of a process; pid 0: of all processes."""
-    parents, started = {}, {}
+STARTED, PAGES = 19, 21  # fields of /proc/PID/stat, counted from the state of the process
+
+
+def descendants(pid, field=STARTED):
+    """{pid: start time, or another field} of all descendants of a process; pid 0: of all processes."""
+    parents, found_in = {}, {}
     for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text(errors="replace").rpartition(")")[2].split()
         except OSError:
             continue
         if fields[0] != "Z":
-            parents[int(path.parent.name)], started[int(path.parent.name)] = int(fields[1]), fields[19]
+            parents[int(path.parent.name)], found_in[int(path.parent.name)] = int(fields[1]), fields[field]
     found = {pid}
     while more := {one for one, parent in parents.items() if parent in found} - found:
         found |= more
-    return {one: started[one] for one in found - {pid} if one in started}
+    return {one: found_in[one] for one in found - {pid} if one in found_in}
 
 
 def wait_for_descendants(pid, count, seconds):

@@ -56,20 +56,8 @@ class Memory(threading.Thread):
 
     @staticmethod
     def now():
-        parents, pages = {}, {}
-        for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
-            try:
-                fields = path.read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            pid = int(path.parent.name)
-            parents[pid], pages[pid] = int(fields[1]), int(fields[21])
-        mine = {os.getpid()}
-        while True:
-            more = {pid for pid, parent in parents.items() if parent in mine} - mine
-            if not more:
-                return sum(pages.get(pid, 0) for pid in mine) * resource.getpagesize() >> 20
-            mine |= more
+        pages = processes.descendants(os.getpid(), field=processes.PAGES)
+        return sum(map(int, pages.values())) * resource.getpagesize() >> 20
 
 
 class Whole(unittest.TestCase):

@@ -11,7 +11,6 @@ import pathlib
 import random
 import re
 import shutil
-import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]

@@ -338,7 +338,8 @@ class Points(unittest.TestCase):
         self.assertEqual(self.read({}, UNMEASURED, SHORT, bands=3)[1], 0)
 
     def judged(self, *results, number=9):
-        """gate.judge_once with these statuses of all groups: (what the gate was asked, the result)"""
+        """gate.judge_once with these statuses, each of all groups or of one group each: (what the gate was asked, the
+        statuses of all groups)"""
         asked, stage = [], course.Stage(STAGES[number])
 
         def run(stage, worker, seed, mistakes, keep, only):
@@ -346,8 +347,9 @@ class Points(unittest.TestCase):
             asked.append((mistakes, only == stage.timed))
             result = verdict.Result(stage)
             result.groups = [group for group in result.groups if group.name in only]
-            for group in result.groups:
-                group.status = "wrong" if status == "unfinished" else status
+            each = [status] * len(result.groups) if isinstance(status, str) else status
+            for group, one in zip(result.groups, each, strict=True):
+                group.status = "wrong" if one == "unfinished" else one
             result.unfinished = "signal 6" if status == "unfinished" else None
             return result
 
@@ -365,6 +367,9 @@ class Points(unittest.TestCase):
         asked, statuses = self.judged("passed", "slow")
         self.assertEqual(asked, [("mistakes", False), (None, True)])
         self.assertEqual((statuses.count("passed"), statuses.count("slow")), (n - n_timed, n_timed))
+        _, statuses = self.judged(["unwritten"] + ["passed"] * (n - n_timed - 1))  # it may be written for easy cases
+        self.assertEqual(statuses.count("unmeasured"), n_timed)
+        self.assertEqual(self.judged("unwritten")[1], ["unwritten"] * n)
 
     def test_do_not_depend_on_the_search_for_a_mistakes_name(self):
         asked, statuses = self.judged("unfinished", "passed", number=2)
