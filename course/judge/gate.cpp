@@ -104,17 +104,6 @@ std::string compare(const Case& question, const Response& response) {
   return {};
 }
 
-Tensor read_input(const StoredTensor& stored) {
-  Tensor tensor;
-  tensor.shape = stored.shape;
-  tensor.values.resize(stored.bytes.size() / dtype_block(stored.dtype).bytes);
-  if (stored.dtype != DType::F32) throw Error("tensor '{}': expected F32", stored.name);
-  if (!tensor.values.empty()) {
-    std::memcpy(tensor.values.data(), stored.bytes.data(), stored.bytes.size());
-  }
-  return tensor;
-}
-
 Expected read_expected(const StoredTensor& stored, double tolerance) {
   Expected expected;
   expected.shape = stored.shape;
@@ -395,7 +384,7 @@ std::vector<Case> dumped_cases(const std::string& operator_name) {
     const std::string results = one.name + ".expected.";
     for (const StoredTensor& stored : file.tensors()) {
       if (stored.name.starts_with(inputs)) {
-        one.request.inputs[stored.name.substr(inputs.size())] = read_input(stored);
+        one.request.inputs[stored.name.substr(inputs.size())] = tensor_of(stored);
       } else if (stored.name.starts_with(results)) {
         const std::string result = stored.name.substr(results.size());
         one.expected[result] = read_expected(stored, entry.at("tolerance").at(result));

@@ -1,7 +1,5 @@
 #include "course/judge/question.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace stagecraft::stages {
@@ -14,10 +12,6 @@ constexpr std::size_t kMaxKept = std::size_t{64} << 20;  // bytes of all wrong a
 const std::map<std::string, Expected>& expected_of(const Case& question, std::size_t call) {
   const std::size_t calls = question.request.calls;
   return call <= calls ? question.expected : question.others.at(call - calls - 1).expected;
-}
-
-std::string output_name(const std::string& name, std::size_t call) {
-  return call == 1 ? name : fmt::format("{}#{}", name, call);
 }
 
 std::vector<Output> outputs_of(const Case& question) {

@@ -44,9 +44,6 @@ struct Case {
 // The right answer to a call; calls are numbered from 1.
 const std::map<std::string, Expected>& expected_of(const Case& question, std::size_t call);
 
-// The name of an output in a response: "y", and from the second call on "y#2".
-std::string output_name(const std::string& name, std::size_t call);
-
 // An output of a call, or an intermediate result.
 struct Output {
   std::string name;

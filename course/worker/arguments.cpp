@@ -243,8 +243,10 @@ void Arguments::call(const std::function<void()>& function) {
   record("Error", std::vector<int>{refused});
 }
 
-void Arguments::collect(const std::string& suffix, Response& response) const {
-  for (const auto& [name, tensor] : recorded_) response.outputs[name + suffix] = tensor;
+void Arguments::collect(std::size_t call, Response& response) const {
+  for (const auto& [name, tensor] : recorded_) {
+    response.outputs[output_name(name, call)] = tensor;
+  }
   if (!overrun_.empty()) {
     response.overrun = overrun_;
     response.overrun_side = overrun_side_;
@@ -262,7 +264,7 @@ void Arguments::collect(const std::string& suffix, Response& response) const {
       }
       continue;
     }
-    Tensor& tensor = response.outputs[block->name + suffix];
+    Tensor& tensor = response.outputs[output_name(block->name, call)];
     tensor.shape = block->flat ? std::vector{block->cols} : std::vector{block->rows, block->cols};
     for (std::size_t r = 0; r < block->rows; ++r) {
       const float* row = block->data() + r * block->stride;

@@ -49,8 +49,8 @@ class Arguments {
   // For something that the function may only read: it was changed.
   void tell_changed(const std::string& name) { changed_input_ = name; }
 
-  // After the call: stores the outputs, with `suffix` behind their names, and the wrong writes.
-  void collect(const std::string& suffix, Response& response) const;
+  // After call number `call`: stores its outputs and the wrong writes.
+  void collect(std::size_t call, Response& response) const;
 
  private:
   struct Block;

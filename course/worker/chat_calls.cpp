@@ -12,19 +12,14 @@
 namespace stagecraft::stages {
 namespace {
 
-// A text that was sent as the numbers of its bytes.
-std::string text_of(const Arguments& args, const std::string& name) {
-  const std::vector<int> numbers = args.integers(name);
-  return {numbers.begin(), numbers.end()};
-}
-
 void call_message_tokens(Arguments& args) {
   const Tokenizer tokenizer = Tokenizer::open(args.text("tokenizer"));
   args.call([&] {
     for (std::size_t n = 1; n <= args.size("messages"); ++n) {
       const std::string name = fmt::format("message {}", n);
-      args.record(name, message_tokens(tokenizer, {text_of(args, name + " role"),
-                                                   text_of(args, name + " content")}));
+      args.record(name,
+                  message_tokens(tokenizer, {text_of_bytes(args.integers(name + " role")),
+                                             text_of_bytes(args.integers(name + " content"))}));
     }
   });
 }

@@ -34,15 +34,7 @@ std::string prefix(std::size_t other) { return fmt::format("other {}: ", other);
 
 std::map<std::string, Tensor> tensors_of(const SafetensorsFile& file) {
   std::map<std::string, Tensor> tensors;
-  for (const StoredTensor& stored : file.tensors()) {
-    if (stored.dtype != DType::F32) throw Error("tensor '{}': expected F32", stored.name);
-    Tensor& tensor = tensors[stored.name];
-    tensor.shape = stored.shape;
-    tensor.values.resize(stored.bytes.size() / sizeof(float));
-    if (!tensor.values.empty()) {
-      std::memcpy(tensor.values.data(), stored.bytes.data(), stored.bytes.size());
-    }
-  }
+  for (const StoredTensor& stored : file.tensors()) tensors[stored.name] = tensor_of(stored);
   return tensors;
 }
 
@@ -74,6 +66,19 @@ void check_header(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+std::string output_name(const std::string& name, std::size_t call) {
+  return call == 1 ? name : fmt::format("{}#{}", name, call);
+}
+
+Tensor tensor_of(const StoredTensor& stored) {
+  if (stored.dtype != DType::F32) throw Error("tensor '{}': expected F32", stored.name);
+  Tensor tensor{stored.shape, std::vector<float>(stored.bytes.size() / sizeof(float))};
+  if (!tensor.values.empty()) {
+    std::memcpy(tensor.values.data(), stored.bytes.data(), stored.bytes.size());
+  }
+  return tensor;
+}
 
 std::string shortened(std::string text, std::size_t most) {
   if (text.size() <= most) return text;

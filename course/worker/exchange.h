@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tensor/stored_tensor.h"
+
 namespace stagecraft::stages {
 
 // What the judge (the gate) and a worker, which links a student's code, send to each other: one
@@ -53,7 +55,7 @@ struct Response {
   enum class Status { Done, NotWritten, Refused, Threw };
   Status status = Status::Done;
   std::string message;                    // of all but Done
-  std::map<std::string, Tensor> outputs;  // "y"; "y#2" for the second call
+  std::map<std::string, Tensor> outputs;  // by output_name
   std::string overrun;                    // the argument beside which the function wrote, or empty
   std::string overrun_side;               // "before", "between" (its rows) or "after"
   std::string changed_input;              // an input that was written to, or empty
@@ -66,6 +68,13 @@ struct Response {
   void write(const std::filesystem::path& path) const;
   static Response read(const std::filesystem::path& path);
 };
+
+// The name of an output in a response; calls are numbered from 1: "y", and from the second call on
+// "y#2".
+std::string output_name(const std::string& name, std::size_t call);
+
+// The numbers of a tensor in a file of theirs. Throws Error if they are not F32.
+Tensor tensor_of(const StoredTensor& stored);
 
 // At most `most` bytes of a text; "..." follows if it was cut.
 std::string shortened(std::string text, std::size_t most);

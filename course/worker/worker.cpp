@@ -34,10 +34,8 @@
 namespace stagecraft::stages {
 namespace {
 
-std::string suffix(std::size_t call) { return call == 1 ? "" : fmt::format("#{}", call); }
-
-// Adds the answer of one call; returns false if there is none.
-bool answer_one(const Call& call, const Request& one, const std::string& name, Response& response) {
+// Adds the answer of call `number`; returns false if there is none.
+bool answer_one(const Call& call, const Request& one, std::size_t number, Response& response) {
   Arguments args(one);
   try {
     const Stoppable stoppable(true);
@@ -59,7 +57,7 @@ bool answer_one(const Call& call, const Request& one, const std::string& name, R
     response.message = "something that is no std::exception";
     return false;
   }
-  args.collect(name, response);
+  args.collect(number, response);
   return true;
 }
 
@@ -77,8 +75,8 @@ bool same_bits(const Response& one, const Response& other) {
 // A call that is repeated while another thread makes calls, too.
 class Repeated {
  public:
-  Repeated(const Call& call, const Request& request, std::string name)
-      : call_(call), request_(request), name_(std::move(name)) {}
+  Repeated(const Call& call, const Request& request, std::size_t number)
+      : call_(call), request_(request.call(number)), number_(number) {}
 
   // Repeats the call while again() is true, until an answer differs from the first.
   template <class Again>
@@ -100,13 +98,13 @@ class Repeated {
  private:
   Response answer() const {
     Response one;
-    answer_one(call_, request_, name_, one);
+    answer_one(call_, request_, number_, one);
     return one;
   }
 
   const Call& call_;
   Request request_;
-  std::string name_;
+  std::size_t number_;
   std::optional<Response> first_;
   std::optional<Response> other_;
 };
@@ -170,8 +168,8 @@ void call_inside(Repeated& first, Repeated& second) {
 // Side by side finds data that are shared for an instant, if two processors are free. One call
 // inside the other finds data that are shared for longer, on any machine.
 Response answer_at_once(const Call& call, const Request& request) {
-  Repeated first(call, request.call(1), suffix(1));
-  Repeated second(call, request.call(2), suffix(2));
+  Repeated first(call, request, 1);
+  Repeated second(call, request, 2);
   call_side_by_side(first, second);
   if (first.is_one() && second.is_one()) call_inside(first, second);
   Response all = first.response();
@@ -192,7 +190,7 @@ Response answer(const Request& request) {
   if (request.at_once) return answer_at_once(call, request);
   Response response;
   for (std::size_t n = 1; n <= request.n_calls(); ++n) {
-    if (!answer_one(call, request.call(n), suffix(n), response)) break;
+    if (!answer_one(call, request.call(n), n, response)) break;
   }
   return response;
 }
