@@ -140,6 +140,10 @@ bool threw(const Outcome& outcome) {
          outcome.response.status == Response::Status::Threw;
 }
 
+std::string not_an_error(const std::string& message) {
+  return message.empty() ? say("threw_no_exception") : say("not_an_error", message);
+}
+
 // True if the code threw an Error, or accepted what it must refuse with one. Then the message says
 // what is wrong, and no place in memory has to be searched.
 bool is_about_an_error(const Case& question, const Outcome& outcome, const std::string& problem) {
@@ -158,7 +162,7 @@ bool judge_answer(const Case& question,
                   const std::function<std::string(const Response&)>& find_problem) {
   const bool refusable = question.request.inputs.contains("refusable");
   return judge_by(question, [=](const Outcome& outcome) {
-    if (refusable && threw(outcome)) return say("not_an_error", outcome.response.message);
+    if (refusable && threw(outcome)) return not_an_error(outcome.response.message);
     const std::string problem = broken_rule(outcome);
     return problem.empty() ? find_problem(outcome.response) : problem;
   });
@@ -246,6 +250,7 @@ std::string broken_rule(const Outcome& outcome) {
   switch (outcome.kind) {
     case Outcome::Kind::Crashed:
       if (outcome.printed_too_much) return say("printed_too_much", kMaxPrinted >> 20);
+      if (outcome.divided_by_zero()) return say("divided_by_zero");
       return outcome.stopped_by_a_trap() ? say("trapped") : say("crashed", outcome.detail);
     case Outcome::Kind::Hung:
       if (outcome.printed_bytes < kMuchPrinted) return say("hung", outcome.detail);
@@ -258,7 +263,9 @@ std::string broken_rule(const Outcome& outcome) {
       break;
   }
   const Response& response = outcome.response;
-  if (response.status != Response::Status::Done) return say("threw", response.message);
+  if (response.status != Response::Status::Done) {
+    return response.message.empty() ? say("threw_no_exception") : say("threw", response.message);
+  }
   if (!response.overrun.empty()) {
     return say("overrun", response.overrun, say("side_" + response.overrun_side));
   }
@@ -352,7 +359,7 @@ bool judge_refused(const Case& question, const Naming& naming) {
   }
   return judge_by(question, [=](const Outcome& outcome) -> std::string {
     const std::string& message = outcome.response.message;
-    if (threw(outcome)) return say("not_an_error", message);
+    if (threw(outcome)) return not_an_error(message);
     if (outcome.kind != Outcome::Kind::Answered ||
         outcome.response.status != Response::Status::Refused) {
       const std::string problem = broken_rule(outcome);

@@ -176,6 +176,10 @@ Outcome outcome_of(std::optional<int> status, const fs::path& response, unsigned
   return outcome;
 }
 
+bool Outcome::divided_by_zero() const {
+  return kind == Kind::Crashed && detail == ::strsignal(SIGFPE);
+}
+
 bool Outcome::stopped_by_a_trap() const {
   return kind == Kind::Crashed && (detail == ::strsignal(SIGILL) || detail == ::strsignal(SIGTRAP));
 }

@@ -29,6 +29,7 @@ struct Outcome {
   // True if the code crashed when it converted NaN or a too large number to an integer: students'
   // code is compiled with traps for this (course/cmake/stages.cmake).
   bool stopped_by_a_trap() const;
+  bool divided_by_zero() const;  // true if it crashed when it divided a whole number by 0
 };
 
 // Starts `worker` with the request as a process of its own, in a sandbox with limits of time,

@@ -18,10 +18,10 @@ Linear linear_of(Arguments& args, const std::string& name) {
   return layer;
 }
 
-// A workspace for one block. With more rows than this pass has, it finds code that uses a whole
-// buffer; with as many, code that writes one row too many.
+// A workspace for one block. With more rows than this pass has (3, 5 ...), it finds code that uses
+// a whole buffer; with as many (1, 2, 4 ...), code that writes one row too many.
 Workspace workspace_for(const Config& config, std::size_t rows, std::size_t context) {
-  const std::size_t more = rows % 2 == 0 ? 0 : 2;
+  const std::size_t more = rows == 1 || rows % 2 == 0 ? 0 : 2;
   return {config, rows + more, context + more, 1};
 }
 

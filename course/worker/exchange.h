@@ -54,7 +54,7 @@ struct Response {
   // Refused: it threw Error; Threw: it threw anything else.
   enum class Status { Done, NotWritten, Refused, Threw };
   Status status = Status::Done;
-  std::string message;                    // of all but Done
+  std::string message;                    // of all but Done; empty if what it threw has none
   std::map<std::string, Tensor> outputs;  // by output_name
   std::string overrun;                    // the argument beside which the function wrote, or empty
   std::string overrun_side;               // "before", "between" (its rows) or "after"

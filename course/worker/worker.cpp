@@ -50,11 +50,10 @@ bool answer_one(const Call& call, const Request& one, std::size_t number, Respon
     return false;
   } catch (const std::exception& error) {
     response.status = Response::Status::Threw;
-    response.message = error.what();
+    response.message = *error.what() == '\0' ? "(no message)" : error.what();
     return false;
   } catch (...) {
-    response.status = Response::Status::Threw;
-    response.message = "something that is no std::exception";
+    response.status = Response::Status::Threw;  // no std::exception, so it has no message
     return false;
   }
   args.collect(number, response);

@@ -329,6 +329,9 @@ TEST(AttentionGroupsAndPast, TakesThousandsOfKeysAndQueries) {
   Inputs inputs;
   if (!judge(fresh_attention(inputs, 1, 9000, 2, 1, 6))) return;
   if (!judge(fresh_attention(inputs, 301, 0, 2, 1, 4))) return;
+  Case next = fresh_attention(inputs, 1, 9, 4, 2, 6, 4);
+  next.name += ", a window of 4";
+  if (!judge(next)) return;
   if (!judge(fresh_attention(inputs, 2, 5, 70, 35, 2))) return;
   if (!judge(fresh_attention(inputs, 2, 5, 2, 1, 514))) return;
   Case one = fresh_attention(inputs, 3, 1100, 2, 1, 4, 1030);
@@ -373,7 +376,19 @@ TEST(AttentionBlock, EqualsPyTorch) {
   }
 }
 
-Case fresh_block(Inputs& inputs, std::size_t q_len, std::size_t past, std::size_t dim) {
+// RMSNorm of each head.
+Expected exact_head_norm(Expected x, const Tensor& weight, double eps) {
+  const std::vector<std::size_t> shape = x.shape;
+  const std::size_t head_dim = weight.values.size();
+  x.shape = {x.values.size() / head_dim, head_dim};
+  Expected normed = exact_rms_norm(x, weight, eps);
+  normed.shape = shape;
+  return normed;
+}
+
+Case fresh_block(Inputs& inputs, std::size_t q_len, std::size_t past, std::size_t dim,
+                 std::size_t window = 0, bool qk_norm = false) {
+  constexpr double kEps = 1e-5f;
   constexpr std::size_t kHeads = 4;
   constexpr std::size_t kKvHeads = 2;
   constexpr std::size_t kHeadDim = 6;
@@ -391,15 +406,19 @@ Case fresh_block(Inputs& inputs, std::size_t q_len, std::size_t past, std::size_
         static_cast<float>(std::pow(10'000.0, -2.0 * static_cast<double>(i) / kHeadDim)));
   }
 
-  const Expected normed = exact_rms_norm(exact(x), norm, static_cast<double>(1e-5f));
+  const Tensor q_norm = inputs.tensor({kHeadDim});
+  const Tensor k_norm = inputs.tensor({kHeadDim});
+  const Expected normed = exact_rms_norm(exact(x), norm, kEps);
   const Expected q = exact_linear(normed, wq);
   const Expected k = exact_linear(normed, wk);
   const Expected v = exact_linear(normed, wv);
-  const Expected q_rope = exact_rope(q, inv_freq, past);
-  const Expected k_rope = exact_rope(k, inv_freq, past);
+  const Expected q_normed = qk_norm ? exact_head_norm(q, q_norm, kEps) : q;
+  const Expected k_normed = qk_norm ? exact_head_norm(k, k_norm, kEps) : k;
+  const Expected q_rope = exact_rope(q_normed, inv_freq, past);
+  const Expected k_rope = exact_rope(k_normed, inv_freq, past);
   const Expected keys = stacked(exact(past_k), k_rope);
   const Expected values = stacked(exact(past_v), v);
-  const ExactAttention mixed = exact_attention(q_rope, keys, values, kHeads, kKvHeads, 0);
+  const ExactAttention mixed = exact_attention(q_rope, keys, values, kHeads, kKvHeads, window);
   const Expected projected = exact_linear(mixed.out, wo);
 
   Case one;
@@ -413,11 +432,15 @@ Case fresh_block(Inputs& inputs, std::size_t q_len, std::size_t past, std::size_
                         {"self_attn.o_proj.weight", wo},
                         {"past_k", past_k},
                         {"past_v", past_v}};
-  one.request.scalars = {{"eps", static_cast<double>(1e-5f)},
+  if (qk_norm) {
+    one.request.inputs["self_attn.q_norm.weight"] = q_norm;
+    one.request.inputs["self_attn.k_norm.weight"] = k_norm;
+  }
+  one.request.scalars = {{"eps", kEps},
                          {"n_heads", kHeads},
                          {"n_kv_heads", kKvHeads},
                          {"head_dim", kHeadDim},
-                         {"window", 0.0},
+                         {"window", static_cast<double>(window)},
                          {"rope_theta", 10'000.0}};
   one.expected = {{"x", exact_add(projected, exact(x))},
                   {"keys in the cache", keys},
@@ -441,6 +464,12 @@ TEST(AttentionBlock, EqualsTheReferenceOnFreshNumbers) {
   one.request.calls = 2;
   if (!judge(one)) return;
   if (!judge(fresh_block(inputs, 1, inputs.size(2, 7), inputs.size(9, 20)))) return;
+  Case next = fresh_block(inputs, 1, 9, 12, 4);
+  next.name += ", a window of 4";
+  if (!judge(next)) return;
+  next = fresh_block(inputs, 1, 5, 12, 0, true);
+  next.name += ", with q_norm and k_norm";
+  if (!judge(next)) return;
   if (!judge(fresh_block(inputs, 3, 1501, 5))) return;
   if (!judge(fresh_block(inputs, 301, 2, 5))) return;
   judge(in_turn("blocks of other sizes",

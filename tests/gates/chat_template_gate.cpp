@@ -198,6 +198,12 @@ TEST(ChatTypedText, RefusesATokenizerWithoutTheTokens) {
           messages_case("a tokenizer without <|im_start|>", other, {{"user", "hello"}}))) {
     return;
   }
+  static const std::filesystem::path no_end =
+      chat_model("a model without <|im_end|>", {.im_end = false});
+  if (!judge_refused(
+          messages_case("a tokenizer without <|im_end|>", no_end, {{"user", "hello"}}))) {
+    return;
+  }
   Case opening;
   opening.name = "a tokenizer without <|im_start|>";
   opening.request.function = "answer_opening";

@@ -167,6 +167,8 @@ TEST(Config, FillsInWhatAFileDoesNotSay) {
   judge_config("num_key_value_heads: null", model);
   model.json.erase("num_key_value_heads");
   judge_config("no num_key_value_heads", model);
+  model.json["head_dim"] = nullptr;
+  judge_config("head_dim: null", model);
 
   model.json.erase("rms_norm_eps");
   model.right.norm_eps = 1e-6f;
@@ -274,6 +276,17 @@ TEST(Config, RefusesByName) {
   judge_without("head_dim", 15, {"hidden_size", "num_attention_heads"});  // RoPE rotates pairs
 
   nlohmann::json json = model.json;
+  json["num_key_value_heads"] = 2 * model.right.n_heads;
+  Case more = config_case("more key heads than heads", json, {});
+  more.expected.clear();
+  judge_refused(more, {{"num_key_value_heads", "num_attention_heads"}, {"model_type"}});
+  json = model.json;
+  json.erase("head_dim");
+  json["hidden_size"] = model.right.n_heads * 15;
+  Case odd = config_case("no head_dim, and hidden_size / num_attention_heads is 15", json, {});
+  odd.expected.clear();
+  judge_refused(odd, {{"head_dim"}, {"model_type", "hidden_size", "num_attention_heads"}});
+  json = model.json;
   json["num_key_value_heads"] = model.right.n_heads - 1;
   Case one = config_case("key heads that do not divide the heads", json, {});
   one.expected.clear();

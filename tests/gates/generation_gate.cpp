@@ -318,9 +318,11 @@ TEST(Sample, TakesTheLargestAtTemperatureZeroAndTheLowerOfEquals) {
       {{0.5f, 3.0f, -1.0f, 3.0f, 2.9f}, 1},
       {{4.0f, -2.0f, 4.0f, 4.0f}, 0},
       {{-5.0f, -3.0f, -0.5f, -8.0f, -2.0f, -9.0f}, 2},
+      {{-INFINITY, -3.0f, -0.5f, -INFINITY}, 2},
       {largest_at_the_end(), static_cast<int>(kLargeVocabulary) - 1}};
+  std::vector<Case> all;
   for (const auto& [logits, largest] : kLargest) {
-    Case one;
+    Case& one = all.emplace_back();
     one.name = fmt::format("temperature 0, {} logits", logits.size());
     one.request.function = "sample";
     one.request.inputs = {{"logits", {{logits.size()}, logits}}, {"u", {{3}, {0.0f, 0.5f, 0.99f}}}};
@@ -328,6 +330,7 @@ TEST(Sample, TakesTheLargestAtTemperatureZeroAndTheLowerOfEquals) {
     one.expected = {{"tokens", exactly({largest, largest, largest})}};
     judge(one);
   }
+  judge(in_turn("temperature 0, one text after the other", all));
 }
 
 TEST(Sample, DrawsTheExampleByHand) {
@@ -387,9 +390,9 @@ TEST(Sample, PutsABoundaryIntoTheIntervalThatItBegins) {
     Case one;
     one.name = fmt::format("u = 0.5 and two logits of {}", logit);
     one.request.function = "sample";
-    one.request.inputs = {{"logits", filled({2}, logit)}, {"u", {{3}, {0.25f, 0.5f, 0.75f}}}};
+    one.request.inputs = {{"logits", filled({2}, logit)}, {"u", {{4}, {0.0f, 0.25f, 0.5f, 0.75f}}}};
     one.request.scalars = {{"temperature", 1.0}, {"top_k", 0.0}, {"top_p", 1.0}};
-    one.expected = {{"tokens", exactly({0, 1, 1})}};
+    one.expected = {{"tokens", exactly({0, 0, 1, 1})}};
     if (!judge(one)) return;
   }
 }
@@ -517,6 +520,13 @@ TEST(SampleTopKTopP, TakesTheLastTokenOfTheKeptIfRoundingLeavesNone) {
   judge(largest_u_case("top-k keeps the equal logits, the largest u", logits, kFew, kFew + 2));
 }
 
+TEST(SampleTopKTopP, KeepsTheLikeliestAtTopKOne) {
+  Case one = sample_case("top_k = 1", {{4}, {0.5f, 1.0f, 3.0f, 2.0f}}, 1.0, 1, 1.0);
+  one.request.inputs["u"] = {{3}, {0.0f, 0.5f, 0.9f}};
+  one.expected = {{"tokens", exactly({2, 2, 2})}};
+  judge(one);
+}
+
 TEST(SampleTopKTopP, KeepsTheLikeliestAtTopPZero) {
   Case one = sample_case("top_p = 0", {{4}, {0.5f, 1.0f, 3.0f, 2.0f}}, 1.0, 0, 0.0);
   one.request.inputs["u"] = {{3}, {0.1f, 0.5f, 0.9f}};
@@ -531,6 +541,7 @@ TEST(SampleTopKTopP, CutsAndSharesTheRest) {
   if (!judge_shares("top-k 3", logits, 1.0, 3, 1.0)) return;
   if (!judge_shares("top-p 0.7", logits, 1.0, 0, 0.7)) return;
   if (!judge_shares("top-k 1000, fewer tokens", logits, 1.0, 1000, 1.0)) return;
+  if (!judge_shares("top-k of all tokens", logits, 1.0, logits.values.size(), 1.0)) return;
   judge_shares("temperature 0.8, top-k 6, top-p 0.6", logits, 0.8, 6, 0.6);
 }
 
@@ -732,6 +743,14 @@ TEST(Generate, StopsForEveryReason) {
     loop.stop_after = n;
     judge_loop(fmt::format("on_token returns false after {}", n), loop);
   }
+  loop.options.max_tokens = loop.stop_after;
+  judge_loop("on_token returns false after 3, and max_tokens = 3", loop);
+  loop.options.max_tokens = 200;
+  loop.context = loop.prompt.size() + loop.stop_after - 1;
+  judge_loop("on_token returns false after 3, and then the context is full, too", loop);
+  loop.stop_after = 0;
+  loop.context = loop.prompt.size();
+  judge_loop("a prompt as long as the context", loop);
 }
 
 TEST(Generate, StopsAtAnEndToken) {
@@ -753,6 +772,14 @@ TEST(Generate, StopsAtAnEndToken) {
     judge_loop("an end token, the second of two", loop);
     loop.options.end_tokens = {other, other, made[3]};
     judge_loop("an end token, the third of three", loop);
+    loop.options.end_tokens = {made[3]};
+    loop.options.max_tokens = 4;
+    judge_loop("an end token, and max_tokens = 4", loop);
+    loop.options.max_tokens = 20;
+    loop.context = loop.prompt.size() + 3;
+    judge_loop("an end token, and then the context is full, too", loop);
+    loop.options.end_tokens = {made[0]};
+    judge_loop("an end token at once", loop);
     return;
   }
 }

@@ -156,14 +156,14 @@ const std::vector<std::size_t>& shape_of(const std::vector<FileTensor>& tensors,
 
 // A file in which one of the tensors has another shape.
 bool judge_shape(const Config& config, std::vector<FileTensor> tensors, const std::string& name,
-                 std::vector<std::size_t> shape) {
+                 std::vector<std::size_t> shape, const FileOptions& options = {}) {
   FileTensor& tensor = *std::ranges::find(tensors, name, &FileTensor::name);
   const std::string right = shape_text(tensor.shape);
   tensor.shape = std::move(shape);
   tensor.values = Inputs().tensor(tensor.shape).values;
   const Case one =
       question_about(fmt::format("{} {}, not {}", name, shape_text(tensor.shape), right),
-                     write_model(tensors), config);
+                     write_model(tensors, options), config);
   return judge_refused(one, {{name}});
 }
 
@@ -330,6 +330,28 @@ TEST(ParametersTied, ShareOneTableOfFreshFilesToo) {
     const fs::path folder = write_model(tensors);
     judge_parameters(
         parameters_case(fmt::format("tied: one table, called {}", stored), folder, config), config);
+  }
+}
+
+TEST(ParametersTied, RefuseATableThatIsMissingOrHasAnotherShape) {
+  Inputs inputs;
+  Config config = fresh_config(inputs);
+  config.tied_embeddings = true;
+  auto tensors = tensors_of(config, inputs);
+  std::erase_if(tensors, [](const FileTensor& tensor) { return tensor.name == kHead; });
+  if (!judge_shape(config, tensors, kEmbedding, {config.vocab_size + 1, config.dim})) return;
+  judge_missing(config, tensors, kEmbedding);
+}
+
+TEST(ParametersInF32, RefuseAnotherShapeOf16Bits) {
+  Inputs inputs;
+  const Config config = fresh_config(inputs);
+  const auto tensors = tensors_of(config, inputs);
+  for (const DType dtype : {DType::BF16, DType::F16}) {
+    if (!judge_shape(config, tensors, "model.layers.1.mlp.up_proj.weight",
+                     {config.dim, config.ffn_dim}, {{dtype}})) {
+      return;
+    }
   }
 }
 

@@ -29,6 +29,7 @@ class TinyChatModel {
 
   struct Options {
     bool chat_tokens = true;  // false: the tokenizer has no ChatML tokens
+    bool im_end = true;       // false: it has no <|im_end|>
     bool special = true;      // whether these tokens are marked as special
     bool endless = false;     // whether an answer never ends
     bool convolves = false;   // the first layer is a convolution, whose state cannot be cut
@@ -66,8 +67,8 @@ class TinyChatModel {
     Json vocab, added = Json::array();
     int id = 0;
     for (const char* token : {"<|endoftext|>", "<|im_start|>", "<|im_end|>"}) {
-      const std::string content =
-          options.chat_tokens || id == 0 ? token : "<other" + std::to_string(id) + ">";
+      const bool is_there = id == 0 || (options.chat_tokens && (id == 1 || options.im_end));
+      const std::string content = is_there ? token : "<other" + std::to_string(id) + ">";
       vocab[content] = id;
       added.push_back({{"id", id++},
                        {"content", content},
