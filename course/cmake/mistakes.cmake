@@ -82,31 +82,11 @@ target_link_libraries(plain_headers PRIVATE engine stagecraft_flags)
 target_compile_options(plain_headers PRIVATE -O1 ${for_ccache})
 target_precompile_headers(plain_headers PRIVATE ${headers})
 
-foreach(registry IN LISTS registries)
-  get_filename_component(folder ${registry} DIRECTORY)
-  get_filename_component(slug ${folder} NAME)
-  string(SUBSTRING ${slug} 0 2 id)
-  if(NOT id IN_LIST stage_ids)
-    continue()  # an emulated stage, and this machine has no emulator
-  endif()
-  set(recorded_${id} "")
-  if(id IN_LIST composed_stages)
-    set(recorded_${id} ${recorded_objects})
-  endif()
-  set(linked "")  # our version stays in the engine's archive
-  if(linked_files_${id})
-    set(linked $<TARGET_OBJECTS:linked_${id}>)
-  endif()
-  worker_objects(${id} in_worker)
-  list(APPEND in_worker ${recorded_${id}})
-  set(group_of_broken named)  # the group of objects with which ./stage broken is linked
-  set(emulator "")
-  if(id IN_LIST emulated_stages)
-    set(emulator -no-pie $<TARGET_OBJECTS:emulator>)
-    list(APPEND in_worker $<TARGET_OBJECTS:unwritten_on_gpu>)
-    set(group_of_broken fast)  # without checks
-    list(APPEND linked $<TARGET_FILE:fast_ours_${id}> $<TARGET_OBJECTS:mine_on_emulator>)
-  endif()
+# The steps of one stage; they share their variables (macros).
+
+# Links each program of the stage, and collects their sources by group: those with a name, the others. Some sources are
+# made by edits of other files.
+macro(link_programs)
   set(programs_of_stage ${programs_of_all})
   list(FILTER programs_of_stage INCLUDE REGEX "^${slug}[|]")
   set(edited ${CMAKE_BINARY_DIR}/generated/mistakes/${slug})
@@ -163,7 +143,10 @@ foreach(registry IN LISTS registries)
       DEPENDS ${registry} ${bases} ${CMAKE_SOURCE_DIR}/course/mistakes/catalogue.py)
     add_custom_target(edits_${id} DEPENDS ${edits})
   endif()
+endmacro()
 
+# Compiles the sources, a library of objects per group.
+macro(compile_programs)
   set(has_headers "")  # the target whose precompiled header is used
   if(id IN_LIST plain_stages)
     set(has_headers plain_headers)
@@ -201,6 +184,10 @@ foreach(registry IN LISTS registries)
       set(has_headers ${group}_${id})
     endif()
   endforeach()
+endmacro()
+
+# The targets and tests of the stage.
+macro(add_catalogue)
   add_custom_target(mistakes_${id} DEPENDS ${named_workers})
   add_custom_target(catalogue_${id} DEPENDS ${other_workers})
   add_dependencies(catalogue_${id} mistakes_${id})
@@ -218,6 +205,36 @@ foreach(registry IN LISTS registries)
     set_tests_properties(mistakes.catalogue_${id} PROPERTIES LABELS mistakes
       FIXTURES_REQUIRED catalogue_${id} TIMEOUT 900)
   endif()
+endmacro()
+
+foreach(registry IN LISTS registries)
+  get_filename_component(folder ${registry} DIRECTORY)
+  get_filename_component(slug ${folder} NAME)
+  string(SUBSTRING ${slug} 0 2 id)
+  if(NOT id IN_LIST stage_ids)
+    continue()  # an emulated stage, and this machine has no emulator
+  endif()
+  set(recorded_${id} "")
+  if(id IN_LIST composed_stages)
+    set(recorded_${id} ${recorded_objects})
+  endif()
+  set(linked "")  # our version stays in the engine's archive
+  if(linked_files_${id})
+    set(linked $<TARGET_OBJECTS:linked_${id}>)
+  endif()
+  worker_objects(${id} in_worker)
+  list(APPEND in_worker ${recorded_${id}})
+  set(group_of_broken named)  # the group of objects with which ./stage broken is linked
+  set(emulator "")
+  if(id IN_LIST emulated_stages)
+    set(emulator -no-pie $<TARGET_OBJECTS:emulator>)
+    list(APPEND in_worker $<TARGET_OBJECTS:unwritten_on_gpu>)
+    set(group_of_broken fast)  # without checks
+    list(APPEND linked $<TARGET_FILE:fast_ours_${id}> $<TARGET_OBJECTS:mine_on_emulator>)
+  endif()
+  link_programs()
+  compile_programs()
+  add_catalogue()
 endforeach()
 
 # Checks that the test itself runs; ./stage selftest --catalogue tries 200 mutants and 40 pairs.
