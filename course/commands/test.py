@@ -73,7 +73,7 @@ def explain(group, stage):
 
 
 def where_it_happens(group, stage):
-    if not group.failed_requests or stage.is_emulated:  # no sanitizer and no debugger runs kernels
+    if not group.failed_requests or stage.is_emulated:  # its checker has explained it
         return []
     kind, request = group.failed_requests[0]
     if kind in SANITIZED:
