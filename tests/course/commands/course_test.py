@@ -487,6 +487,13 @@ class Messages(unittest.TestCase):
             self.assertEqual(set(places), {"en", "zh"}, key)
             self.assertEqual(places["en"], places["zh"], key)
 
+    def test_about_a_line_of_a_file_begin_as_those_of_a_compiler(self):
+        """The grader annotates such a line."""
+        for key, texts in course.messages().items():
+            if texts["en"].startswith("{0}:{1}"):
+                for language, text in texts.items():
+                    self.assertRegex(text, r"^\{0\}:\{1\}: error: ", (key, language))
+
 
 PARSERS = sorted(path.stem for path in (ROOT / "course" / "commands").glob("*.py") if "Parser(" in path.read_text())
 ENGLISH = re.compile(r"[a-z]{2,} [a-z]{2,}")
