@@ -204,10 +204,10 @@ namespace stagecraft {{
 '''
             entry = self.graded(STAGES[5], files)
             found = {group["name"]: group for group in entry["groups"]}
-            for name in "Config", "Parameters", "ParametersBiases", "ParametersInF32":
+            for name in "Config", "Parameters", "ParametersBiases", "ParametersTied", "ParametersInF32":
                 self.assertEqual(found[name]["earned"], 0, entry)
                 self.assertIn(told, found[name]["message"])
-            self.assertGreater(found["ParametersTied"]["earned"], 0, entry)
+            self.assertGreater(found["Bf16ToF32"]["earned"], 0, entry)
 
     def test_logits_that_are_surer_than_the_model(self):
         text = (HERE / "other_answers" / "10_forged_logits.cpp").read_text()
