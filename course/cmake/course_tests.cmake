@@ -5,7 +5,7 @@ foreach(test IN ITEMS course loop update)
   set_tests_properties(tools.${test} PROPERTIES LABELS tools)
 endforeach()
 
-foreach(test IN ITEMS grading lateness likeness pulling roster sending tables viva)
+foreach(test IN ITEMS graders grading lateness likeness pulling regrading roster sending tables viva)
   add_test(NAME class.${test} COMMAND ${Python3_EXECUTABLE} ${course_tests}/classroom/${test}_test.py)
   set_tests_properties(class.${test} PROPERTIES LABELS tools)
 endforeach()

@@ -21,14 +21,19 @@ COMMON = ["story", PROMPT, "--threads", "1", "--model", MODEL]
 GREEDY = [*COMMON, "--temperature", "0", "-n", str(64)]
 
 
+def text_of(program, words):
+    """What a program prints. program: a path, absolute or relative to course.BUILD."""
+    done = subprocess.run([str(course.BUILD / program), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, errors="replace", cwd=course.ROOT)
+    if done.returncode != 0:
+        raise course.Problem(done.stderr.strip() or course.say("gain_failed", done.returncode))
+    return done.stdout
+
+
 def ids_of(program, words, folder):
     """The ids of the tokens that a program generates."""
     path = pathlib.Path(folder) / "ids"
-    done = subprocess.run([str(course.BUILD / program), words[0], "--save-ids", str(path), *words[1:]],
-                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                          errors="replace", cwd=course.ROOT)
-    if done.returncode != 0:
-        raise course.Problem(done.stderr.strip() or course.say("gain_failed", done.returncode))
+    text_of(program, [words[0], "--save-ids", str(path), *words[1:]])
     return real_program.read_ids(path)
 
 
@@ -55,11 +60,8 @@ def story(known):
     """A story from the program in which all these stages are the student's."""
     words = [*COMMON, "--temperature", "0.8", "--seed", str(SEED), "-n", "160"]
     with real_program.built(known) as program:
-        done = subprocess.run([str(program), *words], stdin=subprocess.DEVNULL, cwd=course.ROOT,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
-    if done.returncode != 0:
-        raise course.Problem(done.stderr.strip() or course.say("gain_failed", done.returncode))
-    paragraphs = [" ".join(line.split()) for line in whole_sentences(done.stdout).splitlines() if line.strip()]
+        text = text_of(program, words)
+    paragraphs = [" ".join(line.split()) for line in whole_sentences(text).splitlines() if line.strip()]
     return [piece for line in paragraphs for piece in course.wrapped(line, COLUMNS)]
 
 

@@ -1,33 +1,23 @@
-"""./stage class grade: seeds, turns, what is stored, what is graded again."""
+"""./stage class grade: its seeds, what is stored, which versions are graded."""
 import importlib
 import json
 import os
 import pathlib
 import re
-import shutil
-import socket
 import subprocess
 import sys
-import tempfile
-import threading
-import time
 import types
 import unittest
 from unittest import mock
 
-from make_class import ROOT, STAGES
-from class_case import DUE, Folder, HOURS, NAME, Records, SEED, entry
-from classroom import changes
+from make_class import STAGES
+from class_case import DUE, Folder, HOURS, NAME, entry
 from classroom import class_folder
 from classroom import class_page
 from classroom import feedback
-from classroom import helpers
 from classroom import lateness
 from classroom import marks
-from classroom import overrides
-from classroom import repositories
 from classroom import run as class_run
-from classroom.bar import Bar
 from grading import grader
 from grading import official_tree
 from grading import report
@@ -35,7 +25,6 @@ from grading import submission
 from grading import workplace
 from shared import atomic
 from shared import course
-import processes
 from git_folder import commit, git
 
 
@@ -71,204 +60,6 @@ class Seeds(Folder):
         self.assertEqual(versions.started(stage), DUE + HOURS)
         files["c"] = handed_out  # given up
         self.assertIsNone(versions.started(stage))
-
-
-class Turns(unittest.TestCase):
-    """Threads take the place of graders: each opens the files itself, as another process would."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        patched = mock.patch.object(workplace, "PLACE", pathlib.Path(folder.name))
-        patched.start()
-        self.addCleanup(patched.stop)
-        self.turns, self.said = workplace.Turns(), []
-
-    def start(self, turn, name):
-        """A thread that reports its name when it has its turn."""
-        def take():
-            with turn():
-                self.said.append(name)
-        thread = threading.Thread(target=take, daemon=True)
-        thread.start()
-        return thread
-
-    def end(self, *threads):
-        for thread in threads:
-            thread.join(10)
-            self.assertFalse(thread.is_alive(), self.said)
-
-    def test_work_goes_on_together(self):
-        with self.turns.together():
-            self.end(self.start(self.turns.together, "other"))
-        self.assertEqual(self.said, ["other"])
-
-    def test_nothing_runs_beside_what_is_measured(self):
-        with self.turns.alone():
-            waiting = self.start(self.turns.together, "work"), self.start(self.turns.alone, "measured")
-            time.sleep(0.2)
-            self.assertEqual(self.said, [])
-        self.end(*waiting)
-        self.assertEqual(set(self.said), {"work", "measured"})
-
-    def test_work_that_comes_later_does_not_overtake_what_is_to_be_measured(self):
-        with self.turns.together():
-            measured = self.start(self.turns.alone, "measured")
-            time.sleep(0.2)  # so that it waits
-            late = [self.start(self.turns.together, "late") for _ in range(3)]
-            time.sleep(0.2)
-            self.assertEqual(self.said, [])
-        self.end(measured, *late)
-        self.assertEqual(self.said[0], "measured")
-
-
-class Confined(Folder):
-    """./stage class pull, with hostile repositories."""
-
-    def command(self, places):
-        lines = ["id,repository", *(f'{id},"{place}"' for id, place in places.items())]
-        self.put("room/roster.csv", "\n".join(lines) + "\n")
-        return [sys.executable, "-B", str(ROOT / "course"), "class", "pull", "--roster",
-                str(self.folder / "room" / "roster.csv")]
-
-    def repository(self, id, files):
-        for name, text in files.items():
-            self.put(f"{id}/{name}", text)
-        git(self.folder / id, "init", "-q", "-b", "main")
-        commit(self.folder / id)
-        return self.folder / id
-
-    def hostile(self):
-        """{id: what the line about its repository must contain; "" if there must be none}"""
-        for id in "good", "deep_json", "link", "fifo_head", "fifo_refs", "loop", "deep", "large", "lots", "dangling":
-            self.repository(id, {NAME: "mine\n", "course.json": "[" * 100_000 if id == "deep_json" else "{}"})
-        inner = {path.name: path / ".git" for path in self.folder.iterdir()}
-        os.symlink("/etc/passwd", os.fsencode(inner["link"] / "refs") + b"/\xff\xed\xa0\x80")
-        for id, name in ("fifo_head", "HEAD"), ("fifo_refs", "packed-refs"):
-            (inner[id] / name).unlink(missing_ok=True)
-            os.mkfifo(inner[id] / name)
-        shutil.rmtree(inner["loop"])
-        inner["loop"].symlink_to(inner["loop"])
-        (inner["deep"] / "refs" / "/".join("d" * 60)).mkdir(parents=True)
-        for id in "large", "lots":
-            with (inner[id] / "objects" / "x").open("wb") as file:
-                file.truncate((repositories.MOST_BYTES if id == "large" else 0) + 1)
-        (inner["dangling"] / "HEAD").write_text("ref: refs/heads/" + "x" * 300_000 + "\n")
-        self.put("folder/course.json", "[" * 100_000)
-        stage = (self.folder / "folder" / NAME).parent
-        stage.mkdir(parents=True)
-        os.mkfifo(self.folder / "folder" / NAME)
-        (self.folder / os.fsdecode(b"folder/\xff")).mkdir()
-        for one in STAGES[3].folder.name, STAGES[4].folder.name:
-            (stage.parent / one).symlink_to(stage.parent / one)
-        (self.folder / "ring").symlink_to(self.folder / "ring")
-        (self.folder / "file").write_text("no folder")
-        os.mkfifo(self.folder / "pipe")
-        self.put(f"closed/{NAME}", "mine\n")
-        (self.folder / "closed").chmod(0)
-        self.addCleanup((self.folder / "closed").chmod, 0o700)
-        return {"good": "", "deep_json": "", "folder": "", "link": "points to another place",
-                "fifo_head": "no ordinary file", "fifo_refs": "no ordinary file", "loop": "points to another place",
-                "deep": "deep", "large": "MB", "lots": "", "dangling": "existing branches: main", "ring": "is a link",
-                "file": "no such folder", "pipe": "no such folder", "gone": "no such folder",
-                "closed": "" if os.geteuid() == 0 else "Permission denied"}
-
-    def test_each_costs_that_students_line_alone(self):
-        expected = self.hostile()
-        start = time.monotonic()
-        done = subprocess.run(self.command({id: self.folder / id for id in expected}), text=True, timeout=120,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.assertLess(time.monotonic() - start, 60)
-        self.assertEqual((done.returncode, done.stderr), (1, ""), done.stdout)
-        lines = {line.split(":")[0].strip(): line for line in done.stdout.splitlines()[1:]}
-        room = self.folder / "room"
-        seen = (room / "seen.csv").read_text()
-        problems = json.loads((room / "pull.json").read_text(encoding="utf-8"))
-        for id, problem in expected.items():
-            self.assertEqual(f"\n{id}," in seen, not problem, lines.get(id))
-            self.assertEqual(id in problems, bool(problem))
-            self.assertIn(problem, lines.get(id, ""))
-            self.assertLess(len(lines.get(id, "")), 500)
-        self.assertEqual(set(lines), {id for id, problem in expected.items() if problem})
-        kept = class_folder.kept(room, "folder", seen.partition("\nfolder,")[2].split(",")[0])
-        self.assertEqual(kept.refused[NAME], "grade_no_file")
-
-    def test_what_nobody_foresaw_is_that_students_line_too(self):
-        with mock.patch.object(repositories, "pull", side_effect=KeyError("?")), mock.patch("sys.stderr"):
-            puller = importlib.import_module("classroom.pull_process")
-            answer = puller.answer(self.folder, {"ids": ["ann"], "place": "x", "last": None})
-        self.assertEqual(answer, {"problem": "KeyError: '?'"})
-
-    @unittest.skipUnless(sys.platform.startswith("linux"), "only Linux tells who descends from whom")
-    def test_nothing_is_left_running_after_kill_9(self):
-        silent = socket.create_server(("127.0.0.1", 0))
-        self.addCleanup(silent.close)
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}/x.git"
-        child = subprocess.Popen(self.command({"ann": url, "bob": f"{url}2"}), stdout=subprocess.DEVNULL)
-        self.addCleanup(child.wait)
-        self.addCleanup(child.kill)
-        before = processes.wait_for_descendants(child.pid, 6, 60)
-        self.assertGreaterEqual(len(before), 6)  # two pull processes, their git and its helpers
-        child.kill()
-        child.wait()
-        self.assertEqual(processes.still_running(before, 10), [])
-
-    ENDED_WHILE_IT_STARTS = """import os, signal, subprocess, sys, time
-from classroom import pull_process
-from grading import students_git
-usual = subprocess.Popen
-def start(*words, **options):
-    child = usual(*words, **options)
-    print(child.pid, flush=True)
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(0.1)  # Python calls the handler here
-    return child
-subprocess.Popen = start
-signal.signal(signal.SIGTERM, pull_process.end)
-students_git.run_for(["sleep", "60"], 60)
-"""
-
-    @unittest.skipUnless(sys.platform.startswith("linux"), "only Linux tells what runs")
-    def test_nothing_is_left_running_that_was_just_being_started(self):
-        done = subprocess.run([sys.executable, "-c", self.ENDED_WHILE_IT_STARTS], text=True, stdout=subprocess.PIPE,
-                              timeout=30, env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)))
-        self.assertEqual(done.returncode, 1)
-        left = {pid: at for pid, at in processes.descendants(0).items() if pid == int(done.stdout)}
-        self.assertEqual(processes.still_running(left, 10), [])
-
-
-class Graders(Folder):
-    """Programs that die at their first task, unless the task was tried before."""
-
-    FAKE = """import json, pathlib, sys
-for line in sys.stdin:
-    task = json.loads(line)
-    tried = pathlib.Path(task["out"])
-    if task["id"] == "hopeless" or not tried.exists():
-        tried.touch()
-        sys.exit(1)
-    print(json.dumps({"out": task["out"], "problem": None}), flush=True)
-"""
-
-    def test_that_die_are_started_again_and_cost_only_the_task_that_kills_them(self):
-        room = types.SimpleNamespace(folder=self.folder)
-        with mock.patch.object(workplace, "PLACE", self.folder / "place"):
-            graders = class_run.Graders(room, 2, self.folder)
-            graders.words = [sys.executable, "-c", self.FAKE]
-            tasks = [class_run.Task(id, "a", {0: 7}, str(self.folder / id), False, "en")
-                     for id in ("ann", "hopeless", "bob", "cat", "dan")]
-            bar = Bar(len(tasks))
-            self.assertEqual(graders.grade(tasks, bar),
-                             {str(self.folder / "hopeless"): course.say("class_grader_ended")})
-        self.assertEqual(bar.done, len(tasks))
-
-    def test_that_stand_still_are_ended_and_cost_only_that_task(self):
-        fake = ("import json, sys, time\nfor line in sys.stdin:\n    task = json.loads(line)\n"
-                "    time.sleep(1000 if task['id'] == 'bob' else 0)\n    print(json.dumps({'problem': None}), flush=True)\n")
-        pool, answers = helpers.Helpers([sys.executable, "-c", fake], 1, seconds=15), {}
-        pool.run([{"id": id} for id in ("ann", "bob", "cat")],
-                 lambda task, answer: answers.update({task["id"]: answer["problem"]}))
-        self.assertEqual(answers, {"ann": None, "bob": course.say("class_no_answer", 15), "cat": None})
 
 
 class Stored(Folder):
@@ -562,148 +353,6 @@ class Stored(Folder):
             workplace.clean_up()
             left = {path.parent.name for path in (self.folder / "place").rglob("file")}
         self.assertEqual(left, {f"student-{os.getpid()}-x", f"{os.getpid()}"})
-
-
-class Regrading(Records):
-    """Changes from one grading to the next."""
-
-    def run_of(self, records, at=DUE):
-        run = super().run_of(records)
-        run.at, run.classroom = at, types.SimpleNamespace(folder=self.folder)
-        files = {record.id: getattr(record, "files", "x") for record in records}
-        run.versions = {record.id: types.SimpleNamespace(files=lambda stage, sha, id=record.id: (files[id],))
-                        for record in records}
-        return run
-
-    def grade(self, record, tests="t", at=DUE):
-        found = changes.Changes(self.run_of([record], at), tests)
-        found.write()
-        return found
-
-    def reasons(self, record, tests="t"):
-        new = self.grade(record, tests).new
-        return [[reason[0] for reason in change["why"]] for _, change in new]
-
-    def test_by_another_tree_is_noticed(self):
-        self.assertTrue(changes.is_by(self.folder, "t"))  # nothing was graded yet
-        self.grade(self.record("ann", {}))
-        self.assertEqual([changes.is_by(self.folder, tests) for tests in ("t", "older")], [True, False])
-
-    def test_says_which_marks_changed_and_why(self):
-        self.assertEqual(self.reasons(self.record("ann", {})), [])  # the first time
-        self.assertEqual(self.reasons(self.record("ann", {})), [])
-        wrong = {3: ("wrong", 20)}
-        self.assertEqual(self.reasons(self.record("ann", wrong), "other"), [["changed_tests"]])
-        self.assertEqual(self.reasons(self.record("ann", wrong), "third"), [])  # no mark changed
-        pushed = self.record("ann", {})
-        pushed.files = "y"
-        self.assertEqual(self.reasons(pushed, "third"), [["changed_files"]])
-        pushed = self.record("ann", wrong)
-        pushed.files, pushed.result["seed"] = "z", SEED + 1  # other files have other numbers
-        for one in pushed.result["stages"]:
-            one["seed"] = SEED + 1
-        self.assertEqual(self.reasons(pushed, "third"), [["changed_files"]])
-        pushed = self.record("ann", {})
-        pushed.files = "y"
-        self.assertEqual(self.reasons(pushed, "third"), [["changed_files"]])
-        both = self.record("ann", wrong)
-        self.assertEqual(self.reasons(both, "fourth"), [["changed_files", "changed_tests"]])
-        compiled = self.record("ann", {})
-        compiled.result["compiler"] = "c++ 99"
-        self.assertEqual(self.reasons(compiled, "fourth"), [["changed_machine"]])
-        compiled.stages[9].mark = compiled.stages[9].graded = 1
-        compiled.stages[9].entry = {**compiled.stages[9].entry, "earned": 1}
-        self.assertEqual(self.reasons(compiled, "fourth"), [["changed_speed"]])
-        compiled.stages[11].mark = compiled.stages[11].graded = 1  # counted by the checker, not measured
-        compiled.stages[11].entry = {**compiled.stages[11].entry, "earned": 1}
-        self.assertEqual(self.reasons(compiled, "fourth"), [["changed_again"]])
-
-    def test_tells_lateness_and_corrections_and_what_was_not_graded_apart(self):
-        record = self.record("ann", {})
-        self.grade(record)
-        entry, version = record.stages[3].entry, lateness.Version("a" * 40, DUE, 2)
-        record.stages[3] = marks.StageMark(STAGES[3], entry, version, 24)
-        self.assertEqual(self.reasons(record, "other"), [["changed_lateness"]])  # other tests, but the same points
-        record.stages[3] = marks.StageMark(STAGES[3], entry, version, 24, 0, overrides.Override(29, "was ill"))
-        self.assertEqual(self.reasons(record), [["changed_override"]])
-        self.assertIn("was ill", "\n".join(feedback.markdown(record)))
-        record.stages[3] = marks.StageMark(STAGES[3], entry, version, 24)
-        self.assertEqual(self.reasons(record), [["changed_no_override"]])
-        self.assertEqual(set(map(tuple, self.reasons(self.ungraded("ann")))), {("changed_ungraded",)})
-        self.assertEqual(set(map(tuple, self.reasons(self.record("ann", {})))), {("changed_graded",)})
-
-    def test_names_the_stages_that_count_or_do_not_count_any_more(self):
-        whole = self.record("ann", {4: ("unwritten",)})
-        fewer = self.record("ann", {4: ("unwritten",)})
-        fewer.stages = fewer.stages[:4]
-        self.assertEqual(self.reasons(whole), [])
-        run = self.run_of([fewer])
-        run.stages = STAGES[:4]
-        found = changes.Changes(run, "t")
-        found.write()
-        self.assertEqual([(one["stage"], one["before"], one["after"], one["why"]) for _, one in found.new],
-                         [(stage.id, stage.points, None, [["changed_no_count"]]) for stage in STAGES[5:]])
-        self.assertIn("does not count any more", "\n".join(class_page.page(run, [])))
-        self.assertEqual(self.reasons(whole), [["changed_counts"]] * len(STAGES[5:]))
-
-    def test_names_the_deadline_that_was_moved(self):
-        due = {"deadlines": {"all": "2026-11-01T12:00+01:00"}, "late_percent_a_day": 10}
-        record = self.record("ann", {}, rules=lateness.Rules(due, STAGES))
-        self.grade(record)
-        due["deadlines"]["all"] = "2026-10-31T12:00+01:00"
-        record = self.record("ann", {}, rules=lateness.Rules(due, STAGES))
-        record.files = "y"  # another version counts, and nothing was handed in
-        record.stages[3] = marks.StageMark(STAGES[3], record.stages[3].entry, record.stages[3].version, 24)
-        (_, change), = self.grade(record).new
-        self.assertEqual(change["why"], [["changed_files", "a" * 10], [
-            "changed_deadline", "2026-11-01 12:00 UTC+01:00", "2026-10-31 12:00 UTC+01:00"]])
-        record = self.record("ann", {}, rules=lateness.Rules({**due, "late_days": 3}, STAGES))
-        record.files = "y"
-        self.assertEqual(self.reasons(record), [["changed_lateness"]])
-        for rules, why in (({}, "changed_no_deadline"), (due, "changed_new_deadline")):
-            record = self.record("ann", {}, rules=lateness.Rules(rules, STAGES))
-            record.stages[3] = marks.StageMark(STAGES[3], record.stages[3].entry, record.stages[3].version, len(why))
-            (_, change), = self.grade(record).new
-            self.assertEqual(change["why"][-1][0], why)
-
-    def test_a_mark_that_rises_from_0_is_not_called_late(self):
-        wrong, version = self.record("ann", {3: ("wrong", 0)}), lateness.Version("a" * 40, DUE, 2)
-        wrong.stages[3] = marks.StageMark(STAGES[3], {**wrong.stages[3].entry, "earned": 0}, version, 0)
-        self.grade(wrong)
-        right = self.record("ann", {})
-        right.stages[3] = marks.StageMark(STAGES[3], right.stages[3].entry, version, 24)
-        self.assertEqual(self.reasons(right), [["changed_again"]])
-
-    def test_corrections_are_problems_only_if_the_grade_rose_since(self):
-        def problems(status, override):
-            record = self.record("ann", {3: status})
-            record.stages[3] = marks.StageMark(STAGES[3], record.stages[3].entry, record.stages[3].version,
-                                               record.stages[3].graded, 0, override)
-            self.grade(record)
-            return "would now earn" in "\n".join(class_page.troubles([record]))
-
-        copied, again = overrides.Override(0, "copied"), overrides.Override(0, "copied again")
-        self.assertEqual([problems(("wrong", points), override) for points, override in (
-            (20, copied), (20, copied), (25, copied), (25, again), (20, again), (30, again))],
-            [False, False, True, False, False, True])
-
-    def test_is_shown_until_the_next_change_to_teacher_and_student_with_the_changelog(self):
-        with mock.patch.object(changes.changelog, "lines", lambda: ["- tests: as it was"]):
-            self.grade(self.record("ann", {}))
-        record = self.record("ann", {3: ("wrong", 20)})
-        with mock.patch.object(changes.changelog, "lines", lambda: ["- tests: stage 3 mended", "- tests: as it was"]):
-            self.grade(record, "other")
-            again = self.record("ann", {3: ("wrong", 20)})
-            self.assertEqual(self.grade(again, "other", DUE + HOURS).new, [])
-        page = "\n".join(class_page.page(self.run_of([again]), []))
-        self.assertIn("<b>1</b> · stage 3: 30 \N{RIGHTWARDS ARROW} 20, the course&#x27;s tests changed (c \N{RIGHTWARDS ARROW} c)",
-                      page)
-        self.assertIn("<li>tests: stage 3 mended</li>", page)
-        self.assertNotIn("as it was", page)
-        self.assertIn("- stage 3: 30 \N{RIGHTWARDS ARROW} 20", "\n".join(feedback.markdown(again)))
-        log = (self.folder / "changes.csv").read_text().splitlines()
-        self.assertEqual(len(log), 2)
-        self.assertIn(",ann,3,30,20,", log[1])
 
 
 if __name__ == "__main__":
