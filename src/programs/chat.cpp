@@ -96,7 +96,8 @@ class Chat {
 
   // Reads messages and commands, one per line, until the end of the input. Returns the exit code.
   int converse() {
-    if (interactive()) {
+    interactive_ = editor_.is_interactive();
+    if (interactive_) {
       print_note(fmt::format("[{}; context {} tokens; /help lists the commands]", name_,
                              session_.session().context()));
       if (flags_.model.empty()) {
@@ -114,7 +115,7 @@ class Chat {
       }
     }
     if (std::ferror(stdin) != 0) throw Error("stdin: cannot be read");
-    return failed && !interactive() ? 1 : 0;
+    return failed && !interactive_ ? 1 : 0;
   }
 
   void print_closing_line() const {
@@ -134,8 +135,6 @@ class Chat {
                     "sets another)",
                     format.name()));
   }
-
-  bool interactive() const { return editor_.is_interactive(); }
 
   // Generates one answer, and prints it while it is generated.
   void answer(const std::function<TextResult(const ChatSession::Listener&)>& run) {
@@ -163,8 +162,8 @@ class Chat {
                              forgotten == 1 ? "exchange" : fmt::format("{} exchanges", forgotten)));
     }
     print_remarks(result, guard.interrupted(), began);
-    if (interactive()) print_now("\n");
-    if (guard.interrupted() && !interactive()) {
+    if (interactive_) print_now("\n");
+    if (guard.interrupted() && !interactive_) {
       print_closing_line();
       guard.end_if_interrupted();
     }
@@ -221,7 +220,7 @@ class Chat {
       if (status == LineEditor::Status::Interrupted) return false;  // drop this message
       if (status == LineEditor::Status::End) {
         done_ = true;
-        return !interactive() && !message.empty();
+        return !interactive_ && !message.empty();
       }
       message += (message.empty() ? "" : "\n") + line;
     }
@@ -238,7 +237,7 @@ class Chat {
     if (status != LineEditor::Status::Line) return status;
     ++line_number_;
     try {
-      check_utf8(interactive() ? "message" : fmt::format("stdin, line {}", line_number_), line);
+      check_utf8(interactive_ ? "message" : fmt::format("stdin, line {}", line_number_), line);
     } catch (const Error& error) {
       if (problem.empty()) problem = error.what();
     }
@@ -333,6 +332,7 @@ class Chat {
   LineEditor editor_;
   Totals totals_;
   std::size_t line_number_ = 0;
+  bool interactive_ = false;  // a person types the messages at a terminal
   bool done_ = false;
 };
 

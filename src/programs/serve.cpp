@@ -24,7 +24,8 @@ namespace {
 constexpr std::size_t kMaxKeyBytes = 4096;
 constexpr double kMostOfMemory = 0.5;         // limit for the f32 weights of the glass box
 constexpr std::size_t kMostOfRefusal = 1000;  // bytes
-constexpr std::chrono::seconds kGrace{10};    // for running answers when the server ends
+constexpr std::size_t kSpareClients = 64;  // clients without a text, such as those that are refused
+constexpr std::chrono::seconds kGrace{10};  // for running answers when the server ends
 
 struct ServeFlags : GenerationFlags {
   std::string host = "127.0.0.1";
@@ -251,6 +252,8 @@ void run_serve(const ServeFlags& flags) {
   HttpServerOptions options;
   options.host = flags.host;
   options.port = flags.port;
+  const std::size_t texts = flags.parallel + flags.queue;  // of each model
+  options.max_connections = (beside ? 2 : 1) * texts + kSpareClients;
   HttpServer server(options, both);
   served = &server;
   const InterruptGuard guard(InterruptGuard::kEndToo, [] { served->wake(); });

@@ -198,6 +198,7 @@ void HttpServer::run(const std::function<bool()>& now) {
     for (std::size_t i = 0; i < ids.size(); ++i) attend(ids[i], polled[i + 2].revents);
     if (polled[1].revents != 0 && !stopping_) accept_all();
     drop_late();
+    fill_silence();
     if (stopping_) drop_idle();
   }
 }
@@ -285,13 +286,13 @@ void HttpServer::receive(ConnectionId id) {
 
 // The client has stopped sending. It may still read its answer (after shutdown(SHUT_WR)), or it may
 // be gone (after close()). Only a client that is gone replies to new bytes with a reset. So the
-// server sends some: the next bytes of a stream, or else an interim response, which an HTTP/1.1
-// client skips (RFC 9110, 15.2). HTTP/1.0 has none, so such a client counts as gone: it is mostly a
-// proxy whose own client has left (nginx).
+// server sends some: the filler of a stream, or an interim response, which an HTTP/1.1 client skips
+// (RFC 9110, 15.2). HTTP/1.0 has none, so such a client counts as gone: it is mostly a proxy whose
+// own client has left (nginx).
 void HttpServer::half_close(ConnectionId id) {
   Connection& connection = connections_.at(id);
-  if (std::exchange(connection.half_closed, true)) return;
-  if (connection.phase != Phase::Answering || connection.head_written) return;
+  if (std::exchange(connection.half_closed, true) || connection.phase != Phase::Answering) return;
+  if (connection.head_written) return stream(id, connection.filler);
   connection.chunked ? queue(id, kContinue) : drop(id);
 }
 
@@ -320,6 +321,7 @@ void HttpServer::parse(ConnectionId id, std::string_view bytes) {
     connection.close_after = !request->keep_alive;
     connection.chunked = !request->is_http_1_0;
     connection.head_written = false;
+    connection.filler.clear();
     connection.head_only = request->method == "HEAD";
     return handler_.on_request(id, std::move(*request));
   }
@@ -370,8 +372,11 @@ void HttpServer::answer(ConnectionId id, HttpAnswer answer) {
   queue(id, connection->head_only ? std::string_view() : answer.body);
 }
 
-void HttpServer::begin_stream(ConnectionId id, const std::string& content_type) {
-  if (find(id, Phase::Answering) == nullptr) return;
+void HttpServer::begin_stream(ConnectionId id, const std::string& content_type,
+                              std::string filler) {
+  Connection* const connection = find(id, Phase::Answering);
+  if (connection == nullptr) return;
+  connection->filler = std::move(filler);
   // nginx would keep a stream back until it ends.
   write_head(id, {200, content_type, {}, {{"X-Accel-Buffering", "no"}}}, false);
 }
@@ -432,6 +437,7 @@ void HttpServer::queue(ConnectionId id, std::string_view bytes) {
   if (it == connections_.end()) return;
   Connection& connection = it->second;
   if (connection.unsent_bytes() == 0) wait_for_client(connection);
+  if (connection.phase == Phase::Answering) connection.since = Clock::now();
   connection.unsent += bytes;
   unsent_bytes_ += bytes.size();
   send_more(id);
@@ -490,6 +496,16 @@ void HttpServer::drop_late() {
     if (connection.deadline <= now) late.push_back(id);
   }
   for (const ConnectionId id : late) drop(id);
+}
+
+void HttpServer::fill_silence() {
+  const auto last = Clock::now() - options_.filler_time;
+  std::vector<ConnectionId> silent;
+  for (const auto& [id, connection] : connections_) {
+    const bool streams = connection.phase == Phase::Answering && connection.head_written;
+    if (streams && connection.since <= last) silent.push_back(id);
+  }
+  for (const ConnectionId id : silent) stream(id, connections_.at(id).filler);
 }
 
 void HttpServer::drop_idle() {

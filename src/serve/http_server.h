@@ -21,14 +21,17 @@ struct HttpAnswer {
 };
 
 struct HttpServerOptions {
-  std::string host = "127.0.0.1";  // an address or a name
-  std::uint16_t port = 0;          // 0: the system chooses a free port
-  std::size_t max_connections = 128;
+  std::string host = "127.0.0.1";     // an address or a name
+  std::uint16_t port = 0;             // 0: the system chooses a free port
+  std::size_t max_connections = 128;  // further clients are not answered
   // Of answers, for all clients together, besides the largest one that is complete.
   std::size_t max_unsent_bytes = 64 << 20;
   std::chrono::milliseconds idle_time{60'000};  // how long a connection may wait between requests
   std::chrono::milliseconds request_time{20'000};  // from the first byte of a request to its last
   std::chrono::milliseconds send_time{20'000};  // how long a client may take no byte of its answer
+  // After this time without a piece of a stream, its filler is sent. (nginx closes a connection
+  // that is silent for 60 seconds.)
+  std::chrono::milliseconds filler_time{15'000};
   HttpLimits limits;
 };
 
@@ -75,7 +78,9 @@ class HttpServer {
   // Answer the request of a connection: answer(); or begin_stream(), any number of stream(), and
   // end_stream(). break_answer() ends either. They do nothing if the connection is gone.
   void answer(ConnectionId connection, HttpAnswer answer);
-  void begin_stream(ConnectionId connection, const std::string& content_type);
+  // filler: a piece that the client skips, such as a comment. It shows proxies that the server is
+  // still there, and shows the server whether the client is.
+  void begin_stream(ConnectionId connection, const std::string& content_type, std::string filler);
   void stream(ConnectionId connection, std::string_view piece);
   void end_stream(ConnectionId connection);
   // Closes the connection, so that the client sees that the answer is incomplete.
@@ -99,7 +104,8 @@ class HttpServer {
     std::size_t sent = 0;        // bytes of `unsent` that were sent
     std::size_t dropped = 0;     // bytes after the last request, never parsed
     Clock::time_point deadline;  // end of the phase; never, while the handler works
-    Clock::time_point since;     // start of the idle time
+    Clock::time_point since;     // start of the idle time; of a stream, when it last got bytes
+    std::string filler;          // of a stream that has begun
     bool in_request = false;
     bool chunked = false;
     bool head_only = false;
@@ -129,6 +135,7 @@ class HttpServer {
   void wait_for_client(Connection& connection) const;
   void drop(ConnectionId id);
   void drop_late();
+  void fill_silence();
   void drop_idle();
   Connection* find(ConnectionId id, Phase phase);
   int wait_milliseconds() const;

@@ -340,7 +340,6 @@ void Scheduler::step() {
   stats_.passes += 1;
   stats_.pass_seconds += seconds;
   stats_.prompt_tokens += prompt_tokens;
-  stats_.new_tokens += scored;
 }
 
 // True if a text whose next token is chosen in this step needs its logits.
@@ -368,18 +367,21 @@ void Scheduler::choose(Slot& slot, std::span<float> logits, TokenId likeliest) {
     return finish(slot, std::move(event), StopReason::Stopped, problem.what());
   }
   if (next.token) {
+    {
+      const std::lock_guard lock(mutex_);
+      stats_.new_tokens += 1;
+    }
     event.offset = running.visible.characters();
     event.piece = running.visible.push(*next.token);
     if (running.n_top) event.score = score_of(raw_, *next.token, *running.n_top);
-    if (running.visible.stopped()) {
-      return finish(slot, std::move(event), StopReason::Stopped);
-    }
+    if (running.visible.stopped()) next.end = StopReason::Stopped;
   }
   if (next.end) {
     event.piece += running.visible.finish();
-    return finish(slot, std::move(event), *next.end);
+    finish(slot, std::move(event), *next.end);
+  } else if (!event.piece.empty() || event.score) {
+    emit(std::move(event));
   }
-  if (!event.piece.empty() || event.score) emit(std::move(event));
 }
 
 // Frees the slot, which keeps the keys and values for later texts.
@@ -420,7 +422,10 @@ void Scheduler::fail_all(const char* problem) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     first = events_.empty();
-    if (slots_.empty()) waiting_.clear();
+    if (slots_.empty()) {
+      stats_.usable = false;
+      waiting_.clear();
+    }
     // Texts are admitted in the order of their ids: those that wait come after the running ones.
     const auto end =
         waiting_.empty() ? unfinished_.end() : unfinished_.lower_bound(waiting_.front().id);

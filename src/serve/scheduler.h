@@ -26,6 +26,7 @@ struct SchedulerStats {
   std::uint64_t new_tokens = 0;
   std::uint64_t passes = 0;
   double pass_seconds = 0.0;
+  bool usable = true;  // false: no text can be generated any more, for example if the GPU failed
 };
 
 // Generates many texts at the same time. A thread of its own runs the engine, step by step:

@@ -65,9 +65,13 @@ void Service::on_request(ConnectionId connection, HttpRequest request) {
   if (reply) server_->answer(connection, std::move(*reply));
 }
 
-HttpAnswer Service::refuse(const ApiError& error) {
+void Service::count_refused(const ApiError& error) {
   ++refused_;
   if (options_.on_refused) options_.on_refused(error);
+}
+
+HttpAnswer Service::refuse(const ApiError& error) {
+  count_refused(error);
   HttpAnswer answer{error.status(), kJson, error.json(), {}};
   if (error.status() == 401) answer.headers = {{"WWW-Authenticate", "Bearer"}};
   if (error.status() == 429) answer.headers = {{"Retry-After", "1"}};
@@ -123,10 +127,12 @@ const Service::Route& Service::find_route(std::string_view path) {
   }};
   static constexpr Route kPage = {"GET", "", &Service::page};  // page.cpp has the paths
   if (find_page_file(path) != nullptr) return kPage;
-  std::string paths;
   for (const Route& route : kRoutes) {
     const bool is_folder = route.path.ends_with('/');
     if (is_folder ? path.starts_with(route.path) : path == route.path) return route;
+  }
+  std::string paths;
+  for (const Route& route : kRoutes) {
     paths += fmt::format("{}{}", paths.empty() ? "" : ", ", route.path);
   }
   throw ApiError(
@@ -232,7 +238,7 @@ void Service::submit(ConnectionId connection, std::vector<TextRequest> texts,
     answering_.emplace(connection, Answering{std::move(answer), *first, n});
     for (std::size_t i = 0; i < n; ++i) owners_[*first + i] = connection;
     if (!is_stream) return;
-    server_->begin_stream(connection, "text/event-stream");
+    server_->begin_stream(connection, "text/event-stream", ":\n\n");
     server_->stream(connection, begin);
   } catch (...) {
     forget(connection, *first, n);
@@ -277,9 +283,11 @@ void Service::fail(ConnectionId connection, const std::string& problem) {
   if (it == answering_.end()) return;
   const bool is_stream = it->second.writer->is_stream();
   forget(connection, it->second.first, it->second.n_texts);
-  if (is_stream) return server_->break_answer(connection);
   try {
-    server_->answer(connection, refuse(ApiError::server_error(problem)));
+    const ApiError error = ApiError::server_error(problem);
+    if (!is_stream) return server_->answer(connection, refuse(error));
+    count_refused(error);
+    server_->break_answer(connection);
   } catch (const std::exception&) {  // no memory, not even for this
     server_->break_answer(connection);
   }
@@ -294,10 +302,12 @@ void Service::forget(ConnectionId connection, TextId first, std::size_t n_texts)
 }
 
 void Service::finish(ConnectionId connection, Answer& writer) {
+  const std::optional<ApiError> error = writer.error();
   if (writer.is_stream()) {
+    if (error) count_refused(*error);
     server_->stream(connection, writer.finish());
     server_->end_stream(connection);
-  } else if (const std::optional<ApiError> error = writer.error()) {
+  } else if (error) {
     server_->answer(connection, refuse(*error));
   } else {
     server_->answer(connection, {200, kJson, writer.finish(), {}});
@@ -330,6 +340,10 @@ Service::Reply Service::page(ConnectionId, const HttpRequest& request) {
 }
 
 Service::Reply Service::health(ConnectionId, const HttpRequest&) {
+  if (!scheduler_->stats().usable) {
+    throw ApiError(503, "", "",
+                   "server: no text can be generated any more; start the server again");
+  }
   return json_answer({{"status", "ok"}});
 }
 

@@ -84,6 +84,7 @@ class Service : public HttpServer::Handler {
   void forget(ConnectionId connection, TextId first, std::size_t n_texts);
   void finish(ConnectionId connection, Answer& answer);
   HttpAnswer refuse(const ApiError& error);
+  void count_refused(const ApiError& error);
   nlohmann::json model_json(const std::string& name) const;
 
   const ServedModel& model_;

@@ -215,6 +215,7 @@ void ChatFormat::check_variables(const Json& variables) const {
 
 void ChatFormat::recognise_chatml() {
   if (!tokenizer_->id_of(kChatStart) || !tokenizer_->id_of(kChatEnd)) return;
+  if (!now_ && reads("strftime_now")) return;  // each conversation has the date of its day
   try {
     const Message asked = {"user", "Who?"};
     const std::string plain = chatml_text({{asked}});

@@ -16,8 +16,8 @@ namespace {
 using namespace std::chrono_literals;
 
 // Answers "/large" with kLarge bytes, "/soon" at the first wake after 200 ms, "/later" never,
-// "/stream" with a part of a stream, and everything else with two bytes. "/stop" stops the server
-// first.
+// "/stream" with a part of a stream, "/silent" with the head of a stream, and everything else with
+// two bytes. "/stop" stops the server first.
 struct Echo : HttpServer::Handler {
   void on_request(ConnectionId connection, HttpRequest request) override {
     if (request.path == "/later") return;
@@ -26,11 +26,12 @@ struct Echo : HttpServer::Handler {
       return;
     }
     if (request.path == "/stream") {
-      server->begin_stream(connection, "text/plain");
+      server->begin_stream(connection, "text/plain", "");
       server->stream(connection, std::string(kPart, 'k'));
       ++answered;
       return;
     }
+    if (request.path == "/silent") return server->begin_stream(connection, "text/plain", "filler");
     if (request.path == "/stop") server->stop();
     const bool large = request.path == "/large";
     server->answer(connection, {200, "text/plain", std::string(large ? kLarge : 2, 'k'), {}});
@@ -277,6 +278,23 @@ TEST_F(HttpServerTest, AnswersAClientThatSendsNoMore) {
   EXPECT_TRUE(at_once.starts_with("HTTP/1.1 200 OK\r\n")) << at_once;
   EXPECT_EQ(client().send("GET /soon HTTP/1.0\r\n\r\n").send_no_more().read(), "");
   EXPECT_TRUE(becomes(echo_.gone, 1));
+}
+
+TEST_F(HttpServerTest, LearnsWhetherTheClientOfASilentStreamIsThere) {
+  { client().get("/silent").read(15); }  // this client leaves before the first piece
+  EXPECT_TRUE(becomes(echo_.gone, 1));
+  Client waiting = client();
+  std::string all = waiting.get("/silent").send_no_more().read(1);
+  while (!all.ends_with("\r\n6\r\nfiller\r\n") && !all.ends_with("]")) all += waiting.read(1);
+  EXPECT_FALSE(all.ends_with("[silence]")) << all;
+  EXPECT_EQ(echo_.gone, 1);
+}
+
+TEST_F(HttpServerTest, FillsTheSilenceOfAStream) {
+  options_.filler_time = 100ms;
+  const std::string all = client().get("/silent").read(300);
+  EXPECT_NE(all.find("6\r\nfiller\r\n6\r\nfiller\r\n"), std::string::npos) << all;
+  EXPECT_TRUE(client().get("/soon").read(15).starts_with("HTTP/1.1 200 OK"));  // has no filler
 }
 
 TEST_F(HttpServerTest, AClientThatIsRefusedSeesWhy) {

@@ -136,6 +136,7 @@ void SchedulerTest::expect_each_as_alone() {
     const TextId id = scheduler.submit({requests[i]}).value();
     collect(scheduler, 1, single);
     EXPECT_EQ(made, single[id]) << "text " << i;
+    EXPECT_EQ(scheduler.stats().new_tokens, made.tokens.size()) << "text " << i;
     const Made expected = alone(requests[i]);
     EXPECT_EQ(made.text, expected.text) << "text " << i;
     EXPECT_EQ(made.tokens, expected.tokens) << "text " << i;

@@ -436,6 +436,12 @@ TEST_F(ChatFormatSource, IsChatMlOnlyIfItNeverWritesAnythingElse) {
       "{% if messages[0].role != 'system' %}<|im_start|>system\nBe kind.<|im_end|>\n{% endif %}";
   EXPECT_TRUE(is_chatml("m.content", own));
   EXPECT_FALSE(is_chatml("m.content", "<|im_start|>system\nBe kind.<|im_end|>\n"));
+
+  // The date of a default system prompt must not stay the date on which a server was started.
+  std::string dated = own;
+  dated.replace(dated.find("Be kind."), 8, "{{ strftime_now('%Y') }}");
+  EXPECT_FALSE(is_chatml("m.content", dated));
+  EXPECT_TRUE(ChatFormat::open(folder_.path(), tokenizer_, {.now = local_time()}).is_chatml());
 }
 
 std::vector<ToolMessage> with_answer(const std::string& content) {

@@ -52,7 +52,7 @@ std::optional<Value> element(Runtime& runtime, const Value& value, const Value& 
     return found == nullptr ? std::nullopt : std::optional(*found);
   }
   if (!key.is_whole()) return std::nullopt;
-  if (value.is_sequence()) {
+  if (value.is_sequence() && !value.is_iterator) {
     const auto at = place(key.whole(), value.list->size());
     return at ? std::optional((*value.list)[*at]) : std::nullopt;
   }
@@ -198,7 +198,7 @@ Value item(Runtime& runtime, const Value& value, const Value& key) {
 Value slice(Runtime& runtime, const Value& value, const Value& first, const Value& last,
             const Value& step) {
   if (value.is(Kind::Undefined)) not_defined(value);
-  if (!value.is_sequence() && !value.is(Kind::String)) {
+  if ((!value.is_sequence() || value.is_iterator) && !value.is(Kind::String)) {
     throw Failure("[:]: expected a list or a string, found {}", kind_name(value));
   }
   for (const Value& bound : {first, last, step}) {
@@ -273,6 +273,7 @@ Values elements(Runtime& runtime, const Value& value) {
 }
 
 std::size_t length(Runtime& runtime, const Value& value) {
+  if (value.is_iterator) throw Failure("length: expected a list, found {}", kind_name(value));
   switch (value.kind) {
     case Kind::Undefined:
       return 0;

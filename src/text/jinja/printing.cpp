@@ -286,7 +286,7 @@ std::string kind_name(const Value& value) {
     case Kind::String:
       return "a string";
     case Kind::List:
-      return "a list";
+      return value.is_iterator ? "an iterator ('| list' makes it a list)" : "a list";
     case Kind::Tuple:
       return "a tuple";
     case Kind::Dict:

@@ -67,6 +67,7 @@ Value first(Runtime& runtime, const Value& value, const Arguments& arguments) {
 
 Value last(Runtime& runtime, const Value& value, const Arguments& arguments) {
   arguments.take("last", {});
+  if (value.is_iterator) throw Failure("last: expected a list, found {}", kind_name(value));
   const Values all = elements(runtime, value);
   return all.empty() ? runtime.undefined("the last element of an empty sequence") : all.back();
 }

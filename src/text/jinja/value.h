@@ -37,7 +37,8 @@ struct Value {
 
   Kind kind = Kind::Undefined;
   bool is_markup = false;  // a string for HTML (x | safe): text added to it is escaped
-  // A list that Python makes while it is read (x | select): true, even if it turns out to be empty.
+  // A list that Python makes while it is read (x | select): it is true, even if it turns out to be
+  // empty, and it has neither a length nor an element [0].
   bool is_iterator = false;
   union {
     bool boolean;
