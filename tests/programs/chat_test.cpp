@@ -357,6 +357,15 @@ TEST_F(ChatAtATerminal, StopsAnAnswerAtCtrlCAndKeepsTheConversation) {
   EXPECT_NE(saved.exchanges[0].answer.find('e'), std::string::npos);
 }
 
+// A loop of a shell must end, too.
+TEST_F(ChatAtATerminal, CtrlCEndsTheProgramWhereOnlyOneQuestionWasAsked) {
+  PseudoTerminal terminal = start({"-n", "15000", "hello"});
+  ASSERT_FALSE(terminal.wait_for("e").empty());  // a part of the answer
+  terminal.type("\x03");
+  terminal.wait_for("[stopped]");
+  EXPECT_EQ(terminal.wait_for_end(), -SIGINT);
+}
+
 TEST_F(ChatAtATerminal, RemembersLinesAndEditsThemCharacterByCharacter) {
   PseudoTerminal terminal = start({"-n", "1"});
   terminal.wait_for("> ");
