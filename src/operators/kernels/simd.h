@@ -83,7 +83,8 @@ STAGECRAFT_INLINE void prefetch_from_memory(const std::byte* at) {
 }
 
 // See Kernels::two_panels. A Zen 3 then generates 1.06 to 1.24 times as fast with one thread, and
-// 0.98 to 1.25 times with two. Not measured with other instruction sets.
+// 0.98 to 1.25 times with two. A Zen 4 with AVX-512 generates more slowly: 0.81 to 0.95 times with
+// one thread, 0.90 to 1.03 with two. Not measured with AVX-VNNI.
 #if defined(__AVX2__) && !defined(__AVXVNNI__) && !defined(__AVX512F__)
 constexpr bool kTwoPanels = true;
 #else
