@@ -34,4 +34,8 @@ if(has_emulator)
   target_link_libraries(stagecraft_cuda_emulator PRIVATE engine stagecraft_flags PkgConfig::libedit)
   # The emulator reads the program's symbols, at the addresses at which the linker puts them.
   target_link_options(stagecraft_cuda_emulator PRIVATE -no-pie)
+else()  # ./stage asks for it where --backend cuda-emulator is given
+  add_custom_target(stagecraft_cuda_emulator
+    ${CMAKE_COMMAND} -E echo "--backend cuda-emulator: expected Linux and GCC 12 or newer, found another system or compiler"
+    COMMAND ${CMAKE_COMMAND} -E false VERBATIM)
 endif()

@@ -18,7 +18,7 @@ from torch import Tensor
 import dump
 from llama import EMBEDDING, HEAD
 
-FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 
 
 def load_bin(path: Path) -> dict[str, Tensor]:

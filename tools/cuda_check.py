@@ -31,6 +31,7 @@ INCLUDES = [f"-I{EMULATOR}", f"-I{EMULATOR / 'include'}", f"-I{EMULATOR / 'cuda_
 FLAGS = ["-std=c++20", "-O0", "-g", "-fno-pie", "-Werror=vla", "-fno-builtin", "-ffp-contract=off", "-fno-extern-tls-init",
          "-fno-jump-tables",  # a switch through a table looks like a call through a pointer
          "-ftrivial-auto-var-init=pattern", "-fsanitize=thread,bounds-strict", "--param=tsan-distinguish-volatile=1"]
+OLDEST_GCC = 12  # the first with -ftrivial-auto-var-init
 PADDING = 16 << 10  # bytes after each shared array: a small overrun does not reach the next one
 VARIABLE_PADDING = 1 << 10  # the same after each variable
 DYNAMIC_BYTES = 227 << 10  # dynamic_bytes in memory.h
@@ -106,6 +107,9 @@ def compiler():
         raise Problem(f"expected the C++ compiler {name}, found none")
     if "clang" in os.path.basename(os.path.realpath(shutil.which(name))):
         raise Problem(f"the emulator needs the code that g++ generates: expected g++ in CXX, found {name}")
+    version = subprocess.run([name, "-dumpversion"], stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+    if version.split(".")[0].isdecimal() and int(version.split(".")[0]) < OLDEST_GCC:
+        raise Problem(f"the emulator needs a newer g++: expected {OLDEST_GCC} or newer, found {version}")
     return ["ccache", name] if can_use_ccache() else [name]
 
 

@@ -4,6 +4,7 @@ Each part prints what it does and how long it took. The tests run last, so that 
 output.
 """
 import argparse
+import functools
 import os
 import pathlib
 import platform
@@ -20,7 +21,7 @@ import sysroot
 
 ROOT = repository.ROOT
 BUILD = ROOT / "build"
-CORES = str(os.cpu_count() or 2)
+CORES = str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2)
 # Modules whose tests pass files and text from outside to a parser.
 PARSER_MODULES = ("base", "checkpoint", "formats", "fuzz", "hostile", "model", "operators", "programs", "text")
 # Tests of data that threads share: GoogleTest patterns by module.
@@ -92,7 +93,7 @@ def tracked(*patterns):
 
 def preset(name, *targets):
     """Configures a preset of CMakePresets.json and builds these targets of it; default: all."""
-    quietly(f"{name}.log", "cmake", "--preset", name)
+    quietly(f"{name}.log", "cmake", "--preset", name, "-DSTAGECRAFT_WERROR=ON")
     quietly(f"{name}.log", "cmake", "--build", "--preset", name, "--target", *(targets or ["all"]))
 
 
@@ -291,18 +292,22 @@ def check_cuda(_):
     ours = tracked("src/operators/cuda/*.cu", "src/operators/on_gpu/*.cu", "course/mine/*.cu")
     of_tests = [f"tests/cuda_emulator/{name}.cu" for name in ("broken", "fragments", "functions", "ladder",
                                                                    "unchecked")]
-    for kernel in [*ours, *of_stage_11, *of_tests]:
-        for processor in ("sm_80", "sm_90"):
-            log = f"nvcc-{pathlib.Path(kernel).parent.name}-{pathlib.Path(kernel).stem}-{processor}.log"
-            quietly(log, nvcc, "-std=c++20", f"-arch={processor}", "-Werror", "all-warnings", "-Xptxas", "-v", "-I", ROOT,
-                    "-I", ROOT / "src", "-I", ROOT / "src" / "cuda_emulator" / "include", "-c", ROOT / kernel, "-o",
-                    os.devnull)
-            spilled = [line.strip() for line in (BUILD / log).read_text().splitlines()
-                       if re.search(r"\b[1-9]\d* bytes spill", line)]
-            if spilled:
-                raise Failed(f"{kernel}: {processor}: expected no spilled registers, found {spilled[0]}")
+    with futures.ThreadPoolExecutor(int(CORES)) as pool:
+        list(pool.map(functools.partial(compile_kernel, nvcc), [*ours, *of_stage_11, *of_tests]))
     if found:  # the packages on PyPI have no runtime library to link
         check_program_for_gpus()
+
+
+def compile_kernel(nvcc, kernel):
+    for processor in ("sm_80", "sm_90"):
+        log = f"nvcc-{pathlib.Path(kernel).parent.name}-{pathlib.Path(kernel).stem}-{processor}.log"
+        quietly(log, nvcc, "-std=c++20", f"-arch={processor}", "-Werror", "all-warnings", "-Xptxas", "-v", "-I", ROOT,
+                "-I", ROOT / "src", "-I", ROOT / "src" / "cuda_emulator" / "include", "-c", ROOT / kernel, "-o",
+                os.devnull)
+        spilled = [line.strip() for line in (BUILD / log).read_text().splitlines()
+                   if re.search(r"\b[1-9]\d* bytes spill", line)]
+        if spilled:
+            raise Failed(f"{kernel}: {processor}: expected no spilled registers, found {spilled[0]}")
 
 
 def check_program_for_gpus():

@@ -162,7 +162,7 @@ Response Response::read(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
   Response response;
   response.outputs = tensors_of(file);
-  const std::string& status = field(file, "status");
+  const std::string status = field(file, "status");
   if (status.size() != 1 || status[0] < '0' || status[0] > '3') {
     throw Error("'status': found {}", status);
   }
