@@ -1,6 +1,5 @@
 # cmake --install build/release --prefix P: the program, the models it finds beside itself, and the
 # library for find_package(stagecraft), which gives the target stagecraft::engine.
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/stagecraft)
 

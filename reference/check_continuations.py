@@ -75,17 +75,17 @@ def check(args: argparse.Namespace) -> bool:
         top = logits.topk(2)
         gaps = (top.values[:, 0] - top.values[:, 1]).tolist()
         chosen = top.indices[:, 0].tolist()
-        parts = [i for i, token in enumerate(made_ids) if chosen[i] != token]
+        differing = [i for i, token in enumerate(made_ids) if chosen[i] != token]
         ended = len(made_ids) < args.tokens
         if ended and chosen[len(made_ids)] not in end_tokens(model):
-            parts.append(len(made_ids))
+            differing.append(len(made_ids))
         places = range(len(made_ids) + ended)
         ties = [i for i in places if gaps[i] <= 2 * spread]
-        wrong = [i for i in parts if i not in ties]
+        wrong = [i for i in differing if i not in ties]
         print(
             f"{prompt!r}: {len(made_ids)} tokens{' and the end' if ended else ''}, "
             f"spread {spread:.1e}, least gap {min(gaps[i] for i in places):.1e}: "
-            + (f"WRONG at {wrong}" if wrong else "parts where undecided" if parts else "equal")
+            + (f"WRONG at {wrong}" if wrong else "differs only where two tokens are equally likely" if differing else "equal")
             + (f"; closer than f32 can tell at {ties}" if ties else "")
         )
         right = right and not wrong

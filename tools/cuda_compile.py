@@ -141,8 +141,8 @@ def compile_cuda(words, fast, trusted, cached):
             text = cuda_check.with_nan_marks(text, unmarked)
         if not fast and not trusted:
             look(text)
-            if unmarked := cuda_check.unmarked_function(text, source):  # nvcc would refuse it, too
-                raise Refused(*unmarked)
+            if found := cuda_check.unmarked_function(text, source):  # nvcc would refuse it, too
+                raise Refused(*found)
         text = cuda_check.changed_assembly(own_functions(text), checked=not fast)
         assembly.write_text(with_tables(text, source), encoding="utf-8")
         run([words[0], "-c", assembly, "-o", output])

@@ -76,7 +76,7 @@ def packages(*names):
     run(ROOT / "stage", "packages", *names)
 
 
-def environment(name, log):
+def virtual_python(name, log):
     """The Python of the virtual environment build/NAME. Makes it, also if an earlier try stopped half-way."""
     folder = BUILD / name
     if not (folder / "bin" / "pip").exists():
@@ -108,7 +108,7 @@ def check_format(_):
 
 def check_reference(_):
     """the PyTorch dumps are made again and compared with the committed ones"""
-    python = environment("venv", "venv.log")
+    python = virtual_python("venv", "venv.log")
     install = [python, "-m", "pip", "install", "--disable-pip-version-check",
                "-r", ROOT / "reference" / "requirements.txt"]
     # PyTorch's CPU wheel ("+cpu") is not on PyPI: it comes from pip's configured index, or from this one.
@@ -278,7 +278,7 @@ def check_python(_):
     """the Python package, installed into its own environment, and its notebook"""
     packages("python3-dev")
     run(ROOT / "stage", "build", "--only", "version")  # installs the libraries
-    python = environment("python_package", "python.log")
+    python = virtual_python("python_package", "python.log")
     quietly("python.log", python, "-m", "pip", "install", ROOT, "matplotlib")
     run(python, ROOT / "tests" / "python" / "module_test.py")
 
@@ -335,7 +335,7 @@ def check_program_for_gpus():
 
 def nvcc_from_pypi(folder):
     """Makes an environment that no other part of the project sees."""
-    python = environment(folder.name, "nvcc.log")
+    python = virtual_python(folder.name, "nvcc.log")
     quietly("nvcc.log", python, "-m", "pip", "install", "nvidia-cuda-nvcc", "nvidia-cuda-cccl")
     found = sorted(folder.glob("lib/python*/site-packages/nvidia/*/bin/nvcc"))
     if not found:
