@@ -14,7 +14,8 @@ from serving import MODELS, serving
 
 PROGRAM = sys.argv[1:2]
 QUIET = "document.getElementById('stop').hidden && document.querySelector('.assistant .actions')"
-# Makes streams as slow as a slow line: one event every 50 ms, on any processor.
+# Makes streams as slow as a slow line: one event every 50 ms, on any processor. A comment before each event says that
+# the line still works.
 SLOW_LINE = """
     const fast = window.fetch;
     window.fetch = async (path, options) => {
@@ -31,7 +32,7 @@ SLOW_LINE = """
           }
           await new Promise((later) => setTimeout(later, 50));
           options.signal.throwIfAborted();
-          out.enqueue(new TextEncoder().encode(waiting.shift() + "\\n\\n"));
+          out.enqueue(new TextEncoder().encode(`: slow\\n\\n: line\\n${waiting.shift()}\\n\\n`));
         },
       });
       return new Response(slow, answer);
@@ -194,6 +195,22 @@ class Page(unittest.TestCase):
             page.wait(QUIET)
             self.assertEqual(page.text(".user .body"), "Once upon a time, there")
 
+    def test_keeps_an_answer_that_a_reload_interrupts(self):
+        with serving(PROGRAM, "--model", MODELS / "story") as server:
+            page = self.open(server, max_tokens=400)
+            page.run(SLOW_LINE)
+            page.type("#prompt", "Once upon a time")
+            page.press("Enter")
+            kept = "JSON.stringify(localStorage)"
+            page.wait(f"{kept}.includes('Once upon a time')", seconds=1)
+            page.wait(f"{kept}.includes('logprob')")  # also before the page is left
+            text = page.text(".assistant .body")
+            page.open(f"http://127.0.0.1:{server.port}/")
+            page.wait("document.querySelector('.assistant .token')")
+            self.assertEqual(page.text(".user .body"), "Once upon a time")
+            self.assertTrue(page.text(".assistant .body").startswith(text))
+            self.assertIn("Continue", page.texts(".assistant .actions button"))
+
     def test_two_models_side_by_side(self):
         with serving(PROGRAM, "--model", MODELS / "story", "--beside", MODELS / "story") as server:
             page = self.page
@@ -320,15 +337,18 @@ class Page(unittest.TestCase):
                                       ".map((one) => one.value)"), ["a", "open"])
             self.assertEqual(page.log(), [])
 
-    def test_takes_the_conversations_of_another_tab(self):
+    def test_takes_the_conversations_and_settings_of_another_tab(self):
         with serving(PROGRAM, "--model", MODELS / "chat") as server:
             page = self.open(server)
             say(page, "Hello!")
             page.run("const key = Object.keys(localStorage).find((name) => name !== 'stagecraft-theme');"
-                     "const newValue = JSON.stringify({ conversations: [{ id: 'x', title: 'Other', messages: [] }] });"
+                     "const newValue = JSON.stringify({ conversations: [{ id: 'x', title: 'Other', messages: [] }],"
+                     "settings: { seed: 8 } });"
                      "dispatchEvent(new StorageEvent('storage', { key, newValue }))")
             self.assertEqual(page.texts("#conversations option"), ["Hello!", "Other"])
             self.assertEqual(len(page.texts(".assistant .body")), 1)
+            page.click("#settings-open")
+            self.assertEqual(page.run("return document.querySelector('[name=seed]').value"), "8")
 
 
 def take_pictures(folder):

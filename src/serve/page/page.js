@@ -43,6 +43,8 @@ function tryToStore(area, name, value) {
 
 const THEME = "stagecraft-theme";
 const MOST_CONVERSATIONS = 40;
+const SAVE_EVERY = 2000;  // milliseconds, while an answer is written
+let savedAt = 0;
 let kept = { conversations: [], current: null, settings: {} };
 
 // Conversations hold token ids, which have another meaning for another model: each model, or pair, has its own store.
@@ -67,6 +69,7 @@ function removeOldest() {
 
 // If the browser's storage is full, the oldest conversations are removed.
 function save() {
+  savedAt = performance.now();
   while (kept.conversations.length > MOST_CONVERSATIONS) removeOldest();
   for (;;) {
     try {
@@ -78,10 +81,13 @@ function save() {
   }
 }
 
-// Another tab has saved: takes its conversations, except the one that is open here.
+// Another tab has saved: takes its settings and its conversations, except the one that is open here. (An answer
+// that is being written has its settings already.)
 function takeOthers(text) {
+  const found = JSON.parse(text);
   const own = current();
-  const others = JSON.parse(text).conversations.map((one) => (one.id === own.id ? own : one));
+  const others = found.conversations.map((one) => (one.id === own.id ? own : one));
+  kept.settings = found.settings ?? kept.settings;
   kept.conversations = others.includes(own) ? others : [own, ...others];
   showConversations();
 }
@@ -133,7 +139,9 @@ async function* events(answer) {
     const parts = (text + value).split("\n\n");
     text = parts.pop();
     for (const part of parts) {
-      const data = part.replace(/^data: /, "");
+      const lines = part.split("\n").filter((line) => !line.startsWith(":"));  // without comments
+      if (lines.length === 0) continue;
+      const data = lines.join("\n").replace(/^data: /, "");
       if (data === "[DONE]") return;
       const event = JSON.parse(data);
       if (event.error) throw new Error(event.error.message);
@@ -218,6 +226,7 @@ async function write(conversation, message, request) {
   const asked = answersOf(message).filter(([, answer]) => answer.finish !== "stop");
   const had = asked.map(([, answer]) => answer.tokens.length);
   for (const [, answer] of asked) answer.finish = null;
+  save();  // a browser may discard the tab at any time
   show();
   say("Writing …");
   const said = await Promise.all(asked.map(async ([one, answer], i) => {
@@ -256,6 +265,7 @@ async function receive(message, answer, stream) {
       answer.prompt = event.prompt_token_ids ?? choice.prompt_token_ids ?? [];
     }
     take(answer, choice);
+    if (performance.now() - savedAt > SAVE_EVERY) save();
     showNew(message, answer);
   }
 }
@@ -702,6 +712,7 @@ function listen() {
     tryToStore("localStorage", THEME, theme);
     if (glass) look();
   };
+  addEventListener("pagehide", () => { if (writing) save(); });
   addEventListener("storage", (event) => { if (event.key === store() && event.newValue) takeOthers(event.newValue); });
   byId("glass-close").onclick = closeGlass;
   byId("glass-before").onclick = () => moveGlass(-1);
