@@ -37,6 +37,12 @@ SLOW_LINE = """
       });
       return new Response(slow, answer);
     };"""
+# Changes the logits of tokens in each chat: {id: number}.
+BIAS = """
+    const unbiased = window.fetch;
+    const biased = (body) => JSON.stringify({ ...JSON.parse(body), logit_bias: arguments[0] });
+    window.fetch = (path, options) =>
+      unbiased(path, path.includes("/chat/") ? { ...options, body: biased(options.body) } : options);"""
 HOSTILE = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>"
 
 
@@ -233,6 +239,50 @@ class Page(unittest.TestCase):
             self.assertEqual(page.texts(".assistant .who"), ["chat", "story"])
             first, second = page.texts(".assistant .body")
             self.assertTrue(first and second and first != second)
+
+    def test_the_second_model_answers_after_it_failed(self):
+        with serving(PROGRAM, "--model", MODELS / "chat", "--beside", MODELS / "chat") as server:
+            page = self.page
+            page.open(f"http://127.0.0.1:{server.port}/")
+            page.wait("document.querySelector('.welcome')")
+            page.run("const real = window.fetch; window.fetch = (path, options) => {"
+                     "if (!path.startsWith('/beside/')) return real(path, options);"
+                     "window.fetch = real; return real(path, { ...options, body: '{}' }); }")
+            say(page, "Hello, who are you?")
+            first, second = page.texts(".assistant .body")
+            self.assertTrue(first and not second)
+            page.click(".assistant .actions button:nth-child(2)")  # Continue
+            page.wait(QUIET)
+            again, second = page.texts(".assistant .body")
+            self.assertTrue(again.startswith(first) and second)
+
+    def test_an_empty_answer_is_an_answer(self):
+        with serving(PROGRAM, "--model", MODELS / "chat") as server:
+            page = self.open(server)
+            page.run(BIAS, {"2": 100})  # <|im_end|>
+            say(page, "Hello!")
+            self.assertEqual(page.text(".assistant .body"), "(empty)")
+            self.assertEqual(page.text("#said"), "(empty)")
+            self.assertEqual(page.texts(".assistant .actions button"), ["Retry"])
+            say(page, "Who are you?")
+            self.assertEqual(page.texts(".message .body"), ["Hello!", "(empty)", "Who are you?", "(empty)"])
+
+    def test_a_full_context_is_no_dead_end(self):
+        with serving(PROGRAM, "--model", MODELS / "chat", "--context", 64) as server:
+            page = self.open(server, max_tokens=None)
+            page.run(BIAS, {"0": -100, "1": -100, "2": -100})  # no end
+            for question in ("Hello, who are you?", "What do you like?"):
+                say(page, question)
+                self.assertIn("the context of 64 tokens is full", page.text("#status"))
+                self.assertEqual(page.texts(".message:last-child .actions button"), ["Retry", "Look inside"])
+            forgets = "it does not see the first 2 messages"
+            self.assertIn(forgets, page.text(".message:last-child .who"))
+            # Here the answer leaves room, but not for so long a message.
+            page = self.open(server, max_tokens=5)
+            say(page, "Hello, who are you?")
+            say(page, "the " * 35)
+            self.assertIn(forgets, page.text(".message:last-child .who"))
+            self.assertEqual(len(page.texts(".message:last-child .token")), 5)
 
     def test_shows_text_as_text(self):
         with serving(PROGRAM, "--model", MODELS / "chat", "--alias", HOSTILE) as server:

@@ -121,11 +121,11 @@ async function ask(path, body, signal) {
   const answer = await fetch(path, { ...options, headers, signal });
   if (answer.ok) return answer;
   if (answer.status === 401 && await askForKey()) return ask(path, body, signal);
-  let message = `the server answered ${answer.status}`;
+  let problem = { message: `the server answered ${answer.status}` };
   try {
-    message = (await answer.json()).error.message;
+    problem = (await answer.json()).error;
   } catch { /* not JSON: the message is the status */ }
-  throw new Error(message);
+  throw Object.assign(new Error(problem.message), { code: problem.code });
 }
 
 const askJson = async (path, body, signal) => (await ask(path, body, signal)).json();
@@ -152,8 +152,11 @@ async function* events(answer) {
 
 // ---- conversations ------------------------------------------------------------------------------
 // A conversation: { id, title, messages }. A message: { role: "user", text }, or
-// { role: "assistant", prompt: [ids], tokens: [{ id, text, logprob }], finish, beside }. "beside" is the
-// answer of the model beside the first one, with the same members.
+// { role: "assistant", prompt: [ids], tokens: [{ id, text, logprob }], finish, forgotten, beside }. "forgotten" is the
+// number of messages, the oldest, that the model did not see. "beside" is the answer of the model beside the first
+// one, with the same members.
+
+const NOTHING = "(empty)";  // in place of an answer without tokens
 
 let writing = null;  // the AbortController of the answer that is being written
 
@@ -181,49 +184,76 @@ function options() {
   return { ...sampling(), seed, stream: true, return_token_ids: true };
 }
 
-const newAnswer = () => ({ prompt: [], tokens: [], finish: null });
+// The model reads a text up to its context, and chooses one token more.
+const isFull = (one, answer) => idsOf(answer).length > one.context;
+const goesOn = ([one, answer]) => answer.finish !== "stop" && !isFull(one, answer);
 
 // The answers in a message, each with its model.
 function answersOf(message) {
   return [[model, message], ...(beside && message.beside ? [[beside, message.beside]] : [])];
 }
 
+// Forgets the older half of the messages that the model still sees: more than needed, so that there is room for the
+// answer and for some of the next messages. False if the last message is the only one.
+function forgetHalf(answer, before) {
+  const exchanges = Math.floor((before.length - answer.forgotten) / 2);
+  answer.forgotten += 2 * Math.ceil(exchanges / 2);
+  return exchanges > 0;
+}
+
+// An answer to the last of the messages, without tokens. past: the answer before it, or undefined.
+function newAnswer(one, past, before) {
+  const answer = { prompt: [], tokens: [], finish: null, forgotten: past?.forgotten ?? 0 };
+  const needed = Math.min(kept.settings.max_tokens ?? Infinity, one.context / 4);
+  if (past && idsOf(past).length + needed > one.context) forgetHalf(answer, before);
+  return answer;
+}
+
 // Adds an answer of each model to the messages of a conversation, and shows it while it is written.
-// The answers have the same seed; each model sees its own earlier answers.
 async function answerTo(conversation) {
   const before = conversation.messages.slice();
-  const message = { role: "assistant", ...newAnswer() };
-  if (beside) message.beside = newAnswer();
+  const past = before.findLast((one) => one.role === "assistant");
+  const message = { role: "assistant", ...newAnswer(model, past, before) };
+  if (beside) message.beside = newAnswer(beside, past?.beside ?? past, before);
   conversation.messages.push(message);
+  await write(conversation, message);
+}
+
+// The path and the body with which a model writes its answer to the last of the messages, or continues it after the
+// tokens that it already has. Each model sees its own earlier answers.
+function requestFor(one, answer, before, common) {
   const most = kept.settings.max_tokens;
-  const common = options();
-  await write(conversation, message, (one) => {
-    if (!one.chat) return ["/v1/completions", { ...common, prompt: before.at(-1).text, logprobs: 0, max_tokens: most ?? 200 }];
-    const system = kept.settings.system ? [{ role: "system", content: kept.settings.system }] : [];
-    const messages = before.map((past) =>
-      ({ role: past.role, content: textOf(one === beside ? past.beside ?? past : past) }));
-    return ["/v1/chat/completions", { ...common, messages: [...system, ...messages], logprobs: true, ...(most && { max_tokens: most }) }];
-  });
-}
-
-// Continues after the tokens that the answers already have.
-async function goOn(conversation, message) {
-  const common = options();
-  await write(conversation, message, (one, answer) => {
-    const prompt = idsOf(answer);
-    const room = Math.max(1, one.context - prompt.length);
+  if (answer.prompt.length > 0) {
     return ["/v1/completions", {
-      ...common, prompt, logprobs: 0, stop_token_ids: one.chat_end_tokens,
-      max_tokens: Math.min(kept.settings.max_tokens ?? (one.chat ? room : 200), room),
+      ...common, prompt: idsOf(answer), logprobs: 0, stop_token_ids: one.chat_end_tokens,
+      max_tokens: most ?? (one.chat ? -1 : 200),  // -1: up to the end of the context
     }];
-  });
+  }
+  if (!one.chat) return ["/v1/completions", { ...common, prompt: before.at(-1).text, logprobs: 0, max_tokens: most ?? 200 }];
+  const system = kept.settings.system ? [{ role: "system", content: kept.settings.system }] : [];
+  const messages = before.slice(answer.forgotten).map((past) =>
+    ({ role: past.role, content: textOf(one === beside ? past.beside ?? past : past) }));
+  return ["/v1/chat/completions", { ...common, messages: [...system, ...messages], logprobs: true, ...(most && { max_tokens: most }) }];
 }
 
-// request(model, answer): the path and the body with which a model writes its answer, or continues it.
-async function write(conversation, message, request) {
+async function askForAnswer(one, answer, before, common, signal) {
+  for (;;) {
+    try {
+      const [path, body] = requestFor(one, answer, before, common);
+      return await ask(one.base + path, body, signal);
+    } catch (problem) {
+      if (problem.code !== "context_length_exceeded" || !one.chat || !forgetHalf(answer, before)) throw problem;
+    }
+  }
+}
+
+// Writes or continues the answers in a message, with the same seed.
+async function write(conversation, message) {
   writing = new AbortController();
   const { signal } = writing;
-  const asked = answersOf(message).filter(([, answer]) => answer.finish !== "stop");
+  const common = options();
+  const before = conversation.messages.slice(0, conversation.messages.indexOf(message));
+  const asked = answersOf(message).filter(goesOn);
   const had = asked.map(([, answer]) => answer.tokens.length);
   for (const [, answer] of asked) answer.finish = null;
   save();  // a browser may discard the tab at any time
@@ -232,8 +262,7 @@ async function write(conversation, message, request) {
   const said = await Promise.all(asked.map(async ([one, answer], i) => {
     const begun = performance.now();
     try {
-      const [path, body] = request(one, answer);
-      await receive(message, answer, await ask(one.base + path, body, signal));
+      await receive(message, answer, await askForAnswer(one, answer, before, common, signal));
     } catch (problem) {
       if (!signal.aborted) return { problem };
       answer.finish = "stopped";
@@ -241,21 +270,23 @@ async function write(conversation, message, request) {
     }
     const made = answer.tokens.length - had[i];
     const speed = (1000 * made / (performance.now() - begun)).toFixed(0);
-    return { text: `${made} tokens, ${speed} tokens/s`, cut: answer.finish === "length" };
+    const cut = answer.finish === "length", full = cut && isFull(one, answer);
+    const why = full ? `; the context of ${one.context} tokens is full` : "";
+    return { text: `${made} tokens, ${speed} tokens/s${why}`, cut: cut && !full };
   }));
   const problem = said.find((one) => one.problem)?.problem;
   const names = (text, i) => (asked.length > 1 ? `${asked[i][0].model}: ${text}` : text);
   const texts = signal.aborted ? ["Stopped."] : said.map((one, i) => names(one.text, i));
   if (said.some((one) => one.cut) && !signal.aborted) texts.push("cut off: press Continue for more");
   say(problem ? problem.message : texts.join("; "), Boolean(problem));
-  if (asked.every(([, answer]) => answer.tokens.length === 0)) {
+  if (answersOf(message).every(([, answer]) => answer.tokens.length === 0 && answer.finish !== "stop")) {
     conversation.messages.splice(conversation.messages.indexOf(message), 1);
   }
   writing = null;
   save();
   show();
   byId("said").textContent = answersOf(message).map(([one, answer]) =>
-    (beside ? `${one.model}: ` : "") + textOf(answer)).join("\n");
+    (beside ? `${one.model}: ` : "") + (textOf(answer) || NOTHING)).join("\n");
 }
 
 async function receive(message, answer, stream) {
@@ -293,14 +324,15 @@ async function whatIf(messageIndex, tokenIndex, choice) {
   closeGlass();
   if (model.chat_end_tokens.includes(choice.token)) {
     answer.finish = "stop";
-    save();
-    show();
-    say("The answer ends here.");
-    return;
+  } else {
+    answer.tokens.push({ id: choice.token, text: choice.special ? "" : choice.text,
+                         logprob: Math.log(choice.probability), chosen: true });
+    if (!isFull(model, answer)) return write(current(), answer);
+    answer.finish = "length";
   }
-  answer.tokens.push({ id: choice.token, text: choice.special ? "" : choice.text,
-                       logprob: Math.log(choice.probability), chosen: true });
-  await goOn(current(), answer);
+  save();
+  show();
+  say("The answer ends here.");
 }
 
 // ---- showing conversations ----------------------------------------------------------------------
@@ -321,8 +353,11 @@ function answerElement(message, one, answer) {
     const parts = answer.tokens.findIndex((token, i) => token.id !== message.tokens[i]?.id);
     if (parts >= 0 && one.vocab_size === model.vocab_size) spans[parts].classList.add("parts");
   }
+  if (spans.length === 0 && answer.finish === "stop") spans.push(make("span", { className: "soft" }, NOTHING));
+  const who = answer.forgotten > 0
+    ? `${one.model} (its context was full: it does not see the first ${answer.forgotten} messages)` : one.model;
   return make("div", { className: "answer", "data-answer": answer === message ? 0 : 1 },
-              make("div", { className: "who" }, one.model), make("div", { className: "body" }, ...spans));
+              make("div", { className: "who" }, who), make("div", { className: "body" }, ...spans));
 }
 
 function messageElement(conversation, message, index) {
@@ -336,8 +371,8 @@ function messageElement(conversation, message, index) {
   const answers = answersOf(message);
   if (index === conversation.messages.length - 1) {
     actions.append(action("Retry", () => retry(conversation, index)));
-    if (answers.some(([, answer]) => answer.finish !== "stop")) {
-      actions.append(action("Continue", () => goOn(conversation, message)));
+    if (answers.some(goesOn)) {
+      actions.append(action("Continue", () => write(conversation, message)));
     }
   }
   if (message.tokens.length > 0) actions.append(action("Look inside", () => openGlass(index, 0, 0)));
