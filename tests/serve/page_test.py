@@ -284,6 +284,33 @@ class Page(unittest.TestCase):
             self.assertIn(forgets, page.text(".message:last-child .who"))
             self.assertEqual(len(page.texts(".message:last-child .token")), 5)
 
+    def test_the_reader_and_the_focus_keep_their_place(self):
+        with serving(PROGRAM, "--model", MODELS / "chat") as server:
+            page = self.open(server)
+            page.size(390, 500)
+            for _ in range(4):
+                say(page, "Hello, who are you?")
+            focus = "document.activeElement.closest('.message')?.dataset.message"
+            scroll = "return document.getElementById('messages').scrollTop"
+            page.run(SLOW_LINE)
+            page.click(".message:last-child .actions button")  # Retry
+            self.assertEqual(page.run(f"return {focus}"), "7")
+            page.run("document.getElementById('messages').scrollTop = 0")
+            page.wait(QUIET)
+            self.assertEqual((page.run(scroll), page.run(f"return {focus}")), (0, "7"))
+            page.click(".user .actions button")  # Edit
+            page.click(".user .actions button:nth-child(2)")  # Cancel
+            self.assertEqual((page.run(scroll), page.text(":focus")), (0, "Edit"))
+            self.assertEqual(page.run("return document.getElementById('glass-context').role"), "status")
+            page.click(".assistant .token:nth-child(3)")
+            page.press("Escape")
+            self.assertEqual(page.run(f"return {focus}"), "1")
+            page.click(".assistant .token:nth-child(3)")
+            page.type("#prompt", "And the sea?")
+            page.press("Enter")
+            self.assertEqual(page.run("return document.activeElement.id"), "prompt")
+            page.wait(QUIET)
+
     def test_shows_text_as_text(self):
         with serving(PROGRAM, "--model", MODELS / "chat", "--alias", HOSTILE) as server:
             page = self.open(server)
@@ -322,6 +349,10 @@ class Page(unittest.TestCase):
                 self.page.size(width, height)
                 page = self.open(server)
                 say(page, "Hello, who are you? " + "x" * 300)
+                fields = "[...document.querySelectorAll('input, select, textarea')]"
+                sizes = page.run(f"return {fields}.map((one) => parseFloat(getComputedStyle(one).fontSize))")
+                if width < 760:
+                    self.assertGreaterEqual(min(sizes), 16)  # iOS zooms in on smaller ones
                 page.click(".assistant .token:nth-child(2)")
                 for view in ("choices", "attention", "layers", "steps"):
                     look(page, view)

@@ -257,7 +257,7 @@ async function write(conversation, message) {
   const had = asked.map(([, answer]) => answer.tokens.length);
   for (const [, answer] of asked) answer.finish = null;
   save();  // a browser may discard the tab at any time
-  show();
+  show(true);
   say("Writing …");
   const said = await Promise.all(asked.map(async ([one, answer], i) => {
     const begun = performance.now();
@@ -331,7 +331,7 @@ async function whatIf(messageIndex, tokenIndex, choice) {
     answer.finish = "length";
   }
   save();
-  show();
+  show(true);
   say("The answer ends here.");
 }
 
@@ -365,7 +365,7 @@ function messageElement(conversation, message, index) {
   if (message.role === "user") {
     const body = make("div", { className: "body" }, message.text);
     actions.append(action("Edit", () => edit(conversation, index, body, actions)));
-    return make("article", { className: "message user", "data-message": index },
+    return make("article", { className: "message user", "data-message": index, tabIndex: -1 },
                 make("div", { className: "who" }, model.chat ? "You" : "Your text"), body, actions);
   }
   const answers = answersOf(message);
@@ -376,27 +376,34 @@ function messageElement(conversation, message, index) {
     }
   }
   if (message.tokens.length > 0) actions.append(action("Look inside", () => openGlass(index, 0, 0)));
-  return make("article", { className: "message assistant", "data-message": index },
+  return make("article", { className: "message assistant", "data-message": index, tabIndex: -1 },
               make("div", { className: "answers" }, ...answers.map(([one, answer]) => answerElement(message, one, answer))),
               actions);
 }
 
-function show() {
+const isAtEnd = (list) => list.scrollHeight - list.scrollTop - list.clientHeight < 60;
+
+// A reader who has scrolled up stays there, except toEnd.
+function show(toEnd = isAtEnd(byId("messages"))) {
   const conversation = current();
   const messages = conversation.messages.map((one, i) => messageElement(conversation, one, i));
   const welcome = make("p", { className: "welcome" }, model.chat
     ? "Write a message to the model. Then click a token of its answer to see how the model chose it."
     : "This model has no chat template, so it continues your text. Then click a token to see how the model chose it.");
-  byId("messages").replaceChildren(...(messages.length > 0 ? messages : [welcome]));
-  byId("messages").scrollTop = byId("messages").scrollHeight;
+  const list = byId("messages"), { scrollTop } = list;
+  list.replaceChildren(...(messages.length > 0 ? messages : [welcome]));
+  list.scrollTop = toEnd ? list.scrollHeight : scrollTop;
   byId("send").hidden = writing !== null;
   byId("stop").hidden = writing === null;
   for (const id of ["new", "delete", "conversations"]) byId(id).disabled = writing !== null;
   showConversations();
   markSelected();
-  // The button that had the focus may be gone; the next Tab must not begin at the top of the page.
-  if (document.activeElement === document.body) byId("prompt").focus();
+  // The button that had the focus may be gone; the next Tab must not begin at the top of the page. The prompt must not
+  // get the focus: a phone would show its keyboard over the answer.
+  if (document.activeElement === document.body || document.activeElement.hidden) focusOn(list.lastElementChild);
 }
+
+const focusOn = (element) => element?.focus({ preventScroll: true });
 
 function showConversations() {
   byId("conversations").replaceChildren(...kept.conversations.map((one) =>
@@ -409,7 +416,7 @@ function showNew(message, answer) {
   const body = byId("messages").lastElementChild?.querySelector(place);
   if (!body) return;
   const list = byId("messages");
-  const atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 60;
+  const atEnd = isAtEnd(list);
   const shown = body.childElementCount;
   if (shown > 0) body.lastElementChild.textContent = answer.tokens[shown - 1].text;
   body.append(...answer.tokens.slice(shown).map((token, i) => tokenSpan(token, shown + i)));
@@ -426,7 +433,10 @@ function edit(conversation, index, body, actions) {
       closeGlass();
       answerTo(conversation);
     }),
-    action("Cancel", show));
+    action("Cancel", () => {
+      show();
+      focusOn(byId("messages").children[index].querySelector(".actions button"));
+    }));
   text.focus();
 }
 
@@ -446,6 +456,7 @@ function send(event) {
   if (conversation.messages.length === 0) conversation.title = prompt.value.trim().slice(0, 40);
   conversation.messages.push({ role: "user", text: prompt.value });
   prompt.value = "";
+  if (matchMedia("(pointer: fine)").matches) prompt.focus();  // after a click on Send; not on a phone
   closeGlass();
   answerTo(conversation);
 }
@@ -469,12 +480,14 @@ function openGlass(message, which, token) {
 function closeGlass() {
   if (!glass) return;
   looking?.abort();
+  const hadFocus = document.activeElement === document.body || byId("glass").contains(document.activeElement);
   byId("glass").hidden = true;
-  const opener = glass.opener;
+  const { opener, message } = glass;
   glass = null;
   markSelected();
-  if (opener?.isConnected) opener.focus();
-  else byId("prompt").focus();
+  if (!hadFocus) return;
+  const canHaveFocus = opener.isConnected && opener !== document.body;
+  focusOn(canHaveFocus ? opener : byId("messages").children[message]);
 }
 
 function markSelected() {
@@ -718,7 +731,7 @@ function listen() {
   byId("new").onclick = () => {
     closeGlass();
     if (current().messages.length > 0) begin();
-    show();
+    show(true);
     byId("prompt").focus();
   };
   byId("delete").onclick = () => {
@@ -727,9 +740,9 @@ function listen() {
     kept.current = kept.conversations[0]?.id;
     if (!current()) begin();
     save();
-    show();
+    show(true);
   };
-  byId("conversations").onchange = (event) => { closeGlass(); kept.current = event.target.value; save(); show(); };
+  byId("conversations").onchange = (event) => { closeGlass(); kept.current = event.target.value; save(); show(true); };
   byId("messages").onclick = (event) => {
     const token = event.target.closest(".token");
     if (!token || writing) return;
@@ -785,7 +798,7 @@ async function start() {
   byId("send").textContent = model.chat ? "Send" : "Continue";
   if (!current()) begin();
   listen();
-  show();
+  show(true);
   byId("prompt").focus();
 }
 
