@@ -167,6 +167,15 @@ class Page(unittest.TestCase):
             page.run("const c = document.getElementById('conversations');"
                      "c.selectedIndex = 1; c.dispatchEvent(new Event('change'))")
             self.assertEqual(page.texts(".assistant .token"), before)
+            # Token 0 ends a text, too, although the chat template does not use it.
+            page.run("const real = window.fetch; window.fetch = async (path, options) => {"
+                     "const found = await (await real(path, options)).json();"
+                     "found.choices[1].token = 0; return Response.json(found); }")
+            page.click(".assistant .token:nth-child(4)")
+            page.wait("document.querySelectorAll('#view .chip').length > 5")
+            page.click("#view tbody tr:nth-child(2) .chip")
+            page.wait("document.getElementById('status').textContent === 'The answer ends here.'")
+            self.assertEqual(page.texts(".assistant .token"), before[:3])
 
     def test_stop_edit_and_retry(self):
         with serving(PROGRAM, "--model", MODELS / "story", "--parallel", 1) as server:
@@ -334,10 +343,16 @@ class Page(unittest.TestCase):
                 page = self.page
                 page.open(f"http://127.0.0.1:{server.port}/")
                 page.wait("document.getElementById('key').open")
-                page.type("#key input", "wrong")
-                page.press("Enter")
-                page.wait("document.querySelector('#key').open &&"
-                          "!document.querySelector('#key input').value")
+                # An HTTP header cannot have the second key.
+                for key, problem in (("wrong", "does not accept"), ("secret\u200b", "not a key")):
+                    page.type("#key input", key)
+                    page.press("Enter")
+                    page.wait("document.querySelector('#key').open &&"
+                              "document.querySelector('#key-problem').textContent.includes(arguments[0])", problem)
+                    self.assertEqual(page.run("return document.querySelector('#key input').value"), "")
+                page.run("sessionStorage.setItem('stagecraft-key', 'secret\u200b')")
+                page.open(f"http://127.0.0.1:{server.port}/")
+                page.wait("document.getElementById('key').open")
                 page.type("#key input", "secret")
                 page.press("Enter")
                 page.wait("document.querySelector('.welcome, .message')")

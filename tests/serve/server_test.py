@@ -785,7 +785,9 @@ class Glass(unittest.TestCase):
             self.assertEqual(streamed[0]["prompt_token_ids"], whole["prompt_token_ids"])
             self.assertEqual(sum((one["choices"][0]["token_ids"] for one in streamed), []),
                              choice["token_ids"])
-            ends = json.loads(server.ask("GET", "/glass/model")[2])["chat_end_tokens"]
+            ends = json.loads(server.ask("GET", "/glass/model")[2])["end_tokens"]
+            # Those of the model's settings and those of its chat template:
+            self.assertEqual(ends, [0, 1, 2])
             rest = {"prompt": whole["prompt_token_ids"] + choice["token_ids"][:4], "temperature": 0,
                     "max_tokens": 200, "stop_token_ids": ends, "return_token_ids": True}
             [gone_on] = server.post(COMPLETIONS, rest)["choices"]

@@ -99,28 +99,34 @@ let givenKey = null;
 let model = null;              // the answer of /glass/model
 let beside = null;             // the same for the second model (./stage serve --beside), or null
 
-function askForKey() {
+const canBeKey = (text) => /^[\x21-\x7e]+$/.test(text);  // an HTTP header can have nothing else
+
+function askForKey(problem) {
   const dialog = byId("key");
   return new Promise((done) => {
     dialog.addEventListener("close", () => {
       const given = dialog.querySelector("input").value.trim();
+      if (given && !canBeKey(given)) {
+        return done(askForKey("This is not a key: a key has only English letters, digits and signs, without spaces."));
+      }
       givenKey = given;
       if (given) tryToStore("sessionStorage", KEY, given);
       done(given !== "");
     }, { once: true });
     dialog.querySelector("input").value = "";
     dialog.showModal();
+    byId("key-problem").textContent = problem;
   });
 }
 
 async function ask(path, body, signal) {
   const headers = { "Content-Type": "application/json" };
-  const key = givenKey ?? stored("sessionStorage", KEY);
-  if (key) headers.Authorization = `Bearer ${key}`;
+  const key = givenKey ?? stored("sessionStorage", KEY) ?? "";
+  if (canBeKey(key)) headers.Authorization = `Bearer ${key}`;
   const options = body ? { method: "POST", body: JSON.stringify(body) } : {};
   const answer = await fetch(path, { ...options, headers, signal });
   if (answer.ok) return answer;
-  if (answer.status === 401 && await askForKey()) return ask(path, body, signal);
+  if (answer.status === 401 && await askForKey(key ? "The server does not accept this key." : "")) return ask(path, body, signal);
   let problem = { message: `the server answered ${answer.status}` };
   try {
     problem = (await answer.json()).error;
@@ -225,7 +231,7 @@ function requestFor(one, answer, before, common) {
   const most = kept.settings.max_tokens;
   if (answer.prompt.length > 0) {
     return ["/v1/completions", {
-      ...common, prompt: idsOf(answer), logprobs: 0, stop_token_ids: one.chat_end_tokens,
+      ...common, prompt: idsOf(answer), logprobs: 0, stop_token_ids: one.end_tokens,
       max_tokens: most ?? (one.chat ? -1 : 200),  // -1: up to the end of the context
     }];
   }
@@ -322,7 +328,7 @@ async function whatIf(messageIndex, tokenIndex, choice) {
   delete answer.beside;
   begin(`${from.title} · if “${choice.text.trim()}”`, messages);
   closeGlass();
-  if (model.chat_end_tokens.includes(choice.token)) {
+  if (model.end_tokens.includes(choice.token)) {
     answer.finish = "stop";
   } else {
     answer.tokens.push({ id: choice.token, text: choice.special ? "" : choice.text,
