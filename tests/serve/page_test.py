@@ -264,6 +264,7 @@ class Page(unittest.TestCase):
             page.wait(QUIET)
             again, second = page.texts(".assistant .body")
             self.assertTrue(again.startswith(first) and second)
+            self.assertEqual(len(page.log()), 1)  # of the failed request
 
     def test_an_empty_answer_is_an_answer(self):
         with serving(PROGRAM, "--model", MODELS / "chat") as server:
@@ -292,6 +293,7 @@ class Page(unittest.TestCase):
             say(page, "the " * 35)
             self.assertIn(forgets, page.text(".message:last-child .who"))
             self.assertEqual(len(page.texts(".message:last-child .token")), 5)
+            self.assertEqual(len(page.log()), 1)  # of the request that was too long
 
     def test_the_reader_and_the_focus_keep_their_place(self):
         with serving(PROGRAM, "--model", MODELS / "chat") as server:
