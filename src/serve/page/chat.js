@@ -50,11 +50,16 @@ function requestFor(one, answer, before, common) {
       max_tokens: most ?? (one.chat ? -1 : 200),  // -1: up to the end of the context
     }];
   }
-  if (!one.chat) return ["/v1/completions", { ...common, prompt: before.at(-1).text, logprobs: 0, max_tokens: most ?? 200 }];
+  if (!one.chat) {
+    const prompt = before.at(-1).text;
+    return ["/v1/completions", { ...common, prompt, logprobs: 0, max_tokens: most ?? 200 }];
+  }
   const system = kept.settings.system ? [{ role: "system", content: kept.settings.system }] : [];
   const messages = before.slice(answer.forgotten).map((past) =>
     ({ role: past.role, content: textOf(one === beside ? past.beside ?? past : past) }));
-  return ["/v1/chat/completions", { ...common, messages: [...system, ...messages], logprobs: true, ...(most && { max_tokens: most }) }];
+  return ["/v1/chat/completions", {
+    ...common, messages: [...system, ...messages], logprobs: true, ...(most && { max_tokens: most }),
+  }];
 }
 
 // If the messages are longer than the context, the model forgets half of them.
@@ -160,7 +165,8 @@ export async function whatIf(messageIndex, tokenIndex, choice) {
 export function edit(conversation, index) {
   const element = byId("messages").children[index];
   const button = (label, run) => make("button", { type: "button", onclick: run }, label);
-  const text = make("textarea", { rows: 3, value: conversation.messages[index].text, "aria-label": "Edit the message" });
+  const value = conversation.messages[index].text;
+  const text = make("textarea", { rows: 3, value, "aria-label": "Edit the message" });
   element.querySelector(".body").replaceChildren(text);
   element.querySelector(".actions").replaceChildren(
     button("Send again", () => {

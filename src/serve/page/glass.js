@@ -85,10 +85,11 @@ async function look() {
   byId("view").setAttribute("aria-busy", "true");
   if (byId("view").childElementCount === 0) byId("view").append(make("p", {}, "Computing …"));
   try {
-    const tokens = idsOf(answer, at);
-    const found = await askJson(`${one.base}/glass/${view}`, { tokens, next: token.id, top: view === "layers" ? 4 : 12, ...sampling() }, signal);
+    const asked = { tokens: idsOf(answer, at), next: token.id, top: view === "layers" ? 4 : 12, ...sampling() };
+    const found = await askJson(`${one.base}/glass/${view}`, asked, signal);
     if (signal.aborted) return;
-    byId("view").replaceChildren(...VIEWS[view](found, token, one === model && ((choice) => whatIf(message, at, choice))));
+    const use = one === model && ((choice) => whatIf(message, at, choice));
+    byId("view").replaceChildren(...VIEWS[view](found, token, use));
   } catch (problem) {
     if (signal.aborted) return;
     byId("view").replaceChildren(make("p", { role: "alert" }, problem.message));

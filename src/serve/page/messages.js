@@ -44,9 +44,9 @@ function messageElement(conversation, message, index) {
     if (answers.some(goesOn)) actions.append(action("Continue"));
   }
   if (message.tokens.length > 0) actions.append(action("Look inside"));
+  const elements = answers.map(([one, answer]) => answerElement(message, one, answer));
   return make("article", { className: "message assistant", "data-message": index, tabIndex: -1 },
-              make("div", { className: "answers" }, ...answers.map(([one, answer]) => answerElement(message, one, answer))),
-              actions);
+              make("div", { className: "answers" }, ...elements), actions);
 }
 
 const isAtEnd = (list) => list.scrollHeight - list.scrollTop - list.clientHeight < 60;

@@ -8,7 +8,8 @@ const percent = (share) =>
   share >= 0.9995 ? "100%" : share >= 0.1 ? `${(100 * share).toFixed(1)}%` : `${(100 * share).toFixed(2)}%`;
 
 // Makes spaces and line ends visible, for a token that is shown alone.
-export const visible = (text) => text.replaceAll("\n", "↵").replaceAll("\t", "⇥").replace(/^ | $/g, "·") || "(no text)";
+export const visible = (text) =>
+  text.replaceAll("\n", "↵").replaceAll("\t", "⇥").replace(/^ | $/g, "·") || "(no text)";
 
 function bar(share) {
   const fill = make("i");
@@ -30,7 +31,8 @@ function showChoices(found, token, use) {
     bar(one.probability), bar(one.after_temperature), bar(one.after_top_k), bar(one.after_top_p)));
   const temperature = setting("temperature");
   return [
-    make("p", {}, `The likeliest tokens at this place.${use ? " Click another one: a new conversation continues from it." : ""}`),
+    make("p", {}, "The likeliest tokens at this place."
+      + (use ? " Click another one: a new conversation continues from it." : "")),
     make("p", { className: "soft" }, `Temperature ${temperature}; top-k keeps ${found.kept_top_k}, top-p then keeps `
       + `${found.kept_top_p}. The marked row is the token of this answer.`),
     make("table", { "aria-label": "The likeliest tokens at this place" },
@@ -83,7 +85,8 @@ function showAttention(found, token) {
     const moved = row !== at.row;
     at = { row: Math.max(0, Math.min(rows.length - 1, row)), column: Math.max(0, Math.min(n - 1, column)) };
     const { layer, index, shares } = rows[at.row];
-    readout.textContent = `Layer ${layer}, head ${index}: ${percent(shares[at.column])} on token ${at.column + 1} of ${n}, “${visible(found.texts[at.column])}”`;
+    readout.textContent = `Layer ${layer}, head ${index}: ${percent(shares[at.column])}`
+      + ` on token ${at.column + 1} of ${n}, “${visible(found.texts[at.column])}”`;
     if (moved || !spans[0].style.backgroundColor) {
       spans.forEach((span, i) => { span.style.backgroundColor = colour(shares[i], 0.5); });
     }
@@ -102,8 +105,8 @@ function showAttention(found, token) {
   const row = peaks.indexOf(Math.max(...peaks));  // begin with the largest share
   choose(row, rows[row].shares.indexOf(peaks[row]));
   return [
-    make("p", {}, `What the model attended to when it chose “${visible(token.text)}”: one row per head, layer by layer,`
-      + " one column per token before it. Point at a cell, or use the arrow keys."),
+    make("p", {}, `What the model attended to when it chose “${visible(token.text)}”: one row per head,`
+      + " layer by layer, one column per token before it. Point at a cell, or use the arrow keys."),
     readout, make("div", { className: "scroll" }, canvas),
     make("p", { className: "soft" }, "The text, shaded by the head of that row:"), shaded,
   ];
@@ -111,16 +114,18 @@ function showAttention(found, token) {
 
 // The final norm and the output head, applied to the residual stream after each layer.
 function showLayers(found, token) {
-  const cell = (one) => make("td", {}, make("span", { className: one.token === token.id ? "chip taken" : "chip" }, visible(one.text)),
-                             make("span", { className: "soft" }, ` ${percent(one.probability)}`));
+  const cell = (one) => make("td", {},
+    make("span", { className: one.token === token.id ? "chip taken" : "chip" }, visible(one.text)),
+    make("span", { className: "soft" }, ` ${percent(one.probability)}`));
   const rows = found.layers.map((one) => make("tr", {},
     make("th", { scope: "row" }, `${one.layer}`), ...one.guesses.map(cell),
     make("td", { className: "number" }, `${one.next.rank + 1}`), bar(one.next.probability)));
   const guesses = found.layers[0]?.guesses.map((_, i) => `guess ${i + 1}`) ?? [];
   return [
-    make("p", {}, "Which next token each layer would guess: the final norm and the output head, applied to the residual stream after that layer."),
-    make("p", { className: "soft" }, `The last columns are the rank and the probability of “${visible(token.text)}”. `
-      + "The guess of the last layer is the model's result."),
+    make("p", {}, "Which next token each layer would guess: the final norm and the output head, applied to the"
+      + " residual stream after that layer."),
+    make("p", { className: "soft" }, `The last columns are the rank and the probability of “${visible(token.text)}”.`
+      + " The guess of the last layer is the model's result."),
     make("table", { "aria-label": "Guesses of each layer" },
          head("layer", ...guesses, "rank", "probability"), make("tbody", {}, ...rows)),
   ];
@@ -132,7 +137,8 @@ function showSteps(found) {
   const which = make("select", { id: "which-layer" }, make("option", { value: "all" }, "all layers together"),
                      ...layers.map((layer) => make("option", { value: layer }, `layer ${layer}`)));
   const body = make("tbody");
-  const size = (bytes) => bytes >= 1e6 ? `${(bytes / 1e6).toFixed(2)} MB` : bytes >= 1e3 ? `${(bytes / 1e3).toFixed(1)} kB` : `${bytes} B`;
+  const size = (bytes) => bytes >= 1e6 ? `${(bytes / 1e6).toFixed(2)} MB`
+    : bytes >= 1e3 ? `${(bytes / 1e3).toFixed(1)} kB` : `${bytes} B`;
   function fill() {
     const sums = new Map();
     for (const { layer, name, microseconds, bytes } of found.steps) {
@@ -152,7 +158,8 @@ function showSteps(found) {
   fill();
   return [
     make("p", {}, `One token, computed by the textbook backend (f32, ${found.threads} thread): `
-      + `${(found.microseconds / 1000).toFixed(2)} ms, ${size(found.bytes)} read. The chat itself may use a faster backend.`),
+      + `${(found.microseconds / 1000).toFixed(2)} ms, ${size(found.bytes)} read.`
+      + " The chat itself may use a faster backend."),
     make("div", { className: "row" }, make("label", { htmlFor: "which-layer" }, "Steps of"), which),
     make("table", { "aria-label": "Steps of the plan" }, head("step", "time", "of total", "bytes read", "GB/s"), body),
     make("details", {}, make("summary", {}, "The plan of this model"), make("pre", {}, model.plan)),
