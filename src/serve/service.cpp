@@ -4,6 +4,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 
 #include "base/ascii.h"
 #include "base/json_text.h"
@@ -370,10 +371,13 @@ nlohmann::json Service::model_json(const std::string& name) const {
 // The facts about the model that the page needs.
 Service::Reply Service::describe(ConnectionId, const HttpRequest&) {
   const GenerationOptions& defaults = model_.defaults.generation;
+  std::set<TokenId> ends(defaults.end_tokens.begin(), defaults.end_tokens.end());
+  if (model_.chat != nullptr) {
+    ends.insert(model_.chat->end_tokens().begin(), model_.chat->end_tokens().end());
+  }
   return json_answer({{"model", model_.names.front()},
                       {"chat", model_.chat != nullptr},
-                      {"chat_end_tokens",
-                       model_.chat == nullptr ? std::vector<TokenId>() : model_.chat->end_tokens()},
+                      {"end_tokens", ends},
                       {"context", model_.context},
                       {"vocab_size", model_.vocab_size},
                       {"plan", model_.plan},

@@ -14,7 +14,8 @@ from serving import MODELS, serving
 
 PROGRAM = sys.argv[1:2]
 QUIET = "document.getElementById('stop').hidden && document.querySelector('.assistant .actions')"
-# Makes streams as slow as a slow line: one event every 50 ms, on any processor.
+# Makes streams as slow as a slow line: one event every 50 ms, on any processor. A comment before each event says that
+# the line still works.
 SLOW_LINE = """
     const fast = window.fetch;
     window.fetch = async (path, options) => {
@@ -31,11 +32,17 @@ SLOW_LINE = """
           }
           await new Promise((later) => setTimeout(later, 50));
           options.signal.throwIfAborted();
-          out.enqueue(new TextEncoder().encode(waiting.shift() + "\\n\\n"));
+          out.enqueue(new TextEncoder().encode(`: slow\\n\\n: line\\n${waiting.shift()}\\n\\n`));
         },
       });
       return new Response(slow, answer);
     };"""
+# Changes the logits of tokens in each chat: {id: number}.
+BIAS = """
+    const unbiased = window.fetch;
+    const biased = (body) => JSON.stringify({ ...JSON.parse(body), logit_bias: arguments[0] });
+    window.fetch = (path, options) =>
+      unbiased(path, path.includes("/chat/") ? { ...options, body: biased(options.body) } : options);"""
 HOSTILE = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>"
 
 
@@ -160,6 +167,15 @@ class Page(unittest.TestCase):
             page.run("const c = document.getElementById('conversations');"
                      "c.selectedIndex = 1; c.dispatchEvent(new Event('change'))")
             self.assertEqual(page.texts(".assistant .token"), before)
+            # Token 0 ends a text, too, although the chat template does not use it.
+            page.run("const real = window.fetch; window.fetch = async (path, options) => {"
+                     "const found = await (await real(path, options)).json();"
+                     "found.choices[1].token = 0; return Response.json(found); }")
+            page.click(".assistant .token:nth-child(4)")
+            page.wait("document.querySelectorAll('#view .chip').length > 5")
+            page.click("#view tbody tr:nth-child(2) .chip")
+            page.wait("document.getElementById('status').textContent === 'The answer ends here.'")
+            self.assertEqual(page.texts(".assistant .token"), before[:3])
 
     def test_stop_edit_and_retry(self):
         with serving(PROGRAM, "--model", MODELS / "story", "--parallel", 1) as server:
@@ -194,6 +210,22 @@ class Page(unittest.TestCase):
             page.wait(QUIET)
             self.assertEqual(page.text(".user .body"), "Once upon a time, there")
 
+    def test_keeps_an_answer_that_a_reload_interrupts(self):
+        with serving(PROGRAM, "--model", MODELS / "story") as server:
+            page = self.open(server, max_tokens=400)
+            page.run(SLOW_LINE)
+            page.type("#prompt", "Once upon a time")
+            page.press("Enter")
+            kept = "JSON.stringify(localStorage)"
+            page.wait(f"{kept}.includes('Once upon a time')", seconds=1)
+            page.wait(f"{kept}.includes('logprob')")  # also before the page is left
+            text = page.text(".assistant .body")
+            page.open(f"http://127.0.0.1:{server.port}/")
+            page.wait("document.querySelector('.assistant .token')")
+            self.assertEqual(page.text(".user .body"), "Once upon a time")
+            self.assertTrue(page.text(".assistant .body").startswith(text))
+            self.assertIn("Continue", page.texts(".assistant .actions button"))
+
     def test_two_models_side_by_side(self):
         with serving(PROGRAM, "--model", MODELS / "story", "--beside", MODELS / "story") as server:
             page = self.page
@@ -216,6 +248,79 @@ class Page(unittest.TestCase):
             self.assertEqual(page.texts(".assistant .who"), ["chat", "story"])
             first, second = page.texts(".assistant .body")
             self.assertTrue(first and second and first != second)
+
+    def test_the_second_model_answers_after_it_failed(self):
+        with serving(PROGRAM, "--model", MODELS / "chat", "--beside", MODELS / "chat") as server:
+            page = self.page
+            page.open(f"http://127.0.0.1:{server.port}/")
+            page.wait("document.querySelector('.welcome')")
+            page.run("const real = window.fetch; window.fetch = (path, options) => {"
+                     "if (!path.startsWith('/beside/')) return real(path, options);"
+                     "window.fetch = real; return real(path, { ...options, body: '{}' }); }")
+            say(page, "Hello, who are you?")
+            first, second = page.texts(".assistant .body")
+            self.assertTrue(first and not second)
+            page.click(".assistant .actions button:nth-child(2)")  # Continue
+            page.wait(QUIET)
+            again, second = page.texts(".assistant .body")
+            self.assertTrue(again.startswith(first) and second)
+            self.assertEqual(len(page.log()), 1)  # of the failed request
+
+    def test_an_empty_answer_is_an_answer(self):
+        with serving(PROGRAM, "--model", MODELS / "chat") as server:
+            page = self.open(server)
+            page.run(BIAS, {"2": 100})  # <|im_end|>
+            say(page, "Hello!")
+            self.assertEqual(page.text(".assistant .body"), "(empty)")
+            self.assertEqual(page.text("#said"), "(empty)")
+            self.assertEqual(page.texts(".assistant .actions button"), ["Retry"])
+            say(page, "Who are you?")
+            self.assertEqual(page.texts(".message .body"), ["Hello!", "(empty)", "Who are you?", "(empty)"])
+
+    def test_a_full_context_is_no_dead_end(self):
+        with serving(PROGRAM, "--model", MODELS / "chat", "--context", 64) as server:
+            page = self.open(server, max_tokens=None)
+            page.run(BIAS, {"0": -100, "1": -100, "2": -100})  # no end
+            for question in ("Hello, who are you?", "What do you like?"):
+                say(page, question)
+                self.assertIn("the context of 64 tokens is full", page.text("#status"))
+                self.assertEqual(page.texts(".message:last-child .actions button"), ["Retry", "Look inside"])
+            forgets = "it does not see the first 2 messages"
+            self.assertIn(forgets, page.text(".message:last-child .who"))
+            # Here the answer leaves room, but not for so long a message.
+            page = self.open(server, max_tokens=5)
+            say(page, "Hello, who are you?")
+            say(page, "the " * 35)
+            self.assertIn(forgets, page.text(".message:last-child .who"))
+            self.assertEqual(len(page.texts(".message:last-child .token")), 5)
+            self.assertEqual(len(page.log()), 1)  # of the request that was too long
+
+    def test_the_reader_and_the_focus_keep_their_place(self):
+        with serving(PROGRAM, "--model", MODELS / "chat") as server:
+            page = self.open(server)
+            page.size(390, 500)
+            for _ in range(4):
+                say(page, "Hello, who are you?")
+            focus = "document.activeElement.closest('.message')?.dataset.message"
+            scroll = "return document.getElementById('messages').scrollTop"
+            page.run(SLOW_LINE)
+            page.click(".message:last-child .actions button")  # Retry
+            self.assertEqual(page.run(f"return {focus}"), "7")
+            page.run("document.getElementById('messages').scrollTop = 0")
+            page.wait(QUIET)
+            self.assertEqual((page.run(scroll), page.run(f"return {focus}")), (0, "7"))
+            page.click(".user .actions button")  # Edit
+            page.click(".user .actions button:nth-child(2)")  # Cancel
+            self.assertEqual((page.run(scroll), page.text(":focus")), (0, "Edit"))
+            self.assertEqual(page.run("return document.getElementById('glass-context').role"), "status")
+            page.click(".assistant .token:nth-child(3)")
+            page.press("Escape")
+            self.assertEqual(page.run(f"return {focus}"), "1")
+            page.click(".assistant .token:nth-child(3)")
+            page.type("#prompt", "And the sea?")
+            page.press("Enter")
+            self.assertEqual(page.run("return document.activeElement.id"), "prompt")
+            page.wait(QUIET)
 
     def test_shows_text_as_text(self):
         with serving(PROGRAM, "--model", MODELS / "chat", "--alias", HOSTILE) as server:
@@ -240,10 +345,16 @@ class Page(unittest.TestCase):
                 page = self.page
                 page.open(f"http://127.0.0.1:{server.port}/")
                 page.wait("document.getElementById('key').open")
-                page.type("#key input", "wrong")
-                page.press("Enter")
-                page.wait("document.querySelector('#key').open &&"
-                          "!document.querySelector('#key input').value")
+                # An HTTP header cannot have the second key.
+                for key, problem in (("wrong", "does not accept"), ("secret\u200b", "not a key")):
+                    page.type("#key input", key)
+                    page.press("Enter")
+                    page.wait("document.querySelector('#key').open &&"
+                              "document.querySelector('#key-problem').textContent.includes(arguments[0])", problem)
+                    self.assertEqual(page.run("return document.querySelector('#key input').value"), "")
+                page.run("sessionStorage.setItem('stagecraft-key', 'secret\u200b')")
+                page.open(f"http://127.0.0.1:{server.port}/")
+                page.wait("document.getElementById('key').open")
                 page.type("#key input", "secret")
                 page.press("Enter")
                 page.wait("document.querySelector('.welcome, .message')")
@@ -255,6 +366,10 @@ class Page(unittest.TestCase):
                 self.page.size(width, height)
                 page = self.open(server)
                 say(page, "Hello, who are you? " + "x" * 300)
+                fields = "[...document.querySelectorAll('input, select, textarea')]"
+                sizes = page.run(f"return {fields}.map((one) => parseFloat(getComputedStyle(one).fontSize))")
+                if width < 760:
+                    self.assertGreaterEqual(min(sizes), 16)  # iOS zooms in on smaller ones
                 page.click(".assistant .token:nth-child(2)")
                 for view in ("choices", "attention", "layers", "steps"):
                     look(page, view)
@@ -320,15 +435,18 @@ class Page(unittest.TestCase):
                                       ".map((one) => one.value)"), ["a", "open"])
             self.assertEqual(page.log(), [])
 
-    def test_takes_the_conversations_of_another_tab(self):
+    def test_takes_the_conversations_and_settings_of_another_tab(self):
         with serving(PROGRAM, "--model", MODELS / "chat") as server:
             page = self.open(server)
             say(page, "Hello!")
             page.run("const key = Object.keys(localStorage).find((name) => name !== 'stagecraft-theme');"
-                     "const newValue = JSON.stringify({ conversations: [{ id: 'x', title: 'Other', messages: [] }] });"
+                     "const newValue = JSON.stringify({ conversations: [{ id: 'x', title: 'Other', messages: [] }],"
+                     "settings: { seed: 8 } });"
                      "dispatchEvent(new StorageEvent('storage', { key, newValue }))")
             self.assertEqual(page.texts("#conversations option"), ["Hello!", "Other"])
             self.assertEqual(len(page.texts(".assistant .body")), 1)
+            page.click("#settings-open")
+            self.assertEqual(page.run("return document.querySelector('[name=seed]').value"), "8")
 
 
 def take_pictures(folder):

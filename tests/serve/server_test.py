@@ -785,7 +785,9 @@ class Glass(unittest.TestCase):
             self.assertEqual(streamed[0]["prompt_token_ids"], whole["prompt_token_ids"])
             self.assertEqual(sum((one["choices"][0]["token_ids"] for one in streamed), []),
                              choice["token_ids"])
-            ends = json.loads(server.ask("GET", "/glass/model")[2])["chat_end_tokens"]
+            ends = json.loads(server.ask("GET", "/glass/model")[2])["end_tokens"]
+            # Those of the model's settings and those of its chat template:
+            self.assertEqual(ends, [0, 1, 2])
             rest = {"prompt": whole["prompt_token_ids"] + choice["token_ids"][:4], "temperature": 0,
                     "max_tokens": 200, "stop_token_ids": ends, "return_token_ids": True}
             [gone_on] = server.post(COMPLETIONS, rest)["choices"]
@@ -816,13 +818,15 @@ class Glass(unittest.TestCase):
             file = pathlib.Path(folder) / "key"
             file.write_text("secret\n")
             with serving(PROGRAM, "--model", MODELS / "chat", "--api-key-file", file) as server:
-                for path, kind in (("/", "text/html"), ("/page.js", "text/javascript"),
-                                   ("/page.css", "text/css")):
+                kinds = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+                parts = [one for one in (ROOT / "src/serve/page").iterdir() if one.suffix in kinds]
+                self.assertLessEqual({"index.html", "page.css", "page.js"}, {one.name for one in parts})
+                for part in parts:
+                    path = "/" if part.name == "index.html" else f"/{part.name}"
                     status, headers, answer = server.ask("GET", path)
                     self.assertEqual((status, headers["Content-Type"]),
-                                     (200, f"{kind}; charset=utf-8"))
-                    name = "index.html" if path == "/" else path[1:]
-                    self.assertEqual(answer.decode(), (ROOT / "src/serve/page" / name).read_text())
+                                     (200, f"{kinds[part.suffix]}; charset=utf-8"))
+                    self.assertEqual(answer.decode(), part.read_text())
                     policy = headers["Content-Security-Policy"]
                     self.assertIn("default-src 'none'", policy)
                     self.assertNotIn("unsafe", policy)

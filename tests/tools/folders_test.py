@@ -1,5 +1,6 @@
-"""A folder of src/ includes only files of folders below it, as docs/architecture.md draws them. A package of course/ imports
-only packages below it, as course/README.md lists them. Standard library only."""
+"""A folder of src/ includes only files of folders below it, as docs/architecture.md draws them. A package of course/
+imports only packages below it, as course/README.md lists them. A module of the page imports only those above it in the
+list in page.js. Standard library only."""
 import pathlib
 import re
 import unittest
@@ -49,6 +50,14 @@ class Folders(unittest.TestCase):
             for name in free:
                 del needs[name]
         self.assertEqual(needs, {}, "among these, files include each other")
+
+    def test_a_module_of_the_page_imports_only_what_stands_above_it_in_its_list(self):
+        page = SOURCE / "serve" / "page"
+        listed = re.findall(r"^//   (\w+\.js) ", (page / "page.js").read_text(encoding="utf-8"), re.M) + ["page.js"]
+        self.assertEqual(sorted(listed), sorted(path.name for path in page.glob("*.js")))
+        for place, name in enumerate(listed):
+            imported = re.findall(r'from "\./(.+)"', (page / name).read_text(encoding="utf-8"))
+            self.assertLessEqual(set(imported), set(listed[:place]), name)
 
     def test_a_package_of_the_course_imports_only_what_is_below_it(self):
         course = ROOT / "course"
