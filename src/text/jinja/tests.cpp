@@ -64,8 +64,8 @@ template <bool upper_wanted>
 bool is_case(Runtime& runtime, const Value& value, const Arguments& arguments) {
   arguments.take("upper or lower", {});
   const Value text = runtime.text(to_text(runtime, value));
-  return find_string_method(upper_wanted ? "isupper" : "islower")(runtime, text, Arguments())
-      .boolean;
+  const Arguments none;  // GCC 14 does not compile a temporary here
+  return find_string_method(upper_wanted ? "isupper" : "islower")(runtime, text, none).boolean;
 }
 
 enum class Order { Equal, Unequal, Less, LessOrEqual, Greater, GreaterOrEqual };
