@@ -505,7 +505,12 @@ void HttpServer::fill_silence() {
     const bool streams = connection.phase == Phase::Answering && connection.head_written;
     if (streams && connection.since <= last) silent.push_back(id);
   }
-  for (const ConnectionId id : silent) stream(id, connections_.at(id).filler);
+  for (const ConnectionId id : silent) {
+    guard_memory(id, [&] {
+      const Connection* connection = find(id, Phase::Answering);
+      if (connection != nullptr) stream(id, connection->filler);
+    });
+  }
 }
 
 void HttpServer::drop_idle() {
