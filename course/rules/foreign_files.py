@@ -7,11 +7,12 @@ import sys
 from shared import course
 
 # Headers of the system that a file may depend on: those of the compiler, of the C library and of the kernel (Conda has
-# them in a "sysroot", Nix in its store), and those that our headers include. Another template library on the machine
-# could do the student's work.
+# them in a "sysroot", Nix in its store, Debian 13 those of the kernel in /usr/lib), and those that our headers include.
+# Another template library on the machine could do the student's work.
 LIBRARY = re.compile(r"(?:/usr/(?:local/)?|.*/sysroot/usr/|/nix/store/\w+-(?:glibc|linux-headers)-[^/]+/)include/"
                      r"(?:[\w.-]*-linux-gnu\w*/)?(?:(?:arpa|asm|asm-generic|bits|fmt|gnu|linux|net|"
-                     r"netinet|nlohmann|rpc|sys)/|[^/]+$)|.*/c\+\+/|.*/lib/(?:gcc|clang|llvm-\d+)/")
+                     r"netinet|nlohmann|rpc|sys)/|[^/]+$)|/usr/lib/linux/uapi/\w+/asm/|.*/c\+\+/|"
+                     r".*/lib/(?:gcc|clang|llvm-\d+)/")
 
 
 def is_below(path, places):

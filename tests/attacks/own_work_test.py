@@ -137,6 +137,7 @@ class OtherFiles(unittest.TestCase):
                           "/opt/conda/x86_64-conda-linux-gnu/sysroot/usr/include/bits/wordsize.h": None,
                           "/opt/conda/include/Eigen/Dense": "own_system_header",
                           "/nix/store/0abc1-glibc-2.38-44-dev/include/stdio.h": None,
+                          "/usr/lib/linux/uapi/x86/asm/errno.h": None,
                           "/nix/store/0abc1-eigen-3.4.0/include/Eigen/Dense": "own_system_header",
                           "/usr/include/eigen3/Eigen/Dense": "own_system_header"}.items():
             found = foreign_files.foreign_file(stage, [path], [own, "/headers/02"], folders)
