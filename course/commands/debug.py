@@ -19,9 +19,9 @@ from testing import progress
 # The rest of a debugger's command line: one option per breakpoint, then run.
 DEBUGGERS = {
     "gdb": (["-q", "-iex", "set debuginfod enabled off", "-iex", "set print frame-arguments scalars",
-             "-x", str(course.ROOT / "course" / "commands" / "views.gdb")],
+             "-ex", "catch throw", "-x", str(course.ROOT / "course" / "commands" / "views.gdb")],
             "-ex", "break stagecraft::{}", "--args"),
-    "lldb": ([], "-o", "breakpoint set --name stagecraft::{}", "--"),
+    "lldb": (["-o", "breakpoint set -E c++"], "-o", "breakpoint set --name stagecraft::{}", "--"),
 }
 
 

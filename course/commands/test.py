@@ -80,7 +80,9 @@ def where_it_happens(group, stage):
         return sanitized.where_it_happens(stage, request)
     if kind == "hung":
         return [course.say("test_hung", stage.id)]
-    if group.status == "wrong" and kind not in ("refusal", "printed"):  # whose messages say all
+    if kind == "threw":
+        return [course.say("test_threw", stage.id)]
+    if group.status == "wrong" and kind not in ("exited", "refusal", "printed"):  # whose messages say all
         return sanitized.where_it_happens(stage, request, doubtful=True)
     return []
 

@@ -59,6 +59,7 @@ class Place(typing.NamedTuple):
     file: str
     line: int
     message: str = "crash_at"
+    caller: str = ""  # "FILE:LINE" in another file of the student that called it
 
 
 def own_line(text, stage):
@@ -67,9 +68,11 @@ def own_line(text, stage):
     names = "|".join(re.escape(course.unit_name(stage, unit)) for unit in stage.units)
     message = "crash_at"
     for part in HISTORY.split(text):
-        found = re.search(rf"({names}):(\d{{1,9}})\b", part)
+        found = re.findall(rf"({names}):(\d{{1,9}})\b", part)
         if found:
-            return Place(found[1], int(found[2]), message)
+            (file, line), *callers = found
+            caller = next((f"{other}:{at}" for other, at in callers if other != file), "")
+            return Place(file, int(line), message, caller)
         message = "crash_freed_at" if message == "crash_at" and "\nfreed by" in text else "crash_memory_at"
     return None
 
@@ -121,7 +124,8 @@ def in_words(complaint, place, source):
         return said
     lines = source.splitlines()
     line = lines[place.line - 1].strip() if 0 < place.line <= len(lines) else ""
-    return [*said, course.say(place.message, f"{place.file}:{place.line}"), f"  {line}"]
+    called = [course.say("crash_caller", place.caller)] if place.caller else []
+    return [*said, course.say(place.message, f"{place.file}:{place.line}"), f"  {line}", *called]
 
 
 def where_it_happens(stage, request, doubtful=False):

@@ -51,6 +51,7 @@ const char* kind_of(const Outcome& outcome, bool is_about_an_error) {
   }
   const bool inside = outcome.response.overrun.empty() && outcome.response.changed_input.empty();
   if (!inside) return "overrun";
+  if (outcome.response.status == Response::Status::Threw) return "threw";
   return is_about_an_error ? "refusal" : "wrong";
 }
 

@@ -17,8 +17,9 @@ namespace stagecraft::stages {
 std::string keep_request(const Case& question, std::size_t number);
 
 // Adds a line to the folder's file `failed`: how the case failed ("crashed", "hung", "exited",
-// "no_answer", "overrun", "refusal" or "wrong"), the suite, and the name of the request.
-// is_about_an_error: it threw an Error, or accepted what it must refuse with one.
+// "no_answer", "overrun", "threw", "refusal" or "wrong"), the suite, and the name of the request.
+// "threw": what it threw is no Error. is_about_an_error: it threw an Error, or accepted what it
+// must refuse with one.
 void keep_failure(const std::string& name, const Outcome& outcome, bool is_about_an_error);
 
 // A folder of this name for files that a request refers to (those of a model). It is deleted when

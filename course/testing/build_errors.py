@@ -43,6 +43,11 @@ NOT_DECLARED = re.compile(
 OTHER_ENCODING = re.compile(r"stray ['‘]\\37[67]['’]|UTF-16")
 LED_TO_IT = re.compile(r"(stages/[^\s:]+:\d+)(?::\d+)?:\s+(?:note: )?(?:required|called) from")
 OTHER_SET = re.compile(r"target specific option mismatch|needs isa option")
+# A header of the library that the compiler does not have, as <format> and GCC 12.
+UNKNOWN_HEADER = re.compile(r"fatal error: ['‘]?(\w+)['’]?:? (?:No such file or directory|file not found)")
+TEST_WITHOUT_HEADER = re.compile(r"expected constructor, destructor, or type conversion|a type specifier is required")
+# What the compiler adds to an error and a student needs. GCC also says it of functions of the library that nobody meant.
+NOTE = re.compile(r"note: .*(?:evaluated to|to match this|previous(?:ly)? (?:defin|declar)|candidate expects)")
 # GCC: no matching function for call to 'min(int, unsigned long)'. Clang: no matching function for call to 'min'
 OF_TWO_TYPES = re.compile(r"no matching function for call to ['‘](?:std::)?(min|max)\b")
 
@@ -74,6 +79,25 @@ def own_line(lines, at):
     return [course.say("error_from", place[1]) for place in found if place][:1]
 
 
+def note_of(lines, at):
+    """The first note about the error in lines[at] that a student needs; none: there is no such note."""
+    for line in lines[at + 1:]:
+        if ": error: " in line:
+            break
+        if NOTE.search(line) and not ("candidate expects" in line and line.startswith("/")):
+            return [re.sub(r"note: +", "note: ", short(line.replace("../../", "")))]
+    return []
+
+
+def header_of(error, context):
+    """A line about a header that the compiler does not have, or that a test lacks; none: no such error."""
+    if found := UNKNOWN_HEADER.search(error):
+        return [course.say("header_unknown", found[1])]
+    if TEST_WITHOUT_HEADER.search(error) and any(re.search(r"\bTEST(?:_F|_P)?\(", line) for line in context):
+        return [course.say("header_missing", "TEST", "gtest/gtest.h")]
+    return []
+
+
 def two_types(error):
     """A line about std::min or std::max of two types; none: no such error."""
     found = OF_TWO_TYPES.search(error)
@@ -86,8 +110,9 @@ def other_set(error):
 
 
 def first_error(output):
-    """The compiler's first error with its lines of context, without the noise around it. More lines name a well-known
-    header that is missing, the student's line that led to an error in a header, an instruction of another set."""
+    """The compiler's first error with its lines of context and a note that helps, without the noise around it. More lines
+    name a well-known header that is missing, the student's line that led to an error in a header, an instruction of
+    another set."""
     lines = output.splitlines()
     for at, line in enumerate(lines):
         if (": error:" in line or ": fatal error:" in line) and not links.failed(line):
@@ -98,7 +123,8 @@ def first_error(output):
                 if not more.startswith(" "):
                     break
                 context.append(more)
-            return "\n".join(context + own_line(lines, at) + missing_header(line) + two_types(line) + other_set(line))
+            return "\n".join(context + note_of(lines, at) + own_line(lines, at) + missing_header(line)
+                             + header_of(line, context) + two_types(line) + other_set(line))
     return output.strip()[-2000:]
 
 

@@ -59,8 +59,9 @@ def build_mistakes(stage, limited=False, found=None):
         if found.first_wrong:
             course.tell(f"{found.first_wrong.name}: {build_errors.short(found.first_wrong.failures[0])}\n", sys.stderr)
         course.tell(course.say("first_mistakes"), sys.stderr)
-    # If this build fails, the verdict only lacks the mistake's name.
-    return course.mistakes_folder(stage) if build(f"mistakes_{stage.number}", limited=limited) is None else None
+    # If this build fails, the verdict only lacks the mistake's name. The build for the test has shown the warnings.
+    problem = build(f"mistakes_{stage.number}", limited=limited, warn=False)
+    return course.mistakes_folder(stage) if problem is None else None
 
 
 def listed():

@@ -279,7 +279,7 @@ class Verdicts(unittest.TestCase):
         group = verdict.Group("Config", 10)
         group.status = "wrong"
         with mock.patch.object(test.sanitized, "where_it_happens", return_value=["asked"]):
-            for kind, expected in ("wrong", ["asked"]), ("refusal", []):
+            for kind, expected in ("wrong", ["asked"]), ("refusal", []), ("exited", []):
                 group.failed_requests = [(kind, ROOT / "request")]
                 self.assertEqual(test.where_it_happens(group, course.Stage(STAGES[5])), expected)
 
@@ -421,6 +421,28 @@ class Errors(unittest.TestCase):
             found = build_errors.first_error(f"[1/2] Building\n{line}\n    9 |   x();\n      |   ^\nnote: more").split("\n")
         self.assertEqual(found[:3], [line, "    9 |   x();", "      |   ^"])
         return found[3:]
+
+    def test_come_with_the_note_that_explains_them(self):
+        line = "stages/08-chat/chat_template.cpp:9:3: error: no matching function for call to ‘encode(std::string)’"
+        ours = "/a/src/text/tokenizer.h:50:26: note:   candidate expects 2 arguments, 1 provided"
+        theirs = "/usr/include/c++/12/bits/x.h:5:1: note:   candidate expects 3 arguments, 1 provided"
+        brace = "stages/08-chat/chat_template.cpp:7:5: note: to match this ‘{’"
+        later = "stages/08-chat/chat_template.cpp:20:1: error: expected ‘}’"
+        for lines, expected in (([theirs, ours.replace("/a/", "../../")], [ours.replace("/a/", "").replace(":   ", ": ")]),
+                                ([theirs], []), ([brace, ours], [brace]), ([later, brace], [])):
+            self.assertEqual(build_errors.first_error("\n".join([line, "    9 |   x();", *lines])).split("\n")[2:], expected)
+
+    def test_of_headers_that_are_not_there(self):
+        with mock.patch.dict(os.environ, STAGECRAFT_LANG="en"):
+            for error in ("<format>: No such file or directory", "'print' file not found"):
+                name = re.search(r"\w+", error)[0]
+                line = f"stages/01-silu/silu.cpp:1:10: fatal error: {error.strip('<').replace('>', '')}"
+                self.assertEqual(build_errors.first_error(line).split("\n")[1:],
+                                 [f"this compiler does not have <{name}>: write it without"])
+            test = ("stages/01-silu/my_tests.cpp:3:5: error: expected constructor, destructor, or type conversion before "
+                    "‘(’ token\n    3 | TEST(Silu, Zero) {")
+            self.assertEqual(build_errors.first_error(test).split("\n")[2:],
+                             ["TEST is declared in <gtest/gtest.h>: add #include <gtest/gtest.h>"])
 
     def test_in_a_header_name_the_line_of_the_student(self):
         template = ("src/cuda_emulator/include/cuda_emulator.h: In instantiation of ‘void cuda_launch(...)’:\n"

@@ -716,7 +716,7 @@ class Sanitized(unittest.TestCase):
                  "    #1 0x2 in stagecraft::rms_norm ../../stages/02-rms-norm/rms_norm.cpp:21\n"
                  "    #2 0x3 in f ../../stages/02-rms-norm/rms_norm.cpp:30\n")
         self.assertEqual(sanitized.own_line(trace, self.STAGE),
-                         (f"stages/{self.STAGE.folder.name}/rms_norm.cpp", 21, "crash_at"))
+                         (f"stages/{self.STAGE.folder.name}/rms_norm.cpp", 21, "crash_at", ""))
         self.assertIsNone(sanitized.own_line("#0 in main worker.cpp:3", self.STAGE))
 
     def test_a_line_that_freed_the_memory_is_not_called_its_use(self):
@@ -724,14 +724,24 @@ class Sanitized(unittest.TestCase):
         used = "==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x602\n    #0 0x1 in f {0}\n\n"
         freed = f"freed by thread T0 here:\n    #0 0x2 in ~vector stl_vector.h:366\n    #1 0x2 in g {own}:8\n\n"
         made = f"previously allocated by thread T0 here:\n    #0 0x3 in g {own}:7\n"
-        self.assertEqual(sanitized.own_line(used.format(f"{own}:30") + freed + made, self.STAGE), (own, 30, "crash_at"))
+        self.assertEqual(sanitized.own_line(used.format(f"{own}:30") + freed + made, self.STAGE),
+                         (own, 30, "crash_at", ""))
         self.assertEqual(sanitized.own_line(used.format("worker.cpp:3") + freed + made, self.STAGE),
-                         (own, 8, "crash_freed_at"))
+                         (own, 8, "crash_freed_at", ""))
         overflow = "AddressSanitizer: heap-buffer-overflow\n    #0 0x1 in f worker.cpp:3\n\n" + made[11:]
-        self.assertEqual(sanitized.own_line(overflow, self.STAGE), (own, 7, "crash_memory_at"))
+        self.assertEqual(sanitized.own_line(overflow, self.STAGE), (own, 7, "crash_memory_at", ""))
         stack = f"Address 0x7 is located in stack of thread T0 at offset 32 in frame\n    #0 0x2 in g {own}:9\n"
         self.assertEqual(sanitized.own_line("AddressSanitizer: stack-buffer-overflow\n" + stack, self.STAGE),
-                         (own, 9, "crash_memory_at"))
+                         (own, 9, "crash_memory_at", ""))
+
+    def test_the_file_that_called_the_first_place(self):
+        stage = next(stage for stage in course.stages() if stage.id == 6)
+        called, caller = (f"stages/06-self-attention/{name}.cpp" for name in ("attention", "attention_block"))
+        trace = f"    #0 0x1 in attention ../../{called}:31\n    #1 0x2 in attention_block ../../{caller}:40\n"
+        place = sanitized.own_line(f"runtime error: division by zero\n{trace}", stage)
+        self.assertEqual(place, (called, 31, "crash_at", f"{caller}:40"))
+        with course.in_language("en"):
+            self.assertEqual(sanitized.in_words("runtime error: division by zero", place, "")[-1], f"called from {caller}:40")
 
 
 if __name__ == "__main__":
