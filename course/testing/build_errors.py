@@ -46,7 +46,7 @@ OTHER_SET = re.compile(r"target specific option mismatch|needs isa option")
 # A header of the library that the compiler does not have, as <format> and GCC 12.
 UNKNOWN_HEADER = re.compile(r"fatal error: ['‘]?(\w+)['’]?:? (?:No such file or directory|file not found)")
 TEST_WITHOUT_HEADER = re.compile(r"expected constructor, destructor, or type conversion|a type specifier is required")
-# What the compiler adds to an error and a student needs. GCC also says it of functions of the library that nobody meant.
+# What the compiler adds to an error and a student needs. GCC also says it of functions that nobody meant.
 NOTE = re.compile(r"note: .*(?:evaluated to|to match this|previous(?:ly)? (?:defin|declar)|candidate expects)")
 # GCC: no matching function for call to 'min(int, unsigned long)'. Clang: no matching function for call to 'min'
 OF_TWO_TYPES = re.compile(r"no matching function for call to ['‘](?:std::)?(min|max)\b")
@@ -110,9 +110,9 @@ def other_set(error):
 
 
 def first_error(output):
-    """The compiler's first error with its lines of context and a note that helps, without the noise around it. More lines
-    name a well-known header that is missing, the student's line that led to an error in a header, an instruction of
-    another set."""
+    """The compiler's first error with its lines of context and a note that helps, without the noise around it. More
+    lines name a well-known header that is missing, the student's line that led to an error in a header, an
+    instruction of another set."""
     lines = output.splitlines()
     for at, line in enumerate(lines):
         if (": error:" in line or ": fatal error:" in line) and not links.failed(line):
