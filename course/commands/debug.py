@@ -16,12 +16,12 @@ from testing import gate
 from testing import stage_here
 from testing import progress
 
-# The rest of a debugger's command line: one option per breakpoint, then run.
+# The rest of a debugger's command line: one option per breakpoint, one for exceptions, then run.
 DEBUGGERS = {
     "gdb": (["-q", "-iex", "set debuginfod enabled off", "-iex", "set print frame-arguments scalars",
-             "-ex", "catch throw", "-x", str(course.ROOT / "course" / "commands" / "views.gdb")],
-            "-ex", "break stagecraft::{}", "--args"),
-    "lldb": (["-o", "breakpoint set -E c++"], "-o", "breakpoint set --name stagecraft::{}", "--"),
+             "-x", str(course.ROOT / "course" / "commands" / "views.gdb")],
+            "-ex", "break stagecraft::{}", "catch throw", "--args"),
+    "lldb": ([], "-o", "breakpoint set --name stagecraft::{}", "breakpoint set -E c++", "--"),
 }
 
 
@@ -76,10 +76,10 @@ def copy_of(request):
 
 
 def command(debugger, stage, request, functions):
-    options, each, stop, then = DEBUGGERS[debugger]
+    options, each, stop, stop_at_throw, then = DEBUGGERS[debugger]
     steps = [word for function in functions for word in (each, stop.format(function))]
     worker = course.BUILD / "course" / f"worker_{stage.number}_debug"
-    return [debugger, *options, *steps, each, "run", then, str(worker), str(request),
+    return [debugger, *options, *steps, each, stop_at_throw, each, "run", then, str(worker), str(request),
             str(request.with_name("response"))]
 
 

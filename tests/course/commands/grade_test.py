@@ -472,7 +472,7 @@ def built(folder):
     """Uses the official tree that ctest's fixtures have built in that folder."""
     course.BUILD = folder
     workplace.PLACE = folder / "grading_test" / "place"
-    with mock.patch.object(building, "build", lambda *targets, limited: None):
+    with mock.patch.object(building, "build", lambda *targets, limited, warn=True: None):
         yield
 
 
