@@ -82,10 +82,11 @@ def check(args: argparse.Namespace) -> bool:
         places = range(len(made_ids) + ended)
         ties = [i for i in places if gaps[i] <= 2 * spread]
         wrong = [i for i in differing if i not in ties]
+        verdict = "differs only where two tokens are equally likely" if differing else "equal"
         print(
             f"{prompt!r}: {len(made_ids)} tokens{' and the end' if ended else ''}, "
             f"spread {spread:.1e}, least gap {min(gaps[i] for i in places):.1e}: "
-            + (f"WRONG at {wrong}" if wrong else "differs only where two tokens are equally likely" if differing else "equal")
+            + (f"WRONG at {wrong}" if wrong else verdict)
             + (f"; closer than f32 can tell at {ties}" if ties else "")
         )
         right = right and not wrong

@@ -107,10 +107,15 @@ def compiler():
         raise Problem(f"expected the C++ compiler {name}, found none")
     if "clang" in os.path.basename(os.path.realpath(shutil.which(name))):
         raise Problem(f"the emulator needs the code that g++ generates: expected g++ in CXX, found {name}")
-    version = subprocess.run([name, "-dumpversion"], stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+    version = version_of(name)
     if version.split(".")[0].isdecimal() and int(version.split(".")[0]) < OLDEST_GCC:
-        raise Problem(f"the emulator needs a newer g++: expected {OLDEST_GCC} or newer, found {version}")
+        raise Problem(f"the emulator: expected g++ {OLDEST_GCC} or newer, found {version}")
     return ["ccache", name] if can_use_ccache() else [name]
+
+
+@functools.cache
+def version_of(compiler_name):
+    return subprocess.run([compiler_name, "-dumpversion"], stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
 
 
 @functools.cache

@@ -46,7 +46,7 @@ OTHER_SET = re.compile(r"target specific option mismatch|needs isa option")
 # A header of the library that the compiler does not have, as <format> and GCC 12.
 UNKNOWN_HEADER = re.compile(r"fatal error: ['‘]?(\w+)['’]?:? (?:No such file or directory|file not found)")
 TEST_WITHOUT_HEADER = re.compile(r"expected constructor, destructor, or type conversion|a type specifier is required")
-# What the compiler adds to an error and a student needs. GCC also says it of functions that nobody meant.
+# Notes that explain an error. (GCC also adds "candidate expects" about functions of the library, which nobody meant.)
 NOTE = re.compile(r"note: .*(?:evaluated to|to match this|previous(?:ly)? (?:defin|declar)|candidate expects)")
 # GCC: no matching function for call to 'min(int, unsigned long)'. Clang: no matching function for call to 'min'
 OF_TWO_TYPES = re.compile(r"no matching function for call to ['‘](?:std::)?(min|max)\b")

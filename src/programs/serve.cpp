@@ -38,6 +38,8 @@ struct ServeFlags : GenerationFlags {
   std::string template_variables;
   std::string beside;  // the second model; empty: none
   bool verbose = false;
+
+  std::size_t most_texts() const { return parallel + queue; }  // of a model
 };
 
 const HttpServer* served = nullptr;  // a signal handler can only reach globals
@@ -81,7 +83,7 @@ ServedModel describe(const ServeFlags& flags, const ModelSource& source, const E
   model.plan = plan_text(engine.plan());
   model.prompt_rule = engine.plan().prompt;
   model.context = flags.context_for(engine.plan());
-  model.max_texts = std::min(model.max_texts, flags.parallel + flags.queue);
+  model.max_texts = std::min(model.max_texts, flags.most_texts());
   model.defaults = flags.text_options(engine.plan(), 0);
   model.has_max_tokens = flags.max_tokens != 0;
   if (flags.seed_option->count() > 0) model.seed = flags.seed;
@@ -252,8 +254,7 @@ void run_serve(const ServeFlags& flags) {
   HttpServerOptions options;
   options.host = flags.host;
   options.port = flags.port;
-  const std::size_t texts = flags.parallel + flags.queue;  // of each model
-  options.max_connections = (beside ? 2 : 1) * texts + kSpareClients;
+  options.max_connections = (beside ? 2 : 1) * flags.most_texts() + kSpareClients;
   HttpServer server(options, both);
   served = &server;
   const InterruptGuard guard(InterruptGuard::kEndToo, [] { served->wake(); });
