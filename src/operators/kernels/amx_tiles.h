@@ -312,9 +312,6 @@ STAGECRAFT_INLINE void make_dots(const std::int8_t* rows, std::size_t row_stride
 }
 #undef STAGECRAFT_DOTS
 
-// For a row, the sums of up to 256 inputs: one per block, times the scale of the row.
-using RowSums = float[AmxBlocks::kMost];
-
 // The scales of 16 rows for up to 256 inputs, side by side: in the workspace, they are so far apart
 // that reading them from there takes longer than copying them first.
 using RowScales = float[kAmxRows][AmxBlocks::kMost];
@@ -341,7 +338,7 @@ struct StepSums {
 template <WeightLayout kLayout>
 STAGECRAFT_INLINE void add_dots(const TileArgs& t, const Dots& dots, std::size_t first,
                                 std::size_t n, const AmxBlocks& blocks, const RowScales& scales,
-                                const RowSums* row_sums, const StepSums& step) {
+                                const RowSums<Unpacking<kLayout>>* row_sums, const StepSums& step) {
   for (std::size_t v = 0; v < kVecs; ++v) {
     const std::size_t lane = v * kLanes;
     Vec acc[kAmxRows] = {};
@@ -372,20 +369,6 @@ STAGECRAFT_INLINE void add_dots(const TileArgs& t, const Dots& dots, std::size_t
   }
 }
 
-// sums[r][i] = scale times the sum of the bytes of block first + i of row r, for n blocks.
-STAGECRAFT_INLINE void sum_blocks(const TileArgs& t, std::size_t n_rows, std::size_t first,
-                                  std::size_t n, RowSums* sums) {
-  static_assert(sizeof(BlockSums) * AmxBlocks::kMost == sizeof(__m512i));
-  const auto some = static_cast<__mmask8>((1u << n) - 1);
-  for (std::size_t r = 0; r < n_rows; ++r) {
-    const std::size_t i = r * t.block_stride + first;
-    const __m512i both = _mm512_maskz_loadu_epi64(some, &t.sums[i]);  // all, first_half, all ...
-    const __m256 scales = _mm256_maskz_loadu_ps(some, &t.scales[i]);
-    const __m256 all = _mm256_cvtepi32_ps(_mm512_cvtepi64_epi32(both));
-    _mm256_storeu_ps(sums[r], _mm256_mul_ps(scales, all));
-  }
-}
-
 // n: a multiple of 16.
 template <WeightLayout kLayout>
 void tile_amx_blocks(const TileArgs& t, std::size_t n) {
@@ -395,7 +378,7 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
   for (const int tile : {6, 7}) TileShapes::set(shapes, tile, kQuantBlock / 4, kAmxRowBytes);
   set_tiles(shapes);
   alignas(64) float sums[kAmxMostRows][kPanelOutputs];
-  RowSums row_sums[kAmxMostRows];
+  RowSums<Unpacking<kLayout>> row_sums[kAmxMostRows];
   AmxBlocks blocks;
   RowScales scales;
   alignas(64) Dots dots;
@@ -406,7 +389,7 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
     const std::size_t n_blocks = inputs / kQuantBlock;
     at = unpack<true, Unpacking<kLayout>>(at, n_blocks, blocks);
     if constexpr (Unpacking<kLayout>::kMinima) {
-      sum_blocks(t, n, first / kQuantBlock, n_blocks, row_sums);
+      sum_blocks<Unpacking<kLayout>>(t, n, first, n_blocks, row_sums);
     }
     finish_writes(&blocks);
     for (std::size_t r = 0; r < n; r += kAmxRows) {

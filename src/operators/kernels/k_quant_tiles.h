@@ -42,16 +42,12 @@ STAGECRAFT_INLINE void add_scaled_dots(const TileArgs& t, std::size_t b, std::si
   }
 }
 
-// acc[r] += the minimum times the scale of block b of the row times sum_of(r), the sum of the row's
-// bytes that share this minimum.
-template <int Rows, std::size_t Vecs, class SumOf>
-STAGECRAFT_INLINE void add_minima(const TileArgs& t, std::size_t b, std::size_t v, Vec minimum,
-                                  SumOf sum_of, Vec (&acc)[Rows][Vecs]) {
+// acc[r] += the minimum times sums[r][b].
+template <int Rows, std::size_t Vecs, std::size_t kMost>
+STAGECRAFT_INLINE void add_minima(Vec minimum, const float (&sums)[Rows][kMost], std::size_t b,
+                                  std::size_t v, Vec (&acc)[Rows][Vecs]) {
   STAGECRAFT_UNROLL
-  for (int r = 0; r < Rows; ++r) {
-    const float sum = t.scales[r * t.block_stride + b] * static_cast<float>(sum_of(r));
-    acc[r][v] = fma(minimum, broadcast(sum), acc[r][v]);
-  }
+  for (int r = 0; r < Rows; ++r) acc[r][v] = fma(minimum, broadcast(sums[r][b]), acc[r][v]);
 }
 
 // The scales and minima of a block, for Vecs vectors of outputs.
@@ -79,6 +75,10 @@ void tile_k_quant(const TileArgs& t) {
     const auto of_panel = [&](std::size_t p, const std::byte* at)
                               STAGECRAFT_INLINED { return p == 0 ? at : at + t.second; };
     ScalesOf<Vecs> stored[kPanels][Unpacking::kScaleBlocks];
+    RowSums<Unpacking> row_sums[Rows];
+    if constexpr (Unpacking::kMinima) {
+      sum_blocks<Unpacking>(t, Rows, first, kBlocks<Unpacking>, row_sums);
+    }
     const auto get_scales = [&](std::size_t, const std::byte* at) STAGECRAFT_INLINED {
       STAGECRAFT_UNROLL
       for (std::size_t p = 0; p < kPanels; ++p) {
@@ -118,7 +118,7 @@ void tile_k_quant(const TileArgs& t) {
       for (std::size_t v = 0; v < Vecs; ++v) {
         add_scaled_dots(t, block, v, load(&of_block.scales[kLanes * v]), dot, acc[p]);
         if constexpr (Unpacking::kMinima) {
-          add_minima(t, block, v, load(&of_block.minima[kLanes * v]), sum, acc[p]);
+          add_minima(load(&of_block.minima[kLanes * v]), row_sums, b, v, acc[p]);
         }
       }
     };

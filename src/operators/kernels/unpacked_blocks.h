@@ -70,6 +70,8 @@ STAGECRAFT_INLINE void add_unpacked(const TileArgs& t, std::size_t first, std::s
                                     float (*sums)[kPanelOutputs]) {
   using Unpacking = Unpacking<kLayout>;
   constexpr std::size_t Vecs = kByteTile.vecs_of(Rows);
+  RowSums<Unpacking> row_sums[Rows];
+  if constexpr (Unpacking::kMinima) sum_blocks<Unpacking>(t, Rows, first, n, row_sums);
   for (std::size_t lane = 0; lane < kPanelOutputs; lane += Vecs * kLanes) {
     Vec acc[Rows][Vecs];
     STAGECRAFT_UNROLL
@@ -99,7 +101,7 @@ STAGECRAFT_INLINE void add_unpacked(const TileArgs& t, std::size_t first, std::s
         const std::size_t output = lane + kLanes * v;
         add_scaled_dots(t, b, v, load(&blocks.scales[i][output]), dot, acc);
         if constexpr (Unpacking::kMinima) {
-          add_minima(t, b, v, load(&blocks.minima[i][output]), sum, acc);
+          add_minima(load(&blocks.minima[i][output]), row_sums, i, v, acc);
         }
       }
     }

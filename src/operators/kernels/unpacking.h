@@ -202,5 +202,23 @@ STAGECRAFT_INLINE std::int32_t sum_of(const BlockSums& sums, std::size_t input) 
   return input % kQuantBlock == 0 ? sums.first_half : sums.all - sums.first_half;
 }
 
+// For a row, the sums of up to 256 inputs: one per block, times the scale of the row.
+template <class Unpacking>
+using RowSums = float[kBlocks<Unpacking>];
+
+// Computes them for n_rows rows, and for the n blocks that begin at input `first`. A minimum is
+// multiplied with such a sum; for each panel, they are computed again.
+template <class Unpacking>
+STAGECRAFT_INLINE void sum_blocks(const TileArgs& t, std::size_t n_rows, std::size_t first,
+                                  std::size_t n, RowSums<Unpacking>* sums) {
+  for (std::size_t r = 0; r < n_rows; ++r) {
+    const std::size_t row = r * t.block_stride + first / kQuantBlock;
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t input = i * Unpacking::kInputs, block = row + input / kQuantBlock;
+      sums[r][i] = t.scales[block] * static_cast<float>(sum_of<Unpacking>(t.sums[block], input));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace stagecraft::STAGECRAFT_ISA
