@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/error.h"
@@ -114,6 +115,11 @@ std::string steps_in_words(const Record& record) {
   return words;
 }
 
+// Printed with one digit, 10.59 and a step that begins at 10.61 would look equal. So the speed that
+// was measured is rounded down, and where a step begins is rounded up.
+double rounded_down(double speed) { return std::floor(speed * 10.0) / 10.0; }
+double rounded_up(double speed) { return std::ceil(speed * 10.0) / 10.0; }
+
 // Skips the test. Without a property, it would count as passed.
 void skip(const std::string& property, const std::string& why) {
   ::testing::Test::RecordProperty(property, why);
@@ -151,12 +157,14 @@ void judge_speed(const std::string& name, const std::function<Race()>& new_race,
     return;
   }
   const std::string measured =
-      say("speed_measured", name, record.mine.speed() * kGiga, record.unit, steps_in_words(record));
+      say("speed_measured", name, rounded_down(record.mine.speed() * kGiga), record.unit,
+          steps_in_words(record));
   ::testing::Test::RecordProperty("measured", measured);
   if (record.reaches(band)) return;
   ::testing::Test::RecordProperty("too-slow", "yes");
   ADD_FAILURE() << measured << "\n  "
-                << say("speed_short", record.step_of(band), record.edge(band) * kGiga, record.unit);
+                << say("speed_short", record.step_of(band), rounded_up(record.edge(band) * kGiga),
+                       record.unit);
 }
 
 }  // namespace stagecraft::stages

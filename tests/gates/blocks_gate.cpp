@@ -207,7 +207,7 @@ TEST(Rope, CountsFromTheFirstPositionForEveryHead) {
   }
   Tensor many{{130}, {}};
   for (std::size_t i = 0; i < 130; ++i) many.values.push_back(1.0f / static_cast<float>(i + 1));
-  one = rope_case("heads of 260 from position 5000", inputs.tensor({3, 520}), many, 5000);
+  one = rope_case("heads of 260 from position 5000", inputs.tensor({3, 2080}), many, 5000);
   one.request.gap = 1001;
   judge(one);
 }

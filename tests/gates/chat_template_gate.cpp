@@ -154,7 +154,8 @@ TEST(ChatTemplate, OpensTheAnswer) {
 
 TEST(ChatTemplate, KeepsEverySpaceAndNewlineOfAContent) {
   std::vector<Message> messages;
-  for (const char* content : {"\n", "\n\n\nafter", "before\n\n", " ", "  in  between  "}) {
+  for (const char* content :
+       {"\n", "\n\n\nafter", "before\n\n", " ", "  in  between  ", "the\r\nend\r", "\ta\tb\t"}) {
     messages.push_back({"user", content});
   }
   judge_messages("newlines and spaces at the edges", usual(), messages);

@@ -208,7 +208,9 @@ TEST(RmsNorm, OfZerosIsZeros) {
 
 TEST(RmsNorm, AddsEpsToTheMeanSquareInsideTheRoot) {
   Inputs inputs;
-  judge(rms_norm_case("eps = 0.5", inputs.tensor({2, 9}), inputs.tensor({9}), 0.5));
+  if (!judge(rms_norm_case("eps = 0.5", inputs.tensor({2, 9}), inputs.tensor({9}), 0.5))) return;
+  judge(rms_norm_case("eps = 1e-12, and small numbers", inputs.tensor({2, 9}, 1e-5f),
+                      inputs.tensor({9}), 1e-12));
 }
 
 TEST(RmsNormRows, TreatsEveryRowAlone) {
