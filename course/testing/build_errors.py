@@ -51,6 +51,9 @@ NOTE = re.compile(r"note: .*(?:evaluated to|to match this|previous(?:ly)? (?:def
 # GCC: no matching function for call to 'min(int, unsigned long)'. Clang: no matching function for call to 'min'
 OF_TWO_TYPES = re.compile(r"no matching function for call to ['‘](?:std::)?(min|max)\b")
 
+# GCC names the place where the next statement begins, often in the next line. Clang names the end of the first one.
+NO_SEMICOLON = re.compile(r":(\d+): error: expected ['‘],['’] or ['‘];['’] before ")
+
 
 def short(text):
     """The text with short names for the files of this repository."""
@@ -104,6 +107,14 @@ def two_types(error):
     return [course.say("two_types", found[1])] if found else []
 
 
+def no_semicolon(error, context):
+    """A line about a ; that a line before the error's may lack; none: no such error, or code stands
+    before it in its line."""
+    found = NO_SEMICOLON.search(error)
+    before = context[1].partition("|")[2][1:int(found[1])] if found and len(context) > 1 else "-"
+    return [] if before.strip() else [course.say("no_semicolon")]
+
+
 def other_set(error):
     """A line about an instruction that the file is not compiled for; none: no such error."""
     return [course.say("other_set")] if OTHER_SET.search(error) else []
@@ -124,7 +135,7 @@ def first_error(output):
                     break
                 context.append(more)
             return "\n".join(context + note_of(lines, at) + own_line(lines, at) + missing_header(line)
-                             + header_of(line, context) + two_types(line) + other_set(line))
+                             + header_of(line, context) + no_semicolon(line, context) + two_types(line) + other_set(line))
     return output.strip()[-2000:]
 
 

@@ -408,6 +408,12 @@ class Warnings(unittest.TestCase):
             file.write_text("float x = 0.0f;\n")
             self.assertEqual(building.with_earlier([], [target]), [])
 
+    def test_a_semicolon_that_the_line_before_lacks(self):
+        error = "stages/a.cpp:3:{}: error: expected ‘,’ or ‘;’ before ‘y’\n    3 | {}\n      |"
+        for column, line, is_told in ((3, "  y();", True), (13, "  int x = 5 y();", False)):
+            found = build_errors.first_error(error.format(column, line))
+            self.assertEqual("lack a ; at its end" in found, is_told, found)
+
     def test_two_types_in_min_are_named(self):
         for line in "function for call to 'min(int, long unsigned int)'", "function for call to 'min'":
             found = build_errors.first_error(f"stages/a.cpp:9:1: error: no matching {line}").split("\n")
