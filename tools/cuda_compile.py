@@ -25,7 +25,7 @@ FAST = ["-std=c++20", "-O2", "-g1", "-fno-pie", "-Werror=vla", "-ffp-contract=of
         "-ftrivial-auto-var-init=pattern", "-Wno-attributes", "-Wno-unknown-pragmas"]
 # Options of the compiler that take the next word as their argument.
 TAKES_NEXT = ("-MT", "-MF", "-o", "-c")
-KEPT = re.compile(r"-I.*|-Wall|-Wextra|-f(?:file-prefix-map|instrument-functions).*|-MD")
+KEPT = re.compile(r"-I.*|-Wall|-Wextra|-Wno-.*|-f(?:file-prefix-map|instrument-functions).*|-MD")
 SECTION = re.compile(r'^(\t\.section\t[^,\n]+,"[^"\n]*)G([^"]*",[@%]progbits),[^,\n]+,comdat', re.M)
 CALL_BY_POINTER = re.compile(r"\t(?:call|(?:notrack )?jmp)\t\*|\tblr\t|\tbr\t")
 # These functions write to addresses in their arguments, or call functions that they receive. The checker's own data is

@@ -103,7 +103,7 @@ endif()
 function(set_up_student_program name)
   target_link_libraries(${name} PRIVATE engine_headers Threads::Threads PkgConfig::pcre2
     PkgConfig::utf8proc)
-  target_compile_options(${name} PRIVATE -Wall -Wextra -ffp-contract=off)
+  target_compile_options(${name} PRIVATE -Wall -Wextra ${wrong_warnings} -ffp-contract=off)
   target_link_options(${name} PRIVATE ${plain_link}
     $<TARGET_PROPERTY:stagecraft_flags,INTERFACE_LINK_OPTIONS>)
 endfunction()

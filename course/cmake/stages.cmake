@@ -160,8 +160,8 @@ foreach(index RANGE ${last_stage})
   foreach(library IN ITEMS mine_${id} counted_${id})
     add_library(${library} OBJECT EXCLUDE_FROM_ALL ${mine})
     target_link_libraries(${library} PRIVATE engine_headers)
-    target_compile_options(${library} PRIVATE -Wall -Wextra -ffp-contract=off ${traps} ${stage_flags_${id}}
-      ${unset_${id}})
+    target_compile_options(${library} PRIVATE -Wall -Wextra ${wrong_warnings} -ffp-contract=off ${traps}
+      ${stage_flags_${id}} ${unset_${id}})
   endforeach()
   count_calls(counted_${id})
   if(is_emulated)
